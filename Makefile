@@ -1,0 +1,58 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ALLENNLP := allennlp==2.10.1 allennlp-models==2.10.1
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
+
+# Setup is done when a stamp with the fingerprint of what it installs exists.
+STAMP := $(VENV)/installed-$(shell cat requirements-dev.txt requirements.txt setup.py | cksum | cut -d' ' -f1)
+
+.PHONY: help setup demo test test-install check lint format requirements clean
+.DEFAULT_GOAL := help
+
+help:  ## list what there is to make
+	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
+
+setup: $(STAMP)  ## create .venv with all that is needed (PYTHON=python3.12 to choose the Python)
+
+# Always from an empty environment: what an interrupted setup left behind is not to be trusted.
+$(STAMP):
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 10) <= v <= (3, 13) or sys.exit("Python 3.10 to 3.13 is needed, but $(PYTHON) is Python %d.%d. Try: make $(MAKECMDGOALS) PYTHON=python3.11" % v)'
+	@echo "[1/3] Creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@echo "[2/3] Installing PyTorch and the other requirements (a minute or two)"
+	@$(PIP) -r requirements-dev.txt
+	@echo "[3/3] Installing AllenNLP 2.10.1 and this package"
+	@$(PIP) --no-deps --no-build-isolation $(ALLENNLP) --editable .
+	@touch $@
+
+demo: setup  ## pre-train, classify, evaluate and export on the fixtures
+	@$(BIN)/python examples/demo.py
+
+test: setup  ## the tests, without those that install
+	@$(BIN)/python -m pytest -m "not install"
+
+test-install: setup  ## follow README.md's install lines in an empty environment
+	@$(BIN)/python -m pytest -m install
+
+lint: setup  ## format check, ruff and mypy
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+check: lint test  ## lint, then the tests
+
+format: setup  ## format the code and sort the imports
+	@$(BIN)/ruff check --fix --select I .
+	@$(BIN)/ruff format .
+
+# PyTorch's own metadata names the CUDA packages that belong to the build for each platform, so they are not pinned here.
+requirements:  ## pin requirements.in again as requirements.txt (needs uv)
+	@uv pip compile --quiet --universal --python-version 3.10 --annotation-style line \
+		--custom-compile-command "make requirements" requirements.in --output-file requirements.txt
+	@grep -Ev '^(cuda|nvidia|triton)[-=]' requirements.txt > requirements.tmp
+	@mv requirements.tmp requirements.txt
+
+clean:  ## remove the environment, the caches and the demo's output
+	@rm -rf $(VENV) build *.egg-info runs .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,28 @@
+"""The build definition. AllenNLP is installed beside this package: README.md, "Install"."""
+
+from pathlib import Path
+from typing import Dict
+
+from setuptools import find_packages, setup
+
+ROOT = Path(__file__).parent
+VERSION: Dict[str, str] = {}
+exec((ROOT / "elmo_scratch" / "version.py").read_text(encoding="utf-8"), VERSION)
+
+setup(
+    name="elmo-scratch",
+    version=VERSION["VERSION"],
+    description="ELMo from scratch: an AllenNLP plugin for current PyTorch",
+    license="Apache-2.0",
+    license_files=["LICENSE"],
+    python_requires=">=3.10,<3.14",
+    packages=find_packages(include=["elmo_scratch", "elmo_scratch.*"]),
+    py_modules=["elmo_scratch_compat"],
+    package_data={"elmo_scratch": ["py.typed"]},
+    # What the package itself imports, as wide as it works, so that installing it never changes an
+    # environment that requirements.txt has made. AllenNLP is left out: its metadata asks for
+    # torch < 1.13, and no resolver can satisfy both.
+    install_requires=["torch>=2.6", "numpy>=1.26", "h5py>=3.6", "spacy>=3.8"],
+    # PyTorch calls this at the end of `import torch`.
+    entry_points={"torch.backends": ["elmo_scratch = elmo_scratch_compat:apply"]},
+)
