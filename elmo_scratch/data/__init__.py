@@ -1,0 +1,13 @@
+"""
+Text to batches: dataset readers and tokenizers.
+
+The room promises that every sentence it yields came from a file that was checked line by line: a
+file that is empty, is not UTF-8 or has a malformed row is one `ConfigurationError` that names the
+file and the line.
+"""
+
+from elmo_scratch.data.ag_news_reader import AgNewsReader as AgNewsReader
+from elmo_scratch.data.sentences_reader import SentencesReader as SentencesReader
+from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer as SpacyBlankTokenizer
+
+__all__ = ["AgNewsReader", "SentencesReader", "SpacyBlankTokenizer"]

@@ -1,0 +1,55 @@
+"""spaCy's rule-based tokenizers, for any language, with nothing to download."""
+
+from typing import List
+
+import spacy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.tokenizers import Token, Tokenizer
+
+
+@Tokenizer.register("spacy_blank")
+class SpacyBlankTokenizer(Tokenizer):
+    """
+    The tokenizer of `spacy.blank(language)`: rules only, no trained model. White space never
+    becomes a token.
+
+    Registered as a `Tokenizer` with name "spacy_blank".
+
+    # Parameters
+
+    language : `str`, optional (default = `"en"`)
+        A language code that spaCy knows, or `"xx"` for a tokenizer without language rules.
+
+    # Raises
+
+    ConfigurationError
+        If spaCy does not know the language, or a package that its tokenizer needs is missing.
+    """
+
+    def __init__(self, language: str = "en") -> None:
+        try:
+            self._tokenizer = spacy.blank(language).tokenizer
+        except ImportError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise ConfigurationError(
+                f"spaCy cannot build a tokenizer for the language {language!r}: {reason} "
+                'Expected a code such as "en", "de" or "xx" (any language).'
+            ) from None
+
+    def tokenize(self, text: str) -> List[Token]:
+        """
+        # Parameters
+
+        text : `str`
+            Any text.
+
+        # Returns
+
+        `List[Token]`
+            The tokens, each with `idx`, the offset of its first character in `text`.
+        """
+        return [
+            Token(text=token.text, idx=token.idx)
+            for token in self._tokenizer(text)
+            if not token.is_space
+        ]

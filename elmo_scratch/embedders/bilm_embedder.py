@@ -1,0 +1,149 @@
+"""ELMo as a token embedder: a trained biLM and a mix of its layers."""
+
+import logging
+from os import PathLike
+from typing import Any, Optional, Union
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.modules.token_embedders import TokenEmbedder
+
+from elmo_scratch.interop import BiLmBlueprint, read_bilm_archive
+from elmo_scratch.modules.boundaries import remove_boundaries
+from elmo_scratch.modules.mixes import LayerMix, TrainableMix
+
+logger = logging.getLogger(__name__)
+
+
+@TokenEmbedder.register("elmo_scratch")
+class BiLmEmbedder(TokenEmbedder):
+    """
+    Runs a trained biLM over each text and mixes its layers into one vector a token.
+
+    The words of the biLM join `namespace`, so that at prediction time a word is known that the
+    task's own training data lacked. The configuration and the words of the biLM are kept in the
+    task's own output folder and archive, its weights among the task's weights: the archive loads
+    where `pretrained_file` is no more.
+
+    Registered as a `TokenEmbedder` with name "elmo_scratch".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+        The task's vocabulary.
+    pretrained_file : `str`, optional (default = `None`)
+        The archive of a language model, `model.tar.gz`, needed for training. AllenNLP itself
+        leaves it out when it loads the task's archive.
+    mix : `Lazy[LayerMix]`, optional (default = `TrainableMix`)
+        Combines the layers.
+    requires_grad : `bool`, optional (default = `False`)
+        Train the biLM on with the task. Otherwise it is frozen, its dropout off.
+    dropout : `float`, optional (default = `0.0`)
+        Share of the mixed vectors that is dropped in training.
+    namespace : `str`, optional (default = `"tokens"`)
+        The namespace that the indexer of this embedder writes; it must treat words as the
+        biLM's own indexer did, by `lowercase_tokens` above all.
+    serialization_dir : `str`, optional (default = `None`)
+        The task's output folder. AllenNLP supplies it.
+
+    # Raises
+
+    ConfigurationError
+        If the archive can't be read, or no indexer writes `namespace`.
+
+    # Source
+
+    Peters et al. 2018, section 3.2.
+    """
+
+    _id_table: torch.Tensor
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        *,
+        pretrained_file: Optional[str] = None,
+        mix: Lazy[LayerMix] = Lazy(TrainableMix),
+        requires_grad: bool = False,
+        dropout: float = 0.0,
+        namespace: str = "tokens",
+        serialization_dir: Optional[Union[str, PathLike]] = None,
+    ) -> None:
+        super().__init__()
+        if namespace not in vocab.get_namespaces():
+            raise ConfigurationError(
+                f"The embedder reads words of the namespace {namespace!r}, but no token indexer "
+                f"writes it; the vocabulary has {sorted(vocab.get_namespaces())}. Give the "
+                "`single_id` indexer and the embedder `elmo_scratch` the same `namespace`."
+            )
+        if pretrained_file is not None:
+            pretrained = read_bilm_archive(pretrained_file)
+            blueprint, self.bilm = pretrained.blueprint, pretrained.bilm
+            if serialization_dir is not None:
+                blueprint.write(serialization_dir, namespace)
+        elif serialization_dir is not None:
+            blueprint = BiLmBlueprint.read(serialization_dir, namespace)
+            self.bilm = blueprint.build()
+        else:
+            raise ConfigurationError(
+                "The embedder `elmo_scratch` needs `pretrained_file`, the archive of a biLM"
+            )
+        self._words = blueprint.words
+        self._namespace = namespace
+        self._join(vocab)
+        self._is_frozen = not requires_grad
+        self.bilm.requires_grad_(requires_grad)
+        self.mix = mix.construct(num_layers=self.bilm.num_layers, width=self.bilm.width)
+        self.dropout = torch.nn.Dropout(dropout)
+        self.train(self.training)
+
+    def get_output_dim(self) -> int:
+        """The `width` of the biLM."""
+        return self.bilm.width
+
+    def train(self, mode: bool = True) -> "BiLmEmbedder":
+        """As `torch.nn.Module.train`, but that a frozen biLM never drops anything."""
+        super().train(mode)
+        if self._is_frozen:
+            self.bilm.eval()
+        return self
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """
+        # Parameters
+
+        tokens : `torch.Tensor`
+            Shape `(batch, tokens)`: ids of the task's namespace, 0 where a row has ended.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(batch, tokens, width)`.
+        """
+        mask = tokens != 0
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self._is_frozen):
+            layers = self.bilm(self._id_table[tokens], mask).layers
+        layers = remove_boundaries(layers)  # (layers, batch, tokens, width)
+        mixed = self.dropout(self.mix(layers))  # (batch, tokens, width)
+        return mixed.masked_fill(~mask.unsqueeze(-1), 0.0)
+
+    def extend_vocab(self, extended_vocab: Vocabulary, *_: Any, **__: Any) -> None:
+        """Called by AllenNLP after words were added to the task's vocabulary."""
+        self._join(extended_vocab)
+
+    def _join(self, vocab: Vocabulary) -> None:
+        """Adds the biLM's words to the task's and builds the table between their ids."""
+        num_words = vocab.get_vocab_size(self._namespace)
+        num_known = self._words.count_known(vocab, self._namespace)
+        logger.info(
+            "the biLM knows %d of %d words of the namespace %r",
+            num_known,
+            num_words,
+            self._namespace,
+        )
+        vocab.add_tokens_to_namespace(self._words.words, self._namespace)
+        self.register_buffer(
+            "_id_table", self._words.ids_from(vocab, self._namespace), persistent=False
+        )

@@ -1,0 +1,82 @@
+"""How well a language model guesses words."""
+
+import torch
+from allennlp.nn.util import dist_reduce_sum
+
+from elmo_scratch.metrics.confusion_matrix import ConfusionMatrix
+from elmo_scratch.metrics.precision_recall_f1 import MacroScores, PrecisionRecallF1
+
+
+class WordPrediction:
+    """
+    Accuracy of the first and of the five best guesses, macro precision, recall and F1 over the
+    words, and a confusion matrix over chosen words and "the rest", since the last reset.
+
+    # Parameters
+
+    num_words : `int`
+        The size of the vocabulary.
+    confusion_words : `torch.Tensor`
+        Shape `(chosen,)`: the ids of the words that have a row and a column of their own in the
+        confusion matrix. All others share the last row and the last column.
+    """
+
+    def __init__(self, num_words: int, confusion_words: torch.Tensor) -> None:
+        num_chosen = confusion_words.numel()
+        self._class_of_word = torch.full((num_words,), num_chosen, dtype=torch.long)
+        self._class_of_word[confusion_words] = torch.arange(num_chosen)
+        self._confusion = ConfusionMatrix(num_chosen + 1)
+        # Rows: rightly predicted, predicted, true. Shape: (3, words)
+        self._counts = torch.zeros(3, num_words, dtype=torch.long)
+        self._num_hits_in_best = 0
+
+    def __call__(self, best: torch.Tensor, targets: torch.Tensor) -> None:
+        """
+        # Parameters
+
+        best : `torch.Tensor`
+            Shape `(predicted, 5)`: ids of the most probable words, best first.
+        targets : `torch.Tensor`
+            Shape `(predicted,)`: the true words.
+        """
+        best, targets = best.cpu(), targets.cpu()
+        guesses = best[:, 0]
+        counts = torch.stack(
+            [
+                torch.bincount(words, minlength=self._counts.size(1))
+                for words in (guesses[guesses == targets], guesses, targets)
+            ]
+        )
+        self._counts += dist_reduce_sum(counts).cpu()
+        in_best = int((best == targets.unsqueeze(1)).sum())
+        self._num_hits_in_best += dist_reduce_sum(in_best)
+        self._confusion(self._class_of_word[guesses], self._class_of_word[targets])
+
+    @property
+    def top_1_accuracy(self) -> float:
+        """The share of words that were guessed first."""
+        return self._counts[0].sum().item() / self._num_predicted
+
+    @property
+    def top_5_accuracy(self) -> float:
+        """The share of words that were among the five best guesses."""
+        return self._num_hits_in_best / self._num_predicted
+
+    @property
+    def confusion(self) -> torch.Tensor:
+        """Shape `(chosen + 1, chosen + 1)`: true words in rows, guessed ones in columns."""
+        return self._confusion.counts
+
+    def macro(self) -> MacroScores:
+        """Means of precision, recall and F1 over the words that were true or guessed."""
+        return PrecisionRecallF1.from_counts(*self._counts).macro()
+
+    def reset(self) -> None:
+        """Forgets everything seen."""
+        self._counts.zero_()
+        self._num_hits_in_best = 0
+        self._confusion.reset()
+
+    @property
+    def _num_predicted(self) -> int:
+        return max(int(self._counts[2].sum()), 1)

@@ -1,0 +1,154 @@
+"""Text classification."""
+
+from typing import Any, Dict, Optional, Tuple
+
+import torch
+from allennlp.data import TextFieldTensors, Vocabulary
+from allennlp.models import Model
+from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
+from allennlp.modules.seq2seq_encoders import PassThroughEncoder
+from allennlp.nn.util import get_text_field_mask
+
+from elmo_scratch.metrics import ConfusionMatrix
+
+
+@Model.register("elmo_scratch_classifier")
+class Classifier(Model):
+    """
+    Embeds a text, encodes it in context, pools it to one vector and classifies that. Two embedders
+    side by side, a word's own vector and ELMo, make the `[x; ELMo]` of the paper.
+
+    Registered as a `Model` with name "elmo_scratch_classifier".
+
+    # Parameters
+
+    vocab : `Vocabulary`
+        Its namespace `labels` names the classes.
+    text_field_embedder : `TextFieldEmbedder`
+        Tokens to vectors.
+    seq2vec_encoder : `Seq2VecEncoder`
+        Pools the vectors of a text.
+    seq2seq_encoder : `Seq2SeqEncoder`, optional (default = `None`)
+        Encodes the vectors of a text before they are pooled. `None` leaves them as they are.
+    dropout : `float`, optional (default = `0.0`)
+        Share of the embedded tokens and of the pooled vector that is dropped in training.
+
+    # Source
+
+    Peters et al. 2018, section 3.3.
+    """
+
+    default_predictor = "ag_news"
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        *,
+        text_field_embedder: TextFieldEmbedder,
+        seq2vec_encoder: Seq2VecEncoder,
+        seq2seq_encoder: Optional[Seq2SeqEncoder] = None,
+        dropout: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(vocab, **kwargs)
+        self.text_field_embedder = text_field_embedder
+        # A biLM adds its words to the vocabulary, also where an embedder was built before it.
+        self.extend_embedder_vocab()
+        self.seq2seq_encoder = seq2seq_encoder or PassThroughEncoder(
+            text_field_embedder.get_output_dim()
+        )
+        self.seq2vec_encoder = seq2vec_encoder
+        self.dropout = torch.nn.Dropout(dropout)
+        self._class_names = [
+            name for _, name in sorted(vocab.get_index_to_token_vocabulary("labels").items())
+        ]
+        self.output = torch.nn.Linear(seq2vec_encoder.get_output_dim(), len(self._class_names))
+        self._confusion = ConfusionMatrix(len(self._class_names))
+
+    def forward(
+        self, text: TextFieldTensors, label: Optional[torch.Tensor] = None
+    ) -> Dict[str, torch.Tensor]:
+        """
+        # Parameters
+
+        text : `TextFieldTensors`
+            A batch of texts.
+        label : `torch.Tensor`, optional (default = `None`)
+            Shape `(batch,)`: the ids of their classes.
+
+        # Returns
+
+        `Dict[str, torch.Tensor]`
+            `probabilities`, shape `(batch, classes)`; with `label` also `loss`, shape `()`, the
+            mean cross entropy in nats.
+        """
+        mask: torch.Tensor = get_text_field_mask(text)  # (batch, tokens)
+        tokens = self.dropout(self.text_field_embedder(text))  # (batch, tokens, embedding)
+        tokens, mask = _with_a_token_in_each(tokens, mask)
+        encoded = self.seq2seq_encoder(tokens, mask)  # (batch, tokens, encoding)
+        pooled = self.dropout(self.seq2vec_encoder(encoded, mask))  # (batch, pooled)
+        scores = self.output(pooled)  # (batch, classes)
+        output = {"probabilities": torch.softmax(scores, dim=-1)}
+        if label is not None:
+            output["loss"] = torch.nn.functional.cross_entropy(scores, label)
+            self._confusion(scores.argmax(dim=-1), label)
+        return output
+
+    def make_output_human_readable(self, output_dict: Dict[str, torch.Tensor]) -> Dict[str, Any]:
+        """
+        # Returns
+
+        `Dict[str, Any]`
+            For each text `label`, the name of the most probable class, and `probabilities`, a map
+            from the name of a class to its probability.
+        """
+        probabilities = output_dict["probabilities"].tolist()
+        readable: Dict[str, Any] = {
+            "label": [self._class_names[row.index(max(row))] for row in probabilities],
+            "probabilities": [
+                dict(zip(self._class_names, row, strict=True)) for row in probabilities
+            ],
+        }
+        return readable
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, Any]:
+        """
+        # Returns
+
+        `Dict[str, Any]`
+            `accuracy`, macro precision, recall and F1, and the three of each class. At the end of
+            an epoch (`reset`) also `confusion`, the counts of true classes in rows and predicted
+            ones in columns, and `confusion_classes`, the names of both.
+        """
+        scores = self._confusion.scores()
+        macro = scores.macro()
+        metrics: Dict[str, Any] = {
+            "accuracy": self._confusion.accuracy(),
+            "macro_precision": macro.precision,
+            "macro_recall": macro.recall,
+            "macro_f1": macro.f1,
+        }
+        for number, name in enumerate(self._class_names):
+            metrics[f"precision_{name}"] = scores.precision[number].item()
+            metrics[f"recall_{name}"] = scores.recall[number].item()
+            metrics[f"f1_{name}"] = scores.f1[number].item()
+        if reset:
+            metrics["confusion"] = self._confusion.counts.tolist()
+            metrics["confusion_classes"] = list(self._class_names)
+            self._confusion.reset()
+        return metrics
+
+
+def _with_a_token_in_each(
+    tokens: torch.Tensor, mask: torch.Tensor
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Gives an empty text one token, a vector of zeros: an LSTM can't read a batch without any."""
+    empty = ~mask.any(dim=1)  # (batch,)
+    if empty.any():
+        missing = max(1 - mask.size(1), 0)
+        tokens = torch.nn.functional.pad(tokens, (0, 0, 0, missing))
+        mask = torch.nn.functional.pad(mask, (0, missing))
+        first = torch.arange(mask.size(1), device=mask.device) == 0  # (tokens,)
+        added = empty.unsqueeze(1) & first  # (batch, tokens)
+        tokens, mask = tokens.masked_fill(added.unsqueeze(-1), 0.0), mask | added
+    return tokens, mask

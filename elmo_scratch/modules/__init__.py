@@ -1,0 +1,37 @@
+"""
+Tensors to tensors: the parts of ELMo. Nothing here opens a file or knows a vocabulary.
+
+The names of axes, used in every shape of the package:
+
+| word | meaning |
+|---|---|
+| `batch` | sentences |
+| `tokens` | tokens of the longest sentence, without sentence boundaries |
+| `positions` | `tokens + 2`: with a begin and an end mark |
+| `dim` | one direction, after projection |
+| `width` | both directions, `2 * dim` |
+| `cell` | memory cells of an LSTM |
+| `layers` | the token layer and the LSTM layers |
+| `words` | entries of the softmax's vocabulary |
+| `predicted` | positions at which a word is predicted, of the whole batch |
+
+A mask is a boolean tensor in which `True` marks a real token; real tokens come first in each row.
+"""
+
+from elmo_scratch.modules.bilm import BiLm as BiLm
+from elmo_scratch.modules.bilm import BiLmOutput as BiLmOutput
+from elmo_scratch.modules.lstm_stack import LstmStack as LstmStack
+from elmo_scratch.modules.mixes import LayerMix as LayerMix
+from elmo_scratch.modules.projected_lstm import ProjectedLstm as ProjectedLstm
+from elmo_scratch.modules.softmaxes import OutputSoftmax as OutputSoftmax
+from elmo_scratch.modules.token_encoders import TokenEncoder as TokenEncoder
+
+__all__ = [
+    "BiLm",
+    "BiLmOutput",
+    "LayerMix",
+    "LstmStack",
+    "OutputSoftmax",
+    "ProjectedLstm",
+    "TokenEncoder",
+]

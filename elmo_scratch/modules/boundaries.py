@@ -1,0 +1,72 @@
+"""Sentence boundaries: the begin mark before and the end mark after each sentence of a batch."""
+
+from typing import NamedTuple
+
+import torch
+
+
+class Bounded(NamedTuple):
+    """
+    Ids with sentence boundaries.
+
+    # Parameters
+
+    ids : `torch.Tensor`
+        Shape `(batch, positions)`, or `(batch, positions, characters)`.
+    mask : `torch.BoolTensor`
+        Shape `(batch, positions)`.
+    """
+
+    ids: torch.Tensor
+    mask: torch.Tensor
+
+
+def add_boundaries(
+    ids: torch.Tensor, mask: torch.Tensor, begin: torch.Tensor, end: torch.Tensor
+) -> Bounded:
+    """
+    Puts `begin` before and `end` after each sentence. An empty sentence becomes the two marks.
+
+    # Parameters
+
+    ids : `torch.Tensor`
+        Shape `(batch, tokens)`, or `(batch, tokens, characters)`.
+    mask : `torch.BoolTensor`
+        Shape `(batch, tokens)`; real tokens come first in each row.
+    begin, end : `torch.Tensor`
+        The ids of one mark: shape `()`, or `(characters,)`.
+
+    # Returns
+
+    `Bounded`
+        Ids of shape `(batch, tokens + 2, ...)`, 0 where `mask` is `False`.
+    """
+    batch, tokens = mask.shape
+    lengths = mask.sum(dim=1)  # (batch,)
+    bounded = ids.new_zeros(batch, tokens + 2, *ids.shape[2:])
+    bounded[:, 1:-1] = ids
+    places = torch.arange(tokens + 2, device=ids.device)  # (positions,)
+    bounded[places > lengths.unsqueeze(1)] = 0
+    bounded[:, 0] = begin
+    bounded[torch.arange(batch, device=ids.device), lengths + 1] = end
+    return Bounded(bounded, places < lengths.unsqueeze(1) + 2)
+
+
+def remove_boundaries(positions: torch.Tensor) -> torch.Tensor:
+    """
+    Drops the begin mark and the last position of every row: what is left lies where the tokens lay.
+
+    The end mark of a sentence shorter than the longest stays behind, at a place that the mask of
+    the tokens hides.
+
+    # Parameters
+
+    positions : `torch.Tensor`
+        Shape `(..., positions, width)`.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(..., tokens, width)`.
+    """
+    return positions[..., 1:-1, :]

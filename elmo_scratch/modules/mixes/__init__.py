@@ -1,0 +1,8 @@
+"""Layer mixes: from all layers of a biLM to the one vector a token that a task sees."""
+
+from elmo_scratch.modules.mixes.frozen_mix import FrozenMix as FrozenMix
+from elmo_scratch.modules.mixes.function_mix import FunctionMix as FunctionMix
+from elmo_scratch.modules.mixes.layer_mix import LayerMix as LayerMix
+from elmo_scratch.modules.mixes.trainable_mix import TrainableMix as TrainableMix
+
+__all__ = ["FrozenMix", "FunctionMix", "LayerMix", "TrainableMix"]

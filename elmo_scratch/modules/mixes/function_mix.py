@@ -1,0 +1,59 @@
+"""A learned function of all layers in place of a weighted sum."""
+
+from typing import Optional
+
+import torch
+
+from elmo_scratch.modules.mixes.layer_mix import LayerMix
+
+
+@LayerMix.register("function")
+class FunctionMix(LayerMix):
+    """
+    A perceptron with one hidden layer over the layers of a token laid side by side,
+    `relu([h_0; h_1; ...] A + a) B + b`.
+
+    Registered as a `LayerMix` with name "function".
+
+    # Parameters
+
+    num_layers : `int`
+        How many layers arrive in `forward`, the token layer included.
+    width : `int`
+        The size of a layer's vector.
+    hidden_dim : `int`, optional (default = `width`)
+        The size of the hidden layer.
+    """
+
+    def __init__(self, num_layers: int, width: int, *, hidden_dim: Optional[int] = None) -> None:
+        super().__init__(num_layers)
+        self.width = width
+        self.hidden = torch.nn.Linear(num_layers * width, hidden_dim or width)
+        self.output = torch.nn.Linear(hidden_dim or width, width)
+
+    def forward(self, layers: torch.Tensor) -> torch.Tensor:
+        """
+        # Parameters
+
+        layers : `torch.Tensor`
+            Shape `(layers, batch, tokens, width)`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(batch, tokens, width)`.
+        """
+        beside = layers.permute(1, 2, 0, 3).flatten(2)  # (batch, tokens, layers * width)
+        return self.output(torch.relu(self.hidden(beside)))
+
+    def shares(self) -> torch.Tensor:
+        """
+        # Returns
+
+        `torch.Tensor`
+            Shape `(layers,)`: each layer's share of the norms of the weights that read it. A hint
+            at where the function looks, not a weight that it applies.
+        """
+        by_layer = self.hidden.weight.detach().unflatten(1, (self.num_layers, self.width))
+        norms = by_layer.norm(dim=(0, 2))  # (layers,)
+        return norms / norms.sum()

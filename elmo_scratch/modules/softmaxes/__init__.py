@@ -1,0 +1,7 @@
+"""Output softmaxes: how a language model scores the words of its vocabulary."""
+
+from elmo_scratch.modules.softmaxes.full_softmax import FullSoftmax as FullSoftmax
+from elmo_scratch.modules.softmaxes.output_softmax import OutputSoftmax as OutputSoftmax
+from elmo_scratch.modules.softmaxes.output_softmax import ScoredWords as ScoredWords
+
+__all__ = ["FullSoftmax", "OutputSoftmax", "ScoredWords"]

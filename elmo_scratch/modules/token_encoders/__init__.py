@@ -1,0 +1,7 @@
+"""Token encoders: from the ids of a token to the vector that enters the LSTMs."""
+
+from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens as EncodedTokens
+from elmo_scratch.modules.token_encoders.token_encoder import TokenEncoder as TokenEncoder
+from elmo_scratch.modules.token_encoders.word_encoder import WordEncoder as WordEncoder
+
+__all__ = ["EncodedTokens", "TokenEncoder", "WordEncoder"]

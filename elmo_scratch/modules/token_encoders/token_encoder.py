@@ -1,0 +1,55 @@
+"""What every token encoder promises."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import torch
+from allennlp.common import Registrable
+
+
+class EncodedTokens(NamedTuple):
+    """
+    The token layer of a biLM.
+
+    # Parameters
+
+    vectors : `torch.Tensor`
+        Shape `(batch, positions, dim)`.
+    mask : `torch.BoolTensor`
+        Shape `(batch, positions)`.
+    """
+
+    vectors: torch.Tensor
+    mask: torch.Tensor
+
+
+class TokenEncoder(torch.nn.Module, Registrable, ABC):
+    """
+    Turns the ids of tokens into vectors that don't depend on context, and adds the vectors of the
+    sentence boundaries. Abstract.
+
+    # Parameters
+
+    dim : `int`
+        The size of a vector.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.dim = dim
+
+    @abstractmethod
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> EncodedTokens:
+        """
+        # Parameters
+
+        ids : `torch.Tensor`
+            Shape `(batch, tokens)`, or `(batch, tokens, characters)` for encoders of characters.
+        mask : `torch.BoolTensor`
+            Shape `(batch, tokens)`.
+
+        # Returns
+
+        `EncodedTokens`
+            Vectors of shape `(batch, tokens + 2, dim)`.
+        """

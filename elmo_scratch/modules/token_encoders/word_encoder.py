@@ -1,0 +1,54 @@
+"""Words by an embedding layer."""
+
+import torch
+
+from elmo_scratch.modules.boundaries import add_boundaries
+from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder
+
+
+@TokenEncoder.register("word")
+class WordEncoder(TokenEncoder):
+    """
+    One trained vector a word of the vocabulary.
+
+    Registered as a `TokenEncoder` with name "word".
+
+    # Parameters
+
+    dim : `int`
+        The size of a vector.
+    num_words : `int`
+        The size of the vocabulary, padding included. The language model that owns the encoder
+        supplies it.
+    begin_id, end_id : `int`
+        The words that mark the beginning and the end of a sentence. Supplied likewise.
+    """
+
+    _begin: torch.Tensor
+    _end: torch.Tensor
+
+    def __init__(self, *, dim: int, num_words: int, begin_id: int, end_id: int) -> None:
+        super().__init__(dim)
+        self.embedding = torch.nn.Embedding(num_words, dim, padding_idx=0)
+        torch.nn.init.normal_(self.embedding.weight, std=dim**-0.5)
+        with torch.no_grad():
+            self.embedding.weight[0].zero_()
+        self.register_buffer("_begin", torch.tensor(begin_id), persistent=False)
+        self.register_buffer("_end", torch.tensor(end_id), persistent=False)
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> EncodedTokens:
+        """
+        # Parameters
+
+        ids : `torch.Tensor`
+            Shape `(batch, tokens)`.
+        mask : `torch.BoolTensor`
+            Shape `(batch, tokens)`.
+
+        # Returns
+
+        `EncodedTokens`
+            Vectors of shape `(batch, tokens + 2, dim)`.
+        """
+        bounded = add_boundaries(ids, mask, self._begin, self._end)
+        return EncodedTokens(self.embedding(bounded.ids), bounded.mask)

@@ -1,0 +1,26 @@
+"""The class of a piece of news."""
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import JsonDict
+from allennlp.data import Instance
+from allennlp.predictors import Predictor
+
+
+@Predictor.register("ag_news")
+class AgNewsPredictor(Predictor):
+    """
+    Classifies `{"description": "..."}`, with a `"title"` where the model reads titles. The answer
+    holds `label` and `probabilities`.
+
+    Registered as a `Predictor` with name "ag_news".
+    """
+
+    def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        if "description" not in json_dict:
+            raise ConfigurationError(
+                'expected a JSON object with the key "description" (and optionally "title"), but '
+                f"it has the keys {sorted(json_dict)}"
+            )
+        return self._dataset_reader.text_to_instance(  # type: ignore[call-arg]
+            json_dict["description"], title=json_dict.get("title", "")
+        )
