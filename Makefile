@@ -2,6 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ALLENNLP := allennlp==2.10.1 allennlp-models==2.10.1
+# pip compiles every file of every package; what is ever imported, the last step of setup compiles.
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
 # Setup is done when a stamp with the fingerprint of what it installs exists.
@@ -18,12 +19,14 @@ setup: $(STAMP)  ## create .venv with all that is needed (PYTHON=python3.12 to c
 # Always from an empty environment: what an interrupted setup left behind is not to be trusted.
 $(STAMP):
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 10) <= v <= (3, 13) or sys.exit("Python 3.10 to 3.13 is needed, but $(PYTHON) is Python %d.%d. Try: make $(MAKECMDGOALS) PYTHON=python3.11" % v)'
-	@echo "[1/3] Creating $(VENV) with $$($(PYTHON) --version)"
+	@echo "[1/4] Creating $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv --clear $(VENV)
-	@echo "[2/3] Installing PyTorch and the other requirements (a minute or two)"
+	@echo "[2/4] Installing PyTorch and the other requirements (a minute or two)"
 	@$(PIP) -r requirements-dev.txt
-	@echo "[3/3] Installing AllenNLP 2.10.1 and this package"
+	@echo "[3/4] Installing AllenNLP 2.10.1 and this package"
 	@$(PIP) --no-deps --no-build-isolation $(ALLENNLP) --editable .
+	@echo "[4/4] Starting AllenNLP once"
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "from allennlp.common import plugins; plugins.DEFAULT_PLUGINS = ('allennlp_models',); plugins.import_plugins()"
 	@touch $@
 
 demo: setup  ## pre-train, classify, evaluate and export on the fixtures

@@ -10,17 +10,20 @@ variable `TORCH_DEVICE_BACKEND_AUTOLOAD=0` turns it all off.
 Each function below that takes a module explains what breaks without it.
 """
 
+import copy
 import functools
 import inspect
 import shutil
 import sys
 import tarfile
 import tempfile
+import zlib
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from types import ModuleType
+from pathlib import PurePosixPath
+from types import ModuleType, SimpleNamespace
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
 
 
@@ -144,9 +147,7 @@ def _print_numbers_only(console_logger: Any) -> None:
     def on_epoch_with_numbers(
         self: Any, trainer: Any, metrics: Dict[str, Any], *args: Any, **kwargs: Any
     ) -> None:
-        numbers = {
-            name: value for name, value in metrics.items() if isinstance(value, (int, float))
-        }
+        numbers = {name: value for name, value in metrics.items() if hasattr(value, "__float__")}
         on_epoch(self, trainer, numbers, *args, **kwargs)
 
     callback.on_epoch = on_epoch_with_numbers
@@ -177,61 +178,47 @@ def _drop_verbose(schedulers: Any) -> None:
     scheduler.__init__ = __init__
 
 
-def _clip_sparse_norms(trainer: Any) -> None:
+def _clip_sparse_norms(module: Any) -> None:
     """
     `torch.nn.utils.clip_grad_norm_` works by fused kernels that know no sparse gradients, which
     AllenNLP's "embedding" makes with `sparse: true`. Only the values of a sparse gradient count.
     """
-    dense = trainer.clip_grad_norm_
+    clip_dense = module.clip_grad_norm_
 
-    @functools.wraps(dense)
-    def clip_grad_norm_(
-        parameters: Iterable[Any], max_norm: float, *args: Any, **kwargs: Any
-    ) -> Any:
-        import torch
+    @functools.wraps(clip_dense)
+    def clip_grad_norm_(parameters: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        return clip_dense(_with_dense_gradients(parameters), *args, **kwargs)
 
-        parameters = [p for p in parameters if p.grad is not None]
-        if not any(p.grad.is_sparse for p in parameters):
-            return dense(parameters, max_norm, *args, **kwargs)
-        values = _gradient_values(parameters)
-        norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(v) for v in values]))
-        scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
-        for value in values:
-            value.mul_(scale)
-        return norm
-
-    trainer.clip_grad_norm_ = clip_grad_norm_
+    module.clip_grad_norm_ = clip_grad_norm_
 
 
 def _clip_sparse(trainer: Any) -> None:
     """The same for `grad_norm` and `grad_clipping` of AllenNLP's trainer."""
     _clip_sparse_norms(trainer)
-    original = trainer.GradientDescentTrainer.clip_gradient
+    clip_dense = trainer.GradientDescentTrainer.clip_gradient
 
-    @functools.wraps(original)
+    @functools.wraps(clip_dense)
     def clip_gradient(self: Any) -> None:
-        parameters = [p for p in self.model.parameters() if p.grad is not None]
-        if self._grad_clipping is None or not any(p.grad.is_sparse for p in parameters):
-            original(self)
-            return
-        if self._scaler is not None:
-            self._scaler.unscale_(self.optimizer)
-        for value in _gradient_values(parameters):
-            value.clamp_(-self._grad_clipping, self._grad_clipping)
+        stand_in = copy.copy(self)
+        parameters = _with_dense_gradients(self.model.parameters())
+        stand_in.model = SimpleNamespace(parameters=lambda: parameters)
+        clip_dense(stand_in)
 
     trainer.GradientDescentTrainer.clip_gradient = clip_gradient
 
 
-def _gradient_values(parameters: Iterable[Any]) -> List[Any]:
-    """The numbers of each gradient, as tensors that share its memory."""
-    values = []
+def _with_dense_gradients(parameters: Iterable[Any]) -> List[Any]:
+    """
+    The parameters; for one with a sparse gradient a stand-in, whose gradient is the tensor of its
+    values, in the same memory.
+    """
+    stand_ins = []
     for parameter in parameters:
-        if parameter.grad.is_sparse:
+        if parameter.grad is not None and parameter.grad.is_sparse:
             parameter.grad = parameter.grad.coalesce()
-            values.append(parameter.grad._values())
-        else:
-            values.append(parameter.grad)
-    return values
+            parameter = SimpleNamespace(grad=parameter.grad._values())
+        stand_ins.append(parameter)
+    return stand_ins
 
 
 def _unpack_safely(archival: Any) -> None:
@@ -248,8 +235,8 @@ def _unpack_safely(archival: Any) -> None:
         try:
             try:
                 with tarfile.open(resolved_archive_file, "r:gz") as archive:
-                    archive.extractall(folder, filter="data")
-            except (tarfile.TarError, EOFError, OSError) as error:
+                    _extract_all(archive, folder)
+            except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
                 cleanup = True
                 raise ConfigurationError(
                     f"{resolved_archive_file}: expected an archive made by `allennlp train` "
@@ -261,6 +248,19 @@ def _unpack_safely(archival: Any) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
     archival.extracted_archive = extracted_archive
+
+
+def _extract_all(archive: tarfile.TarFile, folder: str) -> None:
+    """Refuses members that lead out of the folder, and links where Python can't judge them."""
+    if hasattr(tarfile, "data_filter"):
+        archive.extractall(folder, filter="data")
+        return
+    # Python before 3.10.12 and 3.11.4.
+    for member in archive.getmembers():
+        path = PurePosixPath(member.name)
+        if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):
+            raise tarfile.TarError(f"{member.name!r} would be outside the folder, or is a link")
+    archive.extractall(folder)
 
 
 def _without_downloads(narrativeqa: Any) -> Iterator[None]:

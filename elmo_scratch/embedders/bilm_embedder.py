@@ -44,7 +44,8 @@ class BiLmEmbedder(TokenEmbedder):
         Share of the mixed vectors that is dropped in training.
     namespace : `str`, optional (default = `"tokens"`)
         The namespace that the indexer of this embedder writes; it must treat words as the
-        biLM's own indexer did, by `lowercase_tokens` above all.
+        biLM's own indexer did, by `lowercase_tokens` above all. Give it a namespace of its own
+        where another embedder of the model has a table of words: this one adds all its words.
     serialization_dir : `str`, optional (default = `None`)
         The task's output folder. AllenNLP supplies it.
 

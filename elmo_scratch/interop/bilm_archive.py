@@ -84,8 +84,9 @@ def read_bilm_archive(archive_file: Union[str, PathLike]) -> PretrainedBiLm:
                 }
             )
         except RuntimeError as error:
+            reason = " ".join(str(error).split())
             raise ConfigurationError(
-                f"{archive_file}: the weights do not fit the config. {error}"
+                f"{archive_file}: the weights do not fit the config. {reason}"
             ) from None
         reader = DatasetReader.from_params(config.get("dataset_reader"))
     return PretrainedBiLm(bilm, blueprint, vocab, reader)

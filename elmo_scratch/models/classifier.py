@@ -116,9 +116,9 @@ class Classifier(Model):
         # Returns
 
         `Dict[str, Any]`
-            `accuracy`, macro precision, recall and F1, and the three of each class. At the end of
-            an epoch (`reset`) also `confusion`, the counts of true classes in rows and predicted
-            ones in columns, and `confusion_classes`, the names of both.
+            `accuracy` and macro precision, recall and F1. At the end of an epoch (`reset`) also the
+            three of each class, `confusion`, the counts of true classes in rows and predicted ones
+            in columns, and `confusion_classes`, the names of both.
         """
         scores = self._confusion.scores()
         macro = scores.macro()
@@ -128,11 +128,11 @@ class Classifier(Model):
             "macro_recall": macro.recall,
             "macro_f1": macro.f1,
         }
-        for number, name in enumerate(self._class_names):
-            metrics[f"precision_{name}"] = scores.precision[number].item()
-            metrics[f"recall_{name}"] = scores.recall[number].item()
-            metrics[f"f1_{name}"] = scores.f1[number].item()
         if reset:
+            for number, name in enumerate(self._class_names):
+                metrics[f"precision_{name}"] = scores.precision[number].item()
+                metrics[f"recall_{name}"] = scores.recall[number].item()
+                metrics[f"f1_{name}"] = scores.f1[number].item()
             metrics["confusion"] = self._confusion.counts.tolist()
             metrics["confusion_classes"] = list(self._class_names)
             self._confusion.reset()

@@ -123,26 +123,27 @@ class LanguageModel(Model):
         # Returns
 
         `Dict[str, Any]`
-            Perplexities (left to right, right to left, and over both), the mean losses behind them
-            in nats, accuracy of the first and of the five best guesses, macro precision, recall
-            and F1. At the end of an epoch (`reset`) also `confusion`, the counts of true words in
-            rows and guessed words in columns, and `confusion_words`, the names of both.
+            Perplexities (over both directions, left to right, right to left) and the accuracy of
+            the first and of the five best guesses. At the end of an epoch (`reset`) also the mean
+            losses behind the perplexities in nats, macro precision, recall and F1, `confusion`, the
+            counts of true words in rows and guessed words in columns, and `confusion_words`, the
+            names of both.
         """
         both = (self._left_to_right.loss + self._right_to_left.loss) / 2
-        macro = self._prediction.macro()
         metrics: Dict[str, Any] = {
             "perplexity": Perplexity.of_loss(both),
             "perplexity_left_to_right": self._left_to_right.perplexity,
             "perplexity_right_to_left": self._right_to_left.perplexity,
-            "loss_left_to_right": self._left_to_right.loss,
-            "loss_right_to_left": self._right_to_left.loss,
             "top_1_accuracy": self._prediction.top_1_accuracy,
             "top_5_accuracy": self._prediction.top_5_accuracy,
-            "macro_precision": macro.precision,
-            "macro_recall": macro.recall,
-            "macro_f1": macro.f1,
         }
         if reset:
+            macro = self._prediction.macro()
+            metrics["loss_left_to_right"] = self._left_to_right.loss
+            metrics["loss_right_to_left"] = self._right_to_left.loss
+            metrics["macro_precision"] = macro.precision
+            metrics["macro_recall"] = macro.recall
+            metrics["macro_f1"] = macro.f1
             metrics["confusion"] = self._prediction.confusion.tolist()
             metrics["confusion_words"] = [*self._confusion_words, "(the rest)"]
             self._left_to_right.reset()
