@@ -1,0 +1,285 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable, List, Union
+
+import h5py
+import numpy
+import pytest
+from allennlp import commands
+
+from elmo_scratch.commands import elmo as elmo_module
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.interop import PretrainedBiLm
+from tests import FIXTURES_ROOT, PROJECT_ROOT
+
+TOUR = FIXTURES_ROOT / "text" / "tour.txt"
+LINES = TOUR.read_text(encoding="utf-8").splitlines()
+LAYERS, WIDTH = 3, 64
+
+Allennlp = Callable[..., None]
+
+
+@pytest.fixture
+def allennlp(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Allennlp:
+    """Runs `allennlp` with these words on its command line, in `tmp_path`."""
+    monkeypatch.chdir(tmp_path)
+    # Other plugins have nothing to add, and importing them takes long.
+    monkeypatch.setattr(commands, "import_plugins", lambda: None)
+
+    def run(*words: Union[str, Path]) -> None:
+        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, words)])
+        commands.main("allennlp")
+
+    return run
+
+
+@pytest.fixture
+def export(allennlp: Allennlp, bilm_archive: Path, tmp_path: Path) -> Callable[..., h5py.File]:
+    """Runs `allennlp elmo` over the fixtures' tour and opens the result."""
+
+    def run(*options: str, text: Path = TOUR) -> h5py.File:
+        path = tmp_path / f"{'_'.join(options)}.hdf5"
+        allennlp("elmo", text, path, "--weight-file", bilm_archive, *options)
+        return h5py.File(path)
+
+    return run
+
+
+def arrays_of(file: h5py.File) -> List[numpy.ndarray]:
+    """The vectors of all lines, in the order of the lines."""
+    return [file[str(number)][...] for number in range(len(file) - 1)]
+
+
+def test_there_is_a_data_set_for_each_line(export: Callable[..., h5py.File]) -> None:
+    file = export("--all")
+    assert set(file) == {"sentence_to_index", *(str(number) for number in range(12))}
+    for line, layers in zip(LINES, arrays_of(file), strict=True):
+        assert layers.shape == (LAYERS, len(line.split()), WIDTH)
+        assert layers.dtype == numpy.float32
+
+
+def test_vectors_are_those_of_the_bilm(
+    export: Callable[..., h5py.File], pretrained: PretrainedBiLm
+) -> None:
+    embed = SentenceLayers(pretrained)
+    for line, layers in zip(LINES, arrays_of(export("--all")), strict=True):
+        assert numpy.allclose(layers, embed([line.split()])[0], atol=1e-6)
+
+
+def test_top_is_the_last_of_all_layers(export: Callable[..., h5py.File]) -> None:
+    for layers, top in zip(arrays_of(export("--all")), arrays_of(export("--top")), strict=True):
+        assert numpy.array_equal(top, layers[2])
+
+
+def test_average_is_the_mean_of_all_layers(export: Callable[..., h5py.File]) -> None:
+    for layers, average in zip(
+        arrays_of(export("--all")), arrays_of(export("--average")), strict=True
+    ):
+        assert average.dtype == numpy.float32
+        assert numpy.allclose(average, (layers[0] + layers[1] + layers[2]) / 3, atol=1e-6)
+
+
+def test_the_index_names_the_line_of_each_sentence(export: Callable[..., h5py.File]) -> None:
+    index = json.loads(export("--all")["sentence_to_index"][0])
+    assert index == {line: str(number) for number, line in enumerate(LINES)}
+
+
+@pytest.mark.parametrize("size", [1, 5, 12])
+def test_the_size_of_a_batch_does_not_show(size: int, export: Callable[..., h5py.File]) -> None:
+    together = arrays_of(export("--all"))
+    apart = arrays_of(export("--all", "--batch-size", str(size)))
+    for one, other in zip(together, apart, strict=True):
+        assert numpy.allclose(one, other, atol=1e-6)
+
+
+def test_lines_are_stripped_and_split_at_white_space(
+    export: Callable[..., h5py.File], tmp_path: Path
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("\ufeff  the river\tbank \r\nthe river bank\na crêpe", encoding="utf-8")
+    file = export("--top", text=text)
+    first, second, third = arrays_of(file)
+    assert numpy.allclose(first, second, atol=1e-6)
+    assert third.shape == (2, WIDTH)
+    assert json.loads(file["sentence_to_index"][0]) == {
+        "the river\tbank": "0",
+        "the river bank": "1",
+        "a crêpe": "2",
+    }
+
+
+def test_an_older_output_is_replaced(export: Callable[..., h5py.File], tmp_path: Path) -> None:
+    (tmp_path / "--all.hdf5").write_text("old")
+    assert len(export("--all")) == 13
+
+
+def test_the_help_text_tells_what_there_is(
+    allennlp: Allennlp, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        allennlp("elmo", "--help")
+    assert stop.value.code == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "usage: allennlp elmo" in text
+    assert 'Its key is the number of the line, from "0"' in text
+    for option in ("--all", "--top", "--average", "--weight-file", "--batch-size", "--cuda-device"):
+        assert option in text
+
+
+def test_all_commands_together_list_it(allennlp: Allennlp, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        allennlp("--help")
+    assert "Write the vectors of each layer" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "options, complaint",
+    [
+        ([], "one of the arguments --all --top --average is required"),
+        (["--all", "--top"], "not allowed with argument"),
+        (["--all"], "required: --weight-file"),
+    ],
+)
+def test_what_is_asked_for_must_be_clear(
+    options: List[str],
+    complaint: str,
+    allennlp: Allennlp,
+    bilm_archive: Path,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    weights = [] if "weight" in complaint else ["--weight-file", bilm_archive]
+    with pytest.raises(SystemExit) as stop:
+        allennlp("elmo", TOUR, "layers.hdf5", *weights, *options)
+    assert stop.value.code == 2
+    assert complaint in capsys.readouterr().err
+
+
+def fails(run: Callable[[], Any]) -> str:
+    """The message that the command prints on its way out with exit status 1."""
+    with pytest.raises(SystemExit) as stop:
+        run()
+    assert isinstance(stop.value.code, str)  # which Python prints on stderr before status 1
+    return stop.value.code
+
+
+@pytest.mark.parametrize(
+    "text, complaint",
+    [
+        ("bad/blank_line.txt", "blank_line.txt, line 2: expected a sentence"),
+        ("bad/not_utf8.txt", "not_utf8.txt, line 2: expected UTF-8"),
+        ("bad/empty.txt", "empty.txt: expected at least one line"),
+        ("nowhere.txt", "nowhere.txt: there is no such file"),
+        ("bad", "bad: cannot be read"),
+    ],
+)
+def test_bad_input_is_one_line_and_no_output(
+    text: str, complaint: str, export: Callable[..., h5py.File], tmp_path: Path
+) -> None:
+    message = fails(lambda: export("--all", text=FIXTURES_ROOT / text))
+    assert message.startswith("allennlp elmo: error: ")
+    assert complaint in message
+    assert "\n" not in message
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_input_is_checked_before_an_older_output_is_touched(
+    export: Callable[..., h5py.File], tmp_path: Path
+) -> None:
+    (tmp_path / "--all.hdf5").write_text("old")
+    fails(lambda: export("--all", text=FIXTURES_ROOT / "bad" / "blank_line.txt"))
+    assert (tmp_path / "--all.hdf5").read_text() == "old"
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_the_output_may_not_replace_the_input(
+    linked: bool, allennlp: Allennlp, bilm_archive: Path, tmp_path: Path
+) -> None:
+    text = Path(shutil.copy(TOUR, tmp_path / "text.txt"))
+    output = tmp_path / "link.txt" if linked else text
+    if linked:
+        output.symlink_to(text)
+    message = fails(lambda: allennlp("elmo", text, output, "--all", "--weight-file", bilm_archive))
+    assert "the output would replace the input" in message
+    assert text.read_text() == TOUR.read_text()
+
+
+@pytest.mark.parametrize(
+    "output, complaint",
+    [("nowhere/layers.hdf5", "nowhere doesn't exist"), (".", "but it is a folder")],
+)
+def test_an_output_that_cannot_be_written_is_an_error(
+    output: str, complaint: str, allennlp: Allennlp, bilm_archive: Path, tmp_path: Path
+) -> None:
+    message = fails(lambda: allennlp("elmo", TOUR, output, "--all", "--weight-file", bilm_archive))
+    assert complaint in message
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "archive, complaint",
+    [
+        ("none.tar.gz", "none.tar.gz: there is no such archive"),
+        ("not_an_archive.tar.gz", "not_an_archive.tar.gz: expected an archive"),
+        (".", "it holds no config.json, so it is not the output of a training"),
+    ],
+)
+def test_an_archive_that_is_none_is_an_error(
+    archive: str, complaint: str, allennlp: Allennlp, tmp_path: Path
+) -> None:
+    path = FIXTURES_ROOT / "bad" / archive
+    message = fails(lambda: allennlp("elmo", TOUR, "layers.hdf5", "--all", "--weight-file", path))
+    assert complaint in message
+    assert "\n" not in message
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "option, value, complaint",
+    [
+        ("--batch-size", "0", "expected --batch-size of 1 or more, got 0"),
+        ("--cuda-device", "97", "expected a GPU with the number 97"),
+    ],
+)
+def test_a_number_out_of_range_is_an_error(
+    option: str, value: str, complaint: str, export: Callable[..., h5py.File], tmp_path: Path
+) -> None:
+    assert complaint in fails(lambda: export("--all", option, value))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk_is_an_error(
+    export: Callable[..., h5py.File], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(elmo_module.LayerFileWriter, "write", write)
+    assert "--all.hdf5: [Errno 28] No space left" in fails(lambda: export("--all"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_in_a_process_of_its_own_an_error_is_exit_status_1_and_one_line(tmp_path: Path) -> None:
+    text = FIXTURES_ROOT / "bad" / "blank_line.txt"
+    program = (
+        "import elmo_scratch, allennlp.commands as commands\n"
+        "commands.import_plugins = lambda: None\n"
+        "commands.main('allennlp')\n"
+    )
+    words = ["elmo", str(text), "layers.hdf5", "--all", "--weight-file", "none.tar.gz"]
+    path = os.pathsep.join([str(PROJECT_ROOT), os.environ.get("PYTHONPATH", "")])
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith(f"allennlp elmo: error: {text}, line 2: expected a sentence")
+    assert ended.stdout == ""
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,393 @@
+"""
+Each help of `elmo_scratch_compat` is seen to work, and to be needed: where stock AllenNLP manages
+without it, the test that says so fails, and the help can go.
+"""
+
+import importlib
+import io
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import tarfile
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, Dict, List, Mapping, Union
+
+import numpy
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.models import load_archive
+from allennlp.modules.vision import ResnetBackbone
+from allennlp.training import GradientDescentTrainer, gradient_descent_trainer
+
+import elmo_scratch_compat
+from tests import PROJECT_ROOT
+from tests.allennlp_behaviours import archive_with, names_in, unpack_in
+
+Outcomes = Dict[str, Any]
+
+NOTHING_MORE: Mapping[str, str] = MappingProxyType({})
+WITHOUT_HELP = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+
+needs_no_torchvision = pytest.mark.skipif(
+    find_spec("torchvision") is not None, reason="torchvision is installed here"
+)
+
+
+def run(
+    *words: Union[str, Path],
+    folder: Path,
+    environment: Mapping[str, str] = NOTHING_MORE,
+    check: bool = True,
+) -> "subprocess.CompletedProcess[str]":
+    """Runs a program of this Python environment in a folder."""
+    inherited = {name: value for name, value in os.environ.items() if name not in WITHOUT_HELP}
+    finished = subprocess.run(
+        [str(word) for word in words],
+        cwd=folder,
+        env={**inherited, "OMP_NUM_THREADS": "1", **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert not check or finished.returncode == 0, finished.stderr
+    return finished
+
+
+def run_python(code: str, folder: Path, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """Runs lines of Python in a process of its own."""
+    return run(sys.executable, "-c", code, folder=folder, **options)
+
+
+def outcomes_in(folder: Path, environment: Mapping[str, str] = NOTHING_MORE) -> Outcomes:
+    """What `allennlp_behaviours` finds, in a process of its own."""
+    program = (sys.executable, "-m", "tests.allennlp_behaviours", folder)
+    run(*program, folder=PROJECT_ROOT, environment=environment)
+    return json.loads((folder / "outcomes.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def torchvision(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an empty package of that name, for `PYTHONPATH`."""
+    folder = tmp_path_factory.mktemp("torchvision")
+    (folder / "torchvision" / "ops").mkdir(parents=True)
+    for module in ("__init__", "ops/__init__", "ops/boxes"):
+        (folder / "torchvision" / f"{module}.py").touch()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def helped_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the behaviours of `helped` leave their files."""
+    return tmp_path_factory.mktemp("helped")
+
+
+@pytest.fixture(scope="module")
+def helped(helped_folder: Path) -> Outcomes:
+    """What AllenNLP does as it is installed here."""
+    return outcomes_in(helped_folder)
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory, torchvision: Path) -> Outcomes:
+    """What it does without any help but a torchvision that can be imported."""
+    folder = tmp_path_factory.mktemp("stock")
+    return outcomes_in(folder, {"PYTHONPATH": str(torchvision), **WITHOUT_HELP})
+
+
+@pytest.fixture(scope="module")
+def archive(helped: Outcomes, helped_folder: Path) -> Path:
+    """A good one, that a training has made."""
+    return helped_folder / "states_of_a_cosine_training_load" / "run" / "model.tar.gz"
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which the temporary folders of this test are made."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
+def test_importing_torch_imports_no_allennlp(tmp_path: Path) -> None:
+    run_python(
+        "import torch, sys\n"
+        "assert any(type(f).__name__ == '_HelpingFinder' for f in sys.meta_path)\n"
+        "loaded = {name.partition('.')[0] for name in sys.modules}\n"
+        "assert not loaded & {'allennlp', 'allennlp_models', 'elmo_scratch', 'nltk'}, loaded",
+        tmp_path,
+    )
+
+
+def test_applying_twice_is_applying_once() -> None:
+    finders, types = list(sys.meta_path), list(torch.serialization.get_safe_globals())
+    elmo_scratch_compat.apply()
+    assert sys.meta_path == finders
+    assert torch.serialization.get_safe_globals() == types
+    assert [type(finder).__name__ for finder in finders].count("_HelpingFinder") == 1
+
+
+@pytest.mark.parametrize("name", elmo_scratch_compat.HELP)
+def test_there_is_such_a_module_to_help(name: str) -> None:
+    assert importlib.import_module(name)
+
+
+@needs_no_torchvision
+def test_allennlp_needs_torchvision_only_without_help(tmp_path: Path) -> None:
+    finished = run_python("import allennlp.data", tmp_path, environment=WITHOUT_HELP, check=False)
+    assert "No module named 'torchvision'" in finished.stderr
+
+
+@needs_no_torchvision
+def test_images_ask_for_torchvision() -> None:
+    with pytest.raises(ImportError, match="torchvision.models is needed, but torchvision is not"):
+        ResnetBackbone()
+
+
+@needs_no_torchvision
+def test_others_see_that_torchvision_is_absent() -> None:
+    assert "torchvision" not in sys.modules
+    assert find_spec("torchvision") is None
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("torchvision")
+
+
+def test_an_installed_torchvision_is_left_alone(tmp_path: Path, torchvision: Path) -> None:
+    finished = run_python(
+        "import torchvision.ops.boxes as installed\n"
+        "import allennlp.modules.vision.region_detector as own\n"
+        "assert own.box_ops is installed\n"
+        "print(own.torchvision.__file__)",
+        tmp_path,
+        environment={"PYTHONPATH": str(torchvision)},
+    )
+    assert finished.stdout.strip() == str(torchvision / "torchvision" / "__init__.py")
+
+
+def test_the_plugin_is_found_in_an_empty_folder(tmp_path: Path) -> None:
+    finished = run(Path(sys.executable).parent / "allennlp", "elmo", "--help", folder=tmp_path)
+    assert finished.stdout.startswith("usage: allennlp elmo")
+    assert "ERROR" not in finished.stderr
+
+
+def test_the_plugin_may_be_named_as_well(tmp_path: Path) -> None:
+    (tmp_path / ".allennlp_plugins").write_text("elmo_scratch\n", encoding="utf-8")
+    words = ("elmo", "--help", "--include-package", "elmo_scratch")
+    finished = run(Path(sys.executable).parent / "allennlp", *words, folder=tmp_path)
+    assert finished.stdout.startswith("usage: allennlp elmo")
+    assert "ERROR" not in finished.stderr
+
+
+def test_the_plugin_is_found_only_with_help(helped: Outcomes, stock: Outcomes) -> None:
+    assert "elmo" in helped["plugins_are_found"]
+    assert "train" in stock["plugins_are_found"]
+    assert "elmo" not in stock["plugins_are_found"]
+
+
+def test_nothing_is_downloaded_with_help(helped: Outcomes, stock: Outcomes) -> None:
+    assert helped["nothing_is_downloaded"] == []
+    assert stock["nothing_is_downloaded"] == ["punkt", "wordnet"]
+
+
+def test_states_of_a_cosine_training_load_with_help(helped: Outcomes, stock: Outcomes) -> None:
+    assert helped["states_of_a_cosine_training_load"] == [1, 2, 3]
+    assert stock["states_of_a_cosine_training_load"].startswith("UnpicklingError: Weights only")
+
+
+def test_numbers_of_numpy_1_load() -> None:
+    file = io.BytesIO()
+    torch.save(numpy.float64(0.25), file, _use_new_zipfile_serialization=False)
+    older = file.getvalue().replace(b"cnumpy._core.multiarray\n", b"cnumpy.core.multiarray\n")
+    assert torch.load(io.BytesIO(older)) == 0.25
+
+
+class MakesAFolder:
+    """Unpickling it makes a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = str(folder)
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (self.folder,)
+
+
+def test_a_checkpoint_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
+    torch.save({"epoch": MakesAFolder(tmp_path / "made")}, tmp_path / "state.th")
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+        torch.load(tmp_path / "state.th")
+    assert not (tmp_path / "made").exists()
+
+
+def test_an_archive_with_code_of_its_own_is_refused(
+    archive: Path, tmp_path: Path, temporary: Path
+) -> None:
+    with tarfile.open(archive) as good:
+        good.extractall(tmp_path / "unpacked", filter="data")
+    torch.save({"weight": MakesAFolder(tmp_path / "made")}, tmp_path / "unpacked" / "weights.th")
+    evil = shutil.make_archive(str(tmp_path / "evil"), "gztar", tmp_path / "unpacked")
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+        load_archive(evil)
+    assert not (tmp_path / "made").exists()
+    assert names_in(temporary) == []
+
+
+def test_learning_rate_falls_on_a_plateau_with_help(helped: Outcomes, stock: Outcomes) -> None:
+    assert helped["learning_rate_falls_on_a_plateau"] == [0.5, 0.25, 0.125]
+    assert "unexpected keyword argument 'verbose'" in stock["learning_rate_falls_on_a_plateau"]
+
+
+@pytest.mark.parametrize("limit", ["norm", "value"])
+def test_sparse_gradients_are_clipped_as_dense_ones_with_help(
+    limit: str, helped: Outcomes, stock: Outcomes
+) -> None:
+    sparse, dense = (
+        f"sparse_gradients_are_clipped_by_{limit}",
+        f"dense_gradients_are_clipped_by_{limit}",
+    )
+    assert helped[sparse] == pytest.approx(helped[dense])
+    assert helped[dense] == pytest.approx(stock[dense])
+    assert stock[sparse].startswith("NotImplementedError")
+
+
+@pytest.mark.parametrize("place", ["ddp", "util"])
+def test_a_sparse_norm_is_that_of_its_rows_with_help(
+    place: str, helped: Outcomes, stock: Outcomes
+) -> None:
+    # Three numbers of 2, for a row that was looked up twice, and three of 1.
+    assert helped[f"sparse_norm_is_clipped_by_{place}"] == pytest.approx(15**0.5)
+    assert stock[f"sparse_norm_is_clipped_by_{place}"].startswith("NotImplementedError")
+
+
+def embedding_with_gradient(sparse: bool) -> torch.nn.Module:
+    """An embedding and a dense layer, the gradients of which are the same, sparse or not."""
+    torch.manual_seed(3)
+    model = torch.nn.Sequential(torch.nn.Embedding(7, 3, sparse=sparse), torch.nn.Linear(3, 2))
+    model(torch.tensor([1, 4, 1])).square().sum().backward()
+    return model
+
+
+def gradients_of(model: torch.nn.Module) -> List[torch.Tensor]:
+    return [parameter.grad.to_dense() for parameter in model.parameters()]
+
+
+@pytest.mark.parametrize("longest", [0.1, 1000.0])
+def test_one_norm_counts_sparse_and_dense_gradients(longest: float) -> None:
+    sparse, dense = embedding_with_gradient(sparse=True), embedding_with_gradient(sparse=False)
+    norm = gradient_descent_trainer.clip_grad_norm_(sparse.parameters(), longest)
+    expected = torch.nn.utils.clip_grad_norm_(dense.parameters(), longest)
+    assert norm == pytest.approx(expected.item())
+    for clipped, wanted in zip(gradients_of(sparse), gradients_of(dense), strict=True):
+        assert torch.allclose(clipped, wanted)
+
+
+def test_scaled_sparse_gradients_are_unscaled_once() -> None:
+    embedding = torch.nn.Embedding(7, 3, sparse=True)
+    optimizer = torch.optim.SGD(embedding.parameters(), lr=1.0)
+    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    scaler.scale(embedding(torch.tensor([1, 4, 1])).sum()).backward()
+    scaler.unscale_(optimizer)  # as `grad_norm` does
+    trainer = SimpleNamespace(
+        model=embedding, optimizer=optimizer, _scaler=scaler, _grad_clipping=1.5
+    )
+    GradientDescentTrainer.clip_gradient(trainer)  # type: ignore[arg-type]
+    assert embedding.weight.grad.to_dense()[:, 0].tolist() == [0, 1.5, 0, 0, 1, 0, 0]
+
+
+def test_the_console_passes_lists_over_with_help(helped: Outcomes, stock: Outcomes) -> None:
+    assert helped["console_logger_passes_lists_over"] == ["loss", "tensor"]
+    assert "--- Logging error ---" in stock["console_logger_passes_lists_over"]
+
+
+def test_archives_stay_in_their_folder_with_help(helped: Outcomes, stock: Outcomes) -> None:
+    assert helped["archives_stay_in_their_folder"] == ["ConfigurationError"]
+    assert stock["archives_stay_in_their_folder"] == ["outside"]
+
+
+def test_a_text_is_said_to_be_no_archive_with_help(helped: Outcomes, stock: Outcomes) -> None:
+    assert helped["text_is_no_archive"].startswith("ConfigurationError")
+    assert stock["text_is_no_archive"].startswith("ReadError")
+
+
+def test_a_good_archive_loads(archive: Path, temporary: Path) -> None:
+    assert load_archive(archive).model.vocab.get_vocab_size("labels") == 2
+    assert names_in(temporary) == []
+
+
+def empty_file(path: Path, archive: Path) -> None:
+    path.touch()
+
+
+def text_file(path: Path, archive: Path) -> None:
+    path.write_text("This is not an archive.\n", encoding="utf-8")
+
+
+def half_a_file(path: Path, archive: Path) -> None:
+    path.write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
+
+
+def damaged_file(path: Path, archive: Path) -> None:
+    with tarfile.open(path, "w:gz") as tar:
+        member = tarfile.TarInfo("weights.th")
+        member.size = 600_000
+        tar.addfile(member, io.BytesIO(os.urandom(300_000).hex().encode()))
+    middle, content = path.stat().st_size // 2, path.read_bytes()
+    # Ones only are no compressed data.
+    path.write_bytes(content[:middle] + b"\xff" * 50_000 + content[middle + 50_000 :])
+
+
+def member_above(path: Path, archive: Path) -> None:
+    archive_with(path, "config.json", "../outside")
+
+
+def link_out(path: Path, archive: Path) -> None:
+    with tarfile.open(path, "w:gz") as tar:
+        link = tarfile.TarInfo("vocabulary")
+        link.type, link.linkname = tarfile.SYMTYPE, "../../outside"
+        tar.addfile(link)
+
+
+@pytest.mark.parametrize(
+    "write", [empty_file, text_file, half_a_file, damaged_file, member_above, link_out]
+)
+def test_a_bad_archive_is_one_clear_error(
+    write: Any, archive: Path, tmp_path: Path, temporary: Path
+) -> None:
+    path = tmp_path / "model.tar.gz"
+    write(path, archive)
+    with pytest.raises(ConfigurationError, match=f"{path}: expected an archive made by `allennlp"):
+        load_archive(path)
+    assert names_in(tmp_path) == ["model.tar.gz", "temporary"]
+
+
+# Python before 3.10.12 and 3.11.4 has no `data_filter`, and 3.12 recommends it.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("write", [member_above, link_out])
+def test_an_older_python_refuses_what_leads_out(
+    write: Any, archive: Path, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(tarfile, "data_filter")
+    path = tmp_path / "model.tar.gz"
+    write(path, archive)
+    with pytest.raises(ConfigurationError, match="would be outside the folder, or is a link"):
+        load_archive(path)
+    assert names_in(tmp_path) == ["model.tar.gz", "temporary"]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_an_older_python_loads_a_good_archive(
+    archive: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(tarfile, "data_filter")
+    assert load_archive(archive).model.vocab.get_vocab_size("labels") == 2
+
+
+def test_an_absolute_path_in_an_archive_is_one_in_its_folder(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    evil = archive_with(tmp_path / "evil.tar.gz", str(outside))
+    assert str(outside).lstrip("/") in unpack_in(tmp_path, evil)
+    assert not outside.exists()

@@ -1,0 +1,38 @@
+"""What several tests share, each trained once: a tiny biLM, and a classifier on top of it."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import elmo_scratch  # noqa: F401  (registers what the configs name)
+from elmo_scratch.interop import PretrainedBiLm, read_bilm_archive
+from tests.tiny_training import CONFIGS, params_on_fixtures, train
+
+# Threads cost more than they bring where tensors are tiny.
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def bilm_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive of a biLM: 3 layers of width 64, one epoch on the fixtures' news, lower case."""
+    folder = tmp_path_factory.mktemp("bilm") / "run"
+    train(params_on_fixtures(CONFIGS / "bilm" / "fixture.jsonnet"), folder)
+    return folder / "model.tar.gz"
+
+
+@pytest.fixture(scope="session")
+def classifier_archive(bilm_archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The archive of a classifier of news over the biLM of `bilm_archive`, one epoch."""
+    folder = tmp_path_factory.mktemp("classifier") / "run"
+    config = CONFIGS / "ag_news" / "elmo_trainable.jsonnet"
+    train(params_on_fixtures(config, bilm_archive), folder)
+    return folder / "model.tar.gz"
+
+
+@pytest.fixture
+def pretrained(bilm_archive: Path) -> PretrainedBiLm:
+    """The biLM of `bilm_archive`, fresh for each test, its dropout off."""
+    pretrained = read_bilm_archive(bilm_archive)
+    pretrained.bilm.eval()
+    return pretrained

@@ -1,0 +1,115 @@
+from pathlib import Path
+from typing import List
+
+import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Instance, Token
+from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
+from allennlp.data.fields import TextField
+
+from elmo_scratch.data import SentencesReader, SpacyBlankTokenizer
+from tests import FIXTURES_ROOT
+
+
+def words_of(instance: Instance) -> List[str]:
+    sentence = instance["sentence"]
+    assert isinstance(sentence, TextField)
+    return [str(token) for token in sentence.tokens]
+
+
+def test_each_line_of_a_text_file_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("The cat sat .\n It  slept\tlong .\r\nIt woke .")
+    assert [words_of(instance) for instance in SentencesReader().read(path)] == [
+        ["The", "cat", "sat", "."],
+        ["It", "slept", "long", "."],
+        ["It", "woke", "."],
+    ]
+
+
+def test_lines_without_a_token_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\none .\n \t\ntwo .\n\n")
+    sentences = [words_of(instance) for instance in SentencesReader().read(path)]
+    assert sentences == [["one", "."], ["two", "."]]
+
+
+def test_each_description_of_an_ag_news_file_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "news.csv"
+    path.write_text(
+        '"3","Oil Up","Oil rose.\\Gas fell."\n"1","Only a Title",""\n"2","t","They won"\n'
+    )
+    reader = SentencesReader(tokenizer=SpacyBlankTokenizer())
+    assert [words_of(instance) for instance in reader.read(path)] == [
+        ["Oil", "rose", ".", "Gas", "fell", "."],
+        ["They", "won"],
+    ]
+
+
+def test_the_fixtures_have_as_many_sentences_as_their_origin_says() -> None:
+    reader = SentencesReader()
+    assert len(list(reader.read(FIXTURES_ROOT / "text" / "sentences.txt"))) == 300
+    assert len(list(reader.read(FIXTURES_ROOT / "news" / "dev.csv"))) == 80
+
+
+def test_tokens_of_a_file_after_the_maximum_are_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("a b c d\ne f\n")
+    sentences = [words_of(instance) for instance in SentencesReader(max_tokens=3).read(path)]
+    assert sentences == [["a", "b", "c"], ["e", "f"]]
+
+
+def test_a_sentence_that_is_split_already_is_never_shortened() -> None:
+    tokens = [Token(word) for word in "abcde"]
+    assert words_of(SentencesReader(max_tokens=3).text_to_instance(tokens)) == list("abcde")
+
+
+def test_an_empty_file_is_an_error_that_names_it() -> None:
+    with pytest.raises(ConfigurationError, match="empty.txt: .* but it is empty"):
+        list(SentencesReader().read(FIXTURES_ROOT / "bad" / "empty.txt"))
+
+
+def test_a_file_of_white_space_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "white.txt"
+    path.write_text(" \n\t\n")
+    with pytest.raises(ConfigurationError, match="white.txt: expected sentences"):
+        list(SentencesReader().read(path))
+
+
+def test_text_that_is_not_utf8_is_an_error_that_names_its_line() -> None:
+    with pytest.raises(ConfigurationError, match="not_utf8.txt, line 2: expected UTF-8"):
+        list(SentencesReader().read(FIXTURES_ROOT / "bad" / "not_utf8.txt"))
+
+
+def test_a_row_with_a_missing_column_is_an_error_that_names_its_line() -> None:
+    with pytest.raises(ConfigurationError, match="missing_column.csv, line 4: expected the three"):
+        list(SentencesReader().read(FIXTURES_ROOT / "bad" / "missing_column.csv"))
+
+
+def test_a_config_finds_it_by_name() -> None:
+    config = {"type": "elmo_scratch_sentences", "tokenizer": {"type": "spacy_blank"}}
+    reader = DatasetReader.from_params(Params(config))
+    assert isinstance(reader, SentencesReader)
+    first = next(iter(reader.read(FIXTURES_ROOT / "bad" / "missing_column.csv")))
+    assert words_of(first)[-3:] == ["border", "camps", "."]
+
+
+def share_of(path: Path, worker: int, num_workers: int) -> List[List[str]]:
+    reader = SentencesReader()
+    reader._set_worker_info(WorkerInfo(num_workers=num_workers, id=worker))
+    return [words_of(instance) for instance in reader.read(path)]
+
+
+def test_every_worker_reads_its_own_share_of_the_sentences() -> None:
+    path = FIXTURES_ROOT / "text" / "heldout.txt"
+    sentences = [words_of(instance) for instance in SentencesReader().read(path)]
+    for number in range(7):
+        assert share_of(path, number, 7) == sentences[number::7]
+
+
+def test_a_worker_whose_share_is_empty_is_no_error(tmp_path: Path) -> None:
+    path = tmp_path / "short.txt"
+    path.write_text("one sentence\n")
+    assert share_of(path, 0, 2) == [["one", "sentence"]]
+    assert share_of(path, 1, 2) == []

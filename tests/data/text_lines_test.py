@@ -1,0 +1,59 @@
+from pathlib import Path
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.data.text_lines import text_lines
+from tests import FIXTURES_ROOT
+
+
+def test_only_a_line_feed_ends_a_line_and_it_stays_on(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes("a\u2028b\x85c\x0cd\n\r\n\ne\rf".encode("utf-8"))
+    assert list(text_lines(path)) == ["a\u2028b\x85c\x0cd\n", "\r\n", "\n", "e\rf"]
+
+
+def test_a_byte_order_mark_is_dropped_at_the_beginning_and_only_there(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes("\ufeffone\n\ufefftwo\n".encode("utf-8"))
+    assert list(text_lines(path)) == ["one\n", "\ufefftwo\n"]
+
+
+def test_a_path_may_be_a_string() -> None:
+    lines = list(text_lines(str(FIXTURES_ROOT / "text" / "tour.txt")))
+    assert len(lines) == 12
+
+
+def test_an_empty_file_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "nothing.txt"
+    path.touch()
+    with pytest.raises(ConfigurationError, match="nothing.txt: expected at least one line"):
+        list(text_lines(path))
+
+
+def test_bytes_that_are_not_utf8_are_an_error_that_names_line_and_byte(tmp_path: Path) -> None:
+    path = tmp_path / "latin1.txt"
+    path.write_bytes(b"caf\xc3\xa9\n\na caf\xe9\nthe end\n")  # valid in line 1, not in line 3
+    lines = text_lines(path)
+    assert [next(lines), next(lines)] == ["café\n", "\n"]
+    with pytest.raises(ConfigurationError, match="latin1.txt, line 3: .* byte 6 .* 0xe9"):
+        next(lines)
+
+
+def test_a_character_that_the_file_end_cuts_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "cut.txt"
+    path.write_bytes(b"one\ncaf\xc3")
+    with pytest.raises(ConfigurationError, match="cut.txt, line 2: .* byte 4 .* 0xc3"):
+        list(text_lines(path))
+
+
+def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="gone.txt: there is no such file"):
+        list(text_lines(tmp_path / "gone.txt"))
+
+
+def test_a_folder_is_an_error_that_names_it(tmp_path: Path) -> None:
+    folder = tmp_path / "folder.txt"
+    folder.mkdir()
+    with pytest.raises(ConfigurationError, match="folder.txt: cannot be read"):
+        list(text_lines(folder))

@@ -1,0 +1,65 @@
+import importlib
+from types import ModuleType
+from typing import Dict, List, Set
+
+import pytest
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common import Registrable
+from allennlp.data import DatasetReader, Tokenizer
+from allennlp.models import Model
+from allennlp.modules.token_embedders import TokenEmbedder
+from allennlp.predictors import Predictor
+
+import elmo_scratch
+from elmo_scratch.modules import LayerMix, OutputSoftmax, TokenEncoder
+from tests import PROJECT_ROOT
+
+REGISTERED: Dict[type, Set[str]] = {
+    DatasetReader: {"ag_news", "elmo_scratch_sentences"},
+    LayerMix: {"frozen", "function", "trainable"},
+    Model: {"elmo_scratch_bilm", "elmo_scratch_classifier"},
+    OutputSoftmax: {"full"},
+    Predictor: {"ag_news"},
+    Subcommand: {"elmo"},
+    TokenEmbedder: {"elmo_scratch"},
+    TokenEncoder: {"word"},
+    Tokenizer: {"spacy_blank"},
+}
+"""The names that a config or a command line may use: they are never taken back."""
+
+ROOMS = sorted(
+    ".".join(file.relative_to(PROJECT_ROOT).parent.parts)
+    for file in (PROJECT_ROOT / "elmo_scratch").rglob("__init__.py")
+)
+
+
+def public_names(module: ModuleType) -> List[str]:
+    return sorted(
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType)
+    )
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_lists_its_public_names_in_order(room: str) -> None:
+    module = importlib.import_module(room)
+    assert module.__all__ == public_names(module)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_says_what_it_is(room: str) -> None:
+    assert (importlib.import_module(room).__doc__ or "").strip()
+
+
+def test_the_version_is_public() -> None:
+    assert elmo_scratch.VERSION.count(".") == 2
+
+
+def test_the_registered_names_are_those_of_the_plan() -> None:
+    registered: Dict[type, Set[str]] = {}
+    for base, names in Registrable._registry.items():
+        for name, (registered_class, _) in names.items():
+            if registered_class.__module__.startswith("elmo_scratch."):
+                registered.setdefault(base, set()).add(name)
+    assert registered == REGISTERED

@@ -1,0 +1,75 @@
+"""README.md's lines for an environment of one's own, as they stand there."""
+
+import os
+import re
+import shutil
+import subprocess
+import venv
+from pathlib import Path
+from typing import Dict, Iterator
+
+import pytest
+
+from tests import PROJECT_ROOT
+
+pytestmark = pytest.mark.install
+
+
+def lines_in_readme(name: str) -> str:
+    """The block of shell lines that follows the comment `<!-- install:NAME -->`."""
+    readme = (PROJECT_ROOT / "README.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(rf"<!-- install:{name} -->\n```bash\n(.*?)```", readme, re.DOTALL)
+    return lines
+
+
+def copy_of_the_checkout(folder: Path) -> Path:
+    """What a fresh clone would hold, with the changes that are not committed yet."""
+    git = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(git, cwd=PROJECT_ROOT, check=True, capture_output=True, text=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        if (PROJECT_ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(PROJECT_ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Iterator[Path]:
+    """A new and empty virtual environment. It goes with the test: installed, it is large."""
+    venv.create(tmp_path / "environment", with_pip=True, symlinks=True)
+    yield tmp_path / "environment"
+    shutil.rmtree(tmp_path / "environment")
+
+
+def activated(environment: Path) -> Dict[str, str]:
+    """The variables of a shell in which this virtual environment is active."""
+    path = os.pathsep.join([str(environment / "bin"), os.environ["PATH"]])
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {**inherited, "PATH": path, "VIRTUAL_ENV": str(environment), "PIP_NO_COMPILE": "1"}
+
+
+@pytest.mark.parametrize("name", ["pip", "uv"])
+def test_readme_installs_into_an_empty_environment(
+    name: str, environment: Path, tmp_path: Path
+) -> None:
+    if name == "uv" and shutil.which("uv") is None:
+        pytest.skip("there is no uv here")
+    shell = activated(environment)
+    checkout = copy_of_the_checkout(tmp_path / "checkout")
+    bash = ["bash", "-euo", "pipefail", "-c", lines_in_readme(name)]
+    installed = subprocess.run(bash, cwd=checkout, env=shell, stderr=subprocess.PIPE, text=True)
+    assert installed.returncode == 0, installed.stderr
+    # What works now works without the checkout.
+    shutil.rmtree(checkout)
+    (tmp_path / "empty").mkdir()
+    # By its path, since a program's name is looked up in the PATH of this process.
+    allennlp = str(environment / "bin" / "allennlp")
+    helped = subprocess.run(
+        [allennlp, "elmo", "--help"],
+        cwd=tmp_path / "empty",
+        env=shell,
+        capture_output=True,
+        text=True,
+    )
+    assert helped.returncode == 0, helped.stderr
+    assert helped.stdout.startswith("usage: allennlp elmo")

@@ -1,0 +1,134 @@
+import json
+import tarfile
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import Params
+from allennlp.models.archival import load_archive
+
+from elmo_scratch.data import SentencesReader
+from elmo_scratch.interop import read_bilm_archive
+from tests import FIXTURES_ROOT
+
+
+@pytest.fixture
+def unpacked(bilm_archive: Path, tmp_path: Path) -> Path:
+    """A folder with the files of the tiny biLM's archive, to spoil."""
+    with tarfile.open(bilm_archive) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    return tmp_path / "unpacked"
+
+
+def packed(folder: Path) -> Path:
+    """An archive of the files in a folder, beside it."""
+    path = folder.with_suffix(".tar.gz")
+    with tarfile.open(path, "w:gz") as archive:
+        for file in folder.iterdir():
+            archive.add(file, arcname=file.name)
+    return path
+
+
+def change_config(folder: Path, **changes: Any) -> None:
+    """Overwrites settings of the `bilm` block of a config."""
+    path = folder / "config.json"
+    config: Dict[str, Any] = json.loads(path.read_text())
+    config["model"]["bilm"].update(changes)
+    path.write_text(json.dumps(config))
+
+
+def test_the_weights_are_those_that_were_trained(bilm_archive: Path) -> None:
+    trained = load_archive(bilm_archive).model.get_submodule("bilm").state_dict()
+    read = read_bilm_archive(bilm_archive).bilm.state_dict()
+    assert set(read) == set(trained)
+    assert all(torch.equal(read[name], trained[name]) for name in trained)
+
+
+def test_the_words_are_those_of_the_vocabulary(bilm_archive: Path) -> None:
+    pretrained = read_bilm_archive(bilm_archive)
+    for word in ("the", "goalkeeper", "<S>", "</S>", "@@UNKNOWN@@"):
+        number = pretrained.vocab.get_token_index(word)
+        assert pretrained.blueprint.words.words[number] == word
+
+
+def test_the_reader_is_the_one_of_its_training(bilm_archive: Path) -> None:
+    reader = read_bilm_archive(bilm_archive).reader
+    assert isinstance(reader, SentencesReader)
+    (instance, *_) = reader.read(FIXTURES_ROOT / "text" / "tour.txt")
+    reader.apply_token_indexers(instance)
+    counter: Dict[str, Dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    instance.count_vocab_items(counter)
+    assert set(counter["tokens"]) >= {"she", "apple"}  # of "She ate a sliced apple"
+
+
+def test_the_blueprint_builds_the_same_network(bilm_archive: Path) -> None:
+    pretrained = read_bilm_archive(bilm_archive)
+    pretrained.blueprint.build().load_state_dict(pretrained.bilm.state_dict())
+
+
+def test_the_folder_of_a_training_will_do(bilm_archive: Path) -> None:
+    read = read_bilm_archive(bilm_archive.parent).bilm.state_dict()
+    packed = read_bilm_archive(bilm_archive).bilm.state_dict()
+    assert all(torch.equal(read[name], packed[name]) for name in packed)
+
+
+def test_a_missing_archive_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="nothing.tar.gz: there is no such archive"):
+        read_bilm_archive(tmp_path / "nothing.tar.gz")
+
+
+def test_a_text_file_by_the_name_of_an_archive_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match="not_an_archive.tar.gz: expected an archive"):
+        read_bilm_archive(FIXTURES_ROOT / "bad" / "not_an_archive.tar.gz")
+
+
+def test_half_an_archive_is_an_error(bilm_archive: Path, tmp_path: Path) -> None:
+    half = tmp_path / "half.tar.gz"
+    half.write_bytes(bilm_archive.read_bytes()[: bilm_archive.stat().st_size // 2])
+    with pytest.raises(ConfigurationError, match="half.tar.gz: expected an archive"):
+        read_bilm_archive(half)
+
+
+def test_a_folder_that_is_not_the_output_of_a_training_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="holds no config.json"):
+        read_bilm_archive(tmp_path)
+
+
+@pytest.mark.parametrize("part", ["config.json", "vocabulary", "weights.th"])
+def test_an_archive_that_lacks_a_part_is_an_error(part: str, unpacked: Path) -> None:
+    (unpacked / part).rename(unpacked.with_name("elsewhere"))
+    # For want of weights.th AllenNLP would read best.th, as in the folder of a training.
+    missing = part.replace("weights", "best")
+    with pytest.raises(ConfigurationError, match=f"unpacked.tar.gz: it holds no {missing}"):
+        read_bilm_archive(packed(unpacked))
+
+
+def test_the_archive_of_another_model_is_an_error(unpacked: Path) -> None:
+    Params({"model": {"type": "basic_classifier"}}).to_file(str(unpacked / "config.json"))
+    with pytest.raises(
+        ConfigurationError,
+        match="unpacked.tar.gz: expected .*'elmo_scratch_bilm', but it holds a 'basic_classifier'",
+    ):
+        read_bilm_archive(packed(unpacked))
+
+
+def test_weights_that_do_not_fit_the_config_are_an_error(unpacked: Path) -> None:
+    change_config(unpacked, cell_size=67)
+    with pytest.raises(ConfigurationError, match=r"do not fit the config.*left_to_right.*64.*67"):
+        read_bilm_archive(packed(unpacked))
+
+
+def test_weights_of_fewer_layers_than_the_config_has_are_an_error(unpacked: Path) -> None:
+    change_config(unpacked, num_layers=3)
+    with pytest.raises(ConfigurationError, match="do not fit the config.*layers.2"):
+        read_bilm_archive(unpacked)
+
+
+def test_words_that_do_not_fit_the_weights_are_an_error(unpacked: Path) -> None:
+    with open(unpacked / "vocabulary" / "tokens.txt", "a") as file:
+        file.write("\nintruder")
+    with pytest.raises(ConfigurationError, match="do not fit the config.*embedding.weight"):
+        read_bilm_archive(packed(unpacked))

@@ -1,0 +1,33 @@
+import pytest
+import torch
+
+from elmo_scratch.modules.mixes import TrainableMix
+
+LAYERS = torch.tensor([3.0, 6.0]).view(2, 1, 1, 1)
+
+
+def test_it_starts_from_the_mean_of_the_layers() -> None:
+    mix = TrainableMix(2)
+    assert mix(LAYERS).item() == pytest.approx(4.5)
+    assert mix.shares().tolist() == pytest.approx([0.5, 0.5])
+
+
+def test_shares_follow_the_paper() -> None:
+    mix = TrainableMix(2)
+    mix.weights.data = torch.tensor([0.0, 1.0]).log1p()  # shares 1/3 and 2/3
+    mix.gamma.data = torch.tensor(2.0)
+    assert mix.shares().tolist() == pytest.approx([1 / 3, 2 / 3])
+    assert mix(LAYERS).item() == pytest.approx(2 * (3 / 3 + 6 * 2 / 3))
+
+
+def test_the_task_learns_the_weights_and_the_scale() -> None:
+    mix = TrainableMix(2)
+    mix(LAYERS).sum().backward()
+    # d/ds_l of γ Σ softmax(s) h is share_l * (h_l - mean), d/dγ is the mean.
+    assert mix.weights.grad is not None and mix.gamma.grad is not None
+    assert mix.weights.grad.tolist() == pytest.approx([0.5 * (3 - 4.5), 0.5 * (6 - 4.5)])
+    assert mix.gamma.grad.item() == pytest.approx(4.5)
+
+
+def test_names_of_its_tensors_are_a_file_format() -> None:
+    assert set(TrainableMix(2).state_dict()) == {"weights", "gamma"}

@@ -1,0 +1,43 @@
+import pytest
+import torch
+
+from elmo_scratch.modules.token_encoders import WordEncoder
+
+IDS = torch.tensor([[7, 4, 9], [8, 0, 0]])
+
+
+@pytest.fixture
+def encoder() -> WordEncoder:
+    """Its vectors are [10 * id, 10 * id + 1, 10 * id + 2], but for padding."""
+    encoder = WordEncoder(dim=3, num_words=11, begin_id=2, end_id=5)
+    with torch.no_grad():
+        encoder.embedding.weight[1:] = torch.arange(1, 11).unsqueeze(1) * 10.0 + torch.arange(3)
+    return encoder
+
+
+def test_each_word_and_each_mark_has_its_own_vector(encoder: WordEncoder) -> None:
+    encoded = encoder(IDS, IDS > 0)
+    assert encoded.vectors[..., 0].tolist() == [[20, 70, 40, 90, 50], [20, 80, 50, 0, 0]]
+    assert encoded.vectors[..., 2].tolist() == [[22, 72, 42, 92, 52], [22, 82, 52, 0, 0]]
+    assert encoded.mask.tolist() == [[True] * 5, [True] * 3 + [False] * 2]
+
+
+def test_padding_is_zero_and_is_never_trained(encoder: WordEncoder) -> None:
+    optimizer = torch.optim.SGD(encoder.parameters(), lr=1.0)
+    before = encoder.embedding.weight.detach().clone()
+    encoder(IDS, IDS > 0).vectors.sum().backward()
+    optimizer.step()
+    trained = (encoder.embedding.weight != before).all(dim=-1)
+    assert trained.nonzero().flatten().tolist() == [2, 4, 5, 7, 8, 9]
+    assert encoder.embedding.weight[0].tolist() == [0, 0, 0]
+
+
+def test_fresh_vectors_are_random_and_of_unit_size() -> None:
+    torch.manual_seed(13)
+    weight = WordEncoder(dim=101, num_words=503, begin_id=1, end_id=2).embedding.weight.detach()
+    assert weight[0].tolist() == [0] * 101
+    assert weight[1:].norm(dim=-1).mean().item() == pytest.approx(1.0, abs=0.05)
+
+
+def test_only_the_words_vectors_are_kept_in_a_file(encoder: WordEncoder) -> None:
+    assert list(encoder.state_dict()) == ["embedding.weight"]

@@ -1,0 +1,156 @@
+import csv
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+from allennlp import commands
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.data.tokenizers import WhitespaceTokenizer
+from allennlp.models import load_archive
+from allennlp.modules.seq2vec_encoders import BagOfEmbeddingsEncoder
+from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
+from allennlp.modules.token_embedders import Embedding
+from allennlp.predictors import Predictor
+
+from elmo_scratch.data import AgNewsReader
+from elmo_scratch.models import Classifier
+from elmo_scratch.predictors import AgNewsPredictor
+from tests import FIXTURES_ROOT
+
+DEV = FIXTURES_ROOT / "news" / "dev.csv"
+CLASSES = {"World", "Sports", "Business", "Sci/Tech"}
+
+Answer = Dict[str, Any]
+
+
+@pytest.fixture
+def answers(
+    classifier_archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., List[Answer]]:
+    """Runs `allennlp predict` on a copy of the archive and reads what it wrote."""
+    archive = shutil.copy(classifier_archive, tmp_path / "copy.tar.gz")
+    # Other plugins have nothing to add, and allennlp-models would ask the network for corpora.
+    monkeypatch.setattr(commands, "import_plugins", lambda: None)
+
+    def run(input_file: Path, *options: str) -> List[Answer]:
+        output_file = tmp_path / "answers.jsonl"
+        words = [archive, input_file, "--output-file", output_file, "--silent", *options]
+        monkeypatch.setattr(sys, "argv", ["allennlp", "predict", *map(str, words)])
+        commands.main("allennlp")
+        return [json.loads(line) for line in output_file.read_text().splitlines()]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def predictor(classifier_archive: Path) -> Predictor:
+    return Predictor.from_path(str(classifier_archive))
+
+
+def assert_is_an_answer(answer: Answer) -> None:
+    assert set(answer) == {"label", "probabilities"}
+    assert set(answer["probabilities"]) == CLASSES
+    assert sum(answer["probabilities"].values()) == pytest.approx(1, abs=1e-6)
+    assert answer["label"] == max(answer["probabilities"], key=answer["probabilities"].get)
+
+
+def word_counter(*, use_title: bool) -> AgNewsPredictor:
+    """Says "Sports" where most words are "goal", and "World" otherwise."""
+    vocab = Vocabulary()
+    goal = vocab.add_token_to_namespace("goal")
+    vocab.add_tokens_to_namespace(["World", "Sports"], "labels")
+    embedding = Embedding(embedding_dim=1, num_embeddings=vocab.get_vocab_size())
+    model = Classifier(
+        vocab,
+        text_field_embedder=BasicTextFieldEmbedder({"tokens": embedding}),
+        seq2vec_encoder=BagOfEmbeddingsEncoder(1, averaged=True),
+    )
+    embedding.weight.data.fill_(-1.0)
+    embedding.weight.data[goal] = 1.0
+    model.output.weight.data[:, 0] = model.output.weight.new_tensor([0.0, 1.0])
+    model.output.bias.data.zero_()
+    return AgNewsPredictor(
+        model.eval(), AgNewsReader(tokenizer=WhitespaceTokenizer(), use_title=use_title)
+    )
+
+
+def test_it_answers_with_a_class_and_the_probability_of_each() -> None:
+    answer = word_counter(use_title=False).predict_json({"description": "goal goal goal keeper"})
+    assert answer["label"] == "Sports"
+    # (3 - 1) / 4 more for "Sports" than for "World": 1 / (1 + exp(-1/2))
+    assert answer["probabilities"] == pytest.approx({"World": 0.377541, "Sports": 0.622459})
+
+
+def test_a_title_counts_where_the_model_reads_titles() -> None:
+    news = {"title": "keeper keeper keeper", "description": "goal"}
+    assert word_counter(use_title=False).predict_json(news)["label"] == "Sports"
+    assert word_counter(use_title=True).predict_json(news)["label"] == "World"
+
+
+def test_a_title_may_be_missing() -> None:
+    answer = word_counter(use_title=True).predict_json({"description": "goal"})
+    assert answer["label"] == "Sports"
+
+
+def test_several_texts_are_answered_in_their_order() -> None:
+    texts = [{"description": text} for text in ("goal", "keeper keeper", "goal goal keeper")]
+    answers = word_counter(use_title=False).predict_batch_json(texts)
+    assert [answer["label"] for answer in answers] == ["Sports", "World", "Sports"]
+
+
+@pytest.mark.parametrize(
+    "news, keys", [({}, r"\[\]"), ({"title": "t", "text": "d"}, r"\['text', 'title'\]")]
+)
+def test_a_missing_description_is_an_error_that_names_the_keys(
+    news: Dict[str, str], keys: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f'the key "description" .* the keys {keys}'):
+        word_counter(use_title=True).predict_json(news)
+
+
+def test_the_archive_of_a_classifier_finds_it_by_itself(predictor: Predictor) -> None:
+    assert isinstance(predictor, AgNewsPredictor)
+    assert_is_an_answer(predictor.predict_json({"description": "The striker scored twice."}))
+
+
+def test_an_empty_text_gets_an_answer_beside_others(predictor: Predictor) -> None:
+    texts = [{"description": text} for text in ("", "Oil prices rose again on Tuesday.")]
+    for answer in predictor.predict_batch_json(texts):
+        assert_is_an_answer(answer)
+
+
+@pytest.mark.parametrize("text", ["Hi", "Goal!", ""])
+def test_a_text_is_answered_alone_however_short(predictor: Predictor, text: str) -> None:
+    assert_is_an_answer(predictor.predict_json({"description": text}))
+
+
+def test_the_command_answers_each_line_of_json(
+    answers: Callable[..., List[Answer]], predictor: Predictor, tmp_path: Path
+) -> None:
+    texts = ["The striker scored twice.", "Élan – the new chip – is fast."]
+    lines = [json.dumps({"description": text}) for text in texts]
+    (tmp_path / "news.jsonl").write_text("\n\n".join(lines) + "\n", encoding="utf-8")
+    found = answers(tmp_path / "news.jsonl")
+    for text, answer in zip(texts, found, strict=True):
+        assert_is_an_answer(answer)
+        expected = predictor.predict_json({"description": text})
+        assert answer["label"] == expected["label"]
+        assert answer["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-6)
+
+
+def test_the_command_answers_each_row_of_a_news_file(
+    answers: Callable[..., List[Answer]], classifier_archive: Path
+) -> None:
+    found = answers(DEV, "--use-dataset-reader", "--batch-size", "7")
+    with open(DEV, encoding="utf-8", newline="") as file:
+        descriptions = [description.replace("\\", "\n") for _, _, description in csv.reader(file)]
+    assert len(found) == len(descriptions) == 80
+    archive = load_archive(classifier_archive)
+    alone = AgNewsPredictor(archive.model, archive.dataset_reader)
+    for place in (0, 41, 79):
+        expected = alone.predict_json({"description": descriptions[place]})
+        assert found[place]["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-5)

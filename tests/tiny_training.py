@@ -1,0 +1,93 @@
+"""Trainings of a second or two: the configs of `training_config/`, pointed at the fixtures."""
+
+import json
+import logging
+import re
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, Optional
+
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.common import tqdm as common_tqdm
+from allennlp.common.params import evaluate_file
+from allennlp.models import Model
+
+from tests import FIXTURES_ROOT, PROJECT_ROOT
+
+CONFIGS = PROJECT_ROOT / "training_config"
+
+EXT_VARS = {
+    "AG_NEWS_TRAIN": str(FIXTURES_ROOT / "news" / "train.csv"),
+    "AG_NEWS_DEV": str(FIXTURES_ROOT / "news" / "dev.csv"),
+    "NEWS_TRAIN": str(FIXTURES_ROOT / "news" / "train.csv"),
+    "NEWS_DEV": str(FIXTURES_ROOT / "news" / "dev.csv"),
+}
+"""What the configs ask for by `std.extVar`, but for `BILM_ARCHIVE`."""
+
+BILM_WIDTH = 64
+"""Of the biLM that `training_config/bilm/fixture.jsonnet` describes."""
+
+
+def config_on_fixtures(config_file: Path, bilm_archive: Optional[Path] = None) -> Dict[str, Any]:
+    """The config as it stands, with data from the fixtures."""
+    ext_vars = dict(EXT_VARS)
+    if bilm_archive is not None:
+        ext_vars["BILM_ARCHIVE"] = str(bilm_archive)
+    try:
+        return json.loads(evaluate_file(str(config_file), ext_vars=ext_vars))
+    except RuntimeError as error:
+        unknown = re.search(r"undefined external variable: (\w+)", str(error))
+        if unknown is None:
+            raise
+        raise ValueError(
+            f"{config_file} asks for std.extVar({unknown[1]!r}), but the tests know only "
+            f"{sorted(ext_vars)}. Add what it stands for to EXT_VARS in {__file__}."
+        ) from None
+
+
+def params_on_fixtures(config_file: Path, bilm_archive: Optional[Path] = None) -> Params:
+    """The config with data from the fixtures, an encoder that fits the tiny biLM, and one epoch."""
+    config = config_on_fixtures(config_file, bilm_archive)
+    fit_encoder(config["model"], BILM_WIDTH)
+    config["trainer"]["num_epochs"] = 1
+    return Params(config)
+
+
+def fit_encoder(model: Dict[str, Any], bilm_width: int) -> None:
+    """Gives the encoder that reads the embedded tokens the size that they have with such a biLM."""
+    embedders = model.get("text_field_embedder", {}).get("token_embedders", {}).values()
+    if not any(embedder.get("type") == "elmo_scratch" for embedder in embedders):
+        return
+    encoder = model.get("seq2seq_encoder") or model["seq2vec_encoder"]
+    (key,) = {"input_size", "input_dim", "embedding_dim"} & set(encoder)
+    encoder[key] = sum(
+        bilm_width if embedder.get("type") == "elmo_scratch" else embedder["embedding_dim"]
+        for embedder in embedders
+    )
+
+
+def train(params: Params, folder: Path) -> Model:
+    """What `allennlp train` does; afterwards the logging is again as it was."""
+    with logging_as_before():
+        model = train_model(params, str(folder))
+    assert model is not None
+    return model
+
+
+@contextmanager
+def logging_as_before() -> Iterator[None]:
+    """Undoes what a training in the block does to the logging of the process."""
+    root = logging.getLogger()
+    handlers, level, excepthook = root.handlers[:], root.level, sys.excepthook
+    try:
+        yield
+    finally:
+        for handler in [*root.handlers, *common_tqdm.logger.handlers]:
+            if handler not in handlers:
+                handler.close()
+        common_tqdm.logger.handlers.clear()
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        sys.excepthook = excepthook

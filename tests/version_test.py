@@ -1,0 +1,15 @@
+import re
+
+from elmo_scratch import VERSION
+from tests import PROJECT_ROOT
+
+
+def test_the_newest_release_in_the_changelog_is_this_version() -> None:
+    changelog = (PROJECT_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^## \[(\d[^\]]*)\] - \d{4}-\d{2}-\d{2}$", changelog, re.MULTILINE)
+    assert headings[0] == VERSION
+
+
+def test_the_changelog_has_room_for_what_comes_next() -> None:
+    changelog = (PROJECT_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## \[([^\]]*)\]", changelog, re.MULTILINE)[0] == "Unreleased"
