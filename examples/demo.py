@@ -1,0 +1,144 @@
+"""
+The whole line on the project's fixtures: pre-train a tiny biLM, train one classifier with each
+mix of its layers, evaluate them, and export the layers of a few sentences.
+
+    python examples/demo.py [output folder]
+
+Each step is a command that one would type; its output goes to a log file. What the demo shows is
+that every part works. Its scores mean little: the fixtures hold 240 short texts.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple
+
+import h5py
+from allennlp.commands.train import TrainModel
+from allennlp.common import Params
+from allennlp.evaluation import SimpleEvaluator
+from allennlp.models import load_archive
+
+from elmo_scratch import LayerMix
+
+ROOT = Path(__file__).resolve().parent.parent
+CONFIGS = ROOT / "training_config"
+FIXTURES = ROOT / "fixtures"
+DEV = FIXTURES / "news" / "dev.csv"
+MIXES = ("trainable", "frozen", "function")
+NEWS = {
+    f"{name}_{split.upper()}": str(FIXTURES / "news" / f"{split}.csv")
+    for name in ("NEWS", "AG_NEWS")
+    for split in ("train", "dev")
+}
+# The configs of ag_news/ are made for a biLM of width 512 and 15,872 texts; here it is 64 and 240.
+TINY = {
+    "model.seq2vec_encoder.embedding_dim": 100 + 64,
+    "data_loader.batch_sampler.batch_size": 8,
+    "trainer.optimizer.lr": 0.003,
+}
+
+
+class MixResult(NamedTuple):
+    """What one mix reached on the dev texts."""
+
+    name: str
+    metrics: Dict[str, Any]
+    shares: List[float]
+
+
+def main() -> None:
+    """Runs all steps and prints the summary."""
+    runs = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "runs" / "demo").resolve()
+    shutil.rmtree(runs, ignore_errors=True)
+    runs.mkdir(parents=True)
+    os.environ.update(NEWS, BILM_ARCHIVE=str(runs / "bilm" / "model.tar.gz"))
+
+    bilm_config = CONFIGS / "bilm" / "fixture.jsonnet"
+    before = untrained_perplexity(bilm_config)
+    allennlp(runs, "pre-train", "train", bilm_config, "-s", runs / "bilm")
+    after = json.loads((runs / "bilm" / "metrics.json").read_text())["best_validation_perplexity"]
+
+    results = []
+    for mix in MIXES:
+        config = CONFIGS / "ag_news" / f"elmo_{mix}.jsonnet"
+        folder = runs / mix
+        allennlp(runs, f"train-{mix}", "train", config, "-s", folder, "-o", json.dumps(TINY))
+        archive = folder / "model.tar.gz"
+        scores = folder / "dev_metrics.json"
+        allennlp(runs, f"evaluate-{mix}", "evaluate", archive, DEV, "--output-file", scores)
+        results.append(MixResult(mix, json.loads(scores.read_text()), shares_of(archive)))
+
+    layers = runs / "layers.hdf5"
+    tour = FIXTURES / "text" / "tour.txt"
+    allennlp(
+        runs, "export", "elmo", tour, layers, "--all", "--weight-file", os.environ["BILM_ARCHIVE"]
+    )
+    summarise(runs, before, after, results, layers)
+
+
+def allennlp(runs: Path, step: str, *arguments: Any) -> None:
+    """Runs one command, its output in a log file, and stops the demo if it fails."""
+    log = runs / f"{step}.log"
+    shown = " ".join(os.path.relpath(a) if isinstance(a, Path) else str(a) for a in arguments)
+    print(f"$ allennlp {shown}", flush=True)
+    started = time.time()
+    with log.open("w", encoding="utf-8") as output:
+        status = subprocess.run(
+            [sys.executable, "-m", "allennlp", *map(str, arguments)],
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        ).returncode
+    if status != 0:
+        tail = "\n".join(log.read_text(encoding="utf-8").splitlines()[-15:])
+        sys.exit(f"{tail}\n\nThe command failed with status {status}. Its output is in {log}")
+    print(f"  done in {time.time() - started:.0f} s", flush=True)
+
+
+def untrained_perplexity(config: Path) -> float:
+    """The perplexity that the language model of a config has on dev before it has seen a word."""
+    with tempfile.TemporaryDirectory() as folder:
+        training = TrainModel.from_params(
+            Params.from_file(str(config)), serialization_dir=folder, local_rank=0
+        )
+        loader = training.trainer._validation_data_loader  # type: ignore[attr-defined]
+        return SimpleEvaluator()(training.model, loader)["perplexity"]
+
+
+def shares_of(archive: Path) -> List[float]:
+    """How much each layer makes up of the mix in a trained classifier."""
+    modules = load_archive(archive).model.modules()
+    return next(m for m in modules if isinstance(m, LayerMix)).shares().tolist()
+
+
+def summarise(
+    runs: Path, before: float, after: float, results: List[MixResult], layers: Path
+) -> None:
+    """Prints what came out."""
+    print(f"\nPerplexity of the biLM on {DEV.name}: {before:.0f} untrained, {after:.0f} trained\n")
+    print("| mix       | accuracy | macro F1 | token layer | LSTM 1 | LSTM 2 |")
+    print("|-----------|---------:|---------:|------------:|-------:|-------:|")
+    for name, metrics, shares in results:
+        token, first, second = shares
+        print(
+            f"| {name:9} | {metrics['accuracy']:8.1%} | {metrics['macro_f1']:8.3f} "
+            f"| {token:11.3f} | {first:6.3f} | {second:6.3f} |"
+        )
+    print(
+        "\nThe last three columns are the weights of the layers; for `function` the share of each "
+        "layer\nin the norms of the weights that read it.\n"
+    )
+    with h5py.File(layers) as file:
+        shapes = f"{len(file) - 1} sentences, the first of shape {file['0'].shape}"
+    print(f"Layers of the sentences: {os.path.relpath(layers)} ({shapes})")
+    print(f"Trained models:          {os.path.relpath(runs)}/*/model.tar.gz")
+    print(f"Logs of the steps:       {os.path.relpath(runs)}/*.log")
+
+
+if __name__ == "__main__":
+    main()

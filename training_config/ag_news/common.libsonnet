@@ -1,0 +1,55 @@
+// What the AG News classifiers share: everything but the mix of the biLM's layers. Each token is
+// [x; ELMo], a word vector of the task's own beside the mixed layers of a frozen biLM.
+local word_dim = 100;
+local elmo_width = 512;
+local ngrams = [1, 2, 3];
+// A text shorter than the longest n-gram is padded, so that the encoder can read it.
+local indexer = {
+  type: "single_id",
+  lowercase_tokens: true,
+  token_min_padding_length: ngrams[std.length(ngrams) - 1],
+};
+{
+  classifier(mix):: {
+    dataset_reader: {
+      type: "ag_news",
+      tokenizer: { type: "spacy_blank" },
+      token_indexers: { words: indexer, elmo: indexer { namespace: "elmo" } },
+      max_tokens: 100,
+    },
+    train_data_path: std.extVar("AG_NEWS_TRAIN"),
+    validation_data_path: std.extVar("AG_NEWS_DEV"),
+    vocabulary: { min_count: { tokens: 2 } },
+    model: {
+      type: "elmo_scratch_classifier",
+      text_field_embedder: {
+        token_embedders: {
+          words: { type: "embedding", embedding_dim: word_dim },
+          elmo: {
+            type: "elmo_scratch",
+            pretrained_file: std.extVar("BILM_ARCHIVE"),
+            mix: mix,
+            namespace: "elmo",
+          },
+        },
+      },
+      seq2vec_encoder: {
+        type: "cnn",
+        embedding_dim: word_dim + elmo_width,
+        num_filters: 128,
+        ngram_filter_sizes: ngrams,
+      },
+      dropout: 0.5,
+    },
+    data_loader: {
+      batch_sampler: { type: "bucket", batch_size: 32, sorting_keys: ["text"] },
+    },
+    trainer: {
+      num_epochs: 6,
+      optimizer: { type: "adam", lr: 0.001 },
+      grad_norm: 5.0,
+      patience: 2,
+      validation_metric: "+accuracy",
+    },
+  },
+}

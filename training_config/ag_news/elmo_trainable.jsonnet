@@ -1,0 +1,2 @@
+local common = import "common.libsonnet";
+common.classifier(mix={ type: "trainable" })
