@@ -16,8 +16,7 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.10,<3.14",
-    packages=find_packages(include=["elmo_scratch", "elmo_scratch.*"]),
-    py_modules=["elmo_scratch_compat"],
+    packages=find_packages(include=["elmo_scratch", "elmo_scratch.*", "elmo_scratch_compat"]),
     package_data={"elmo_scratch": ["py.typed"]},
     # What the package itself imports, as wide as it works, so that installing it never changes an
     # environment that requirements.txt has made. AllenNLP is left out: its metadata asks for

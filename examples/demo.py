@@ -25,6 +25,7 @@ from allennlp.evaluation import SimpleEvaluator
 from allennlp.models import load_archive
 
 from elmo_scratch import LayerMix
+from elmo_scratch.modules.mixes import TrainableMix
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "training_config"
@@ -45,11 +46,11 @@ TINY = {
 
 
 class MixResult(NamedTuple):
-    """What one mix reached on the dev texts."""
+    """What one mix reached on the dev texts, and what it looks like after training."""
 
     name: str
     metrics: Dict[str, Any]
-    shares: List[float]
+    mix: LayerMix
 
 
 def main() -> None:
@@ -72,7 +73,7 @@ def main() -> None:
         archive = folder / "model.tar.gz"
         scores = folder / "dev_metrics.json"
         allennlp(runs, f"evaluate-{mix}", "evaluate", archive, DEV, "--output-file", scores)
-        results.append(MixResult(mix, json.loads(scores.read_text()), shares_of(archive)))
+        results.append(MixResult(mix, json.loads(scores.read_text()), mix_of(archive)))
 
     layers = runs / "layers.hdf5"
     tour = FIXTURES / "text" / "tour.txt"
@@ -110,10 +111,10 @@ def untrained_perplexity(config: Path) -> float:
         return SimpleEvaluator()(training.model, loader)["perplexity"]
 
 
-def shares_of(archive: Path) -> List[float]:
-    """How much each layer makes up of the mix in a trained classifier."""
+def mix_of(archive: Path) -> LayerMix:
+    """The mix in a trained classifier."""
     modules = load_archive(archive).model.modules()
-    return next(m for m in modules if isinstance(m, LayerMix)).shares().tolist()
+    return next(module for module in modules if isinstance(module, LayerMix))
 
 
 def summarise(
@@ -121,17 +122,18 @@ def summarise(
 ) -> None:
     """Prints what came out."""
     print(f"\nPerplexity of the biLM on {DEV.name}: {before:.0f} untrained, {after:.0f} trained\n")
-    print("| mix       | accuracy | macro F1 | token layer | LSTM 1 | LSTM 2 |")
-    print("|-----------|---------:|---------:|------------:|-------:|-------:|")
-    for name, metrics, shares in results:
-        token, first, second = shares
+    print("| mix       | accuracy | macro F1 | token layer | LSTM 1 | LSTM 2 | gamma |")
+    print("|-----------|---------:|---------:|------------:|-------:|-------:|------:|")
+    for name, metrics, mix in results:
+        token, first, second = mix.shares().tolist()
+        gamma = f"{mix.gamma.item():.3f}" if isinstance(mix, TrainableMix) else ""
         print(
             f"| {name:9} | {metrics['accuracy']:8.1%} | {metrics['macro_f1']:8.3f} "
-            f"| {token:11.3f} | {first:6.3f} | {second:6.3f} |"
+            f"| {token:11.3f} | {first:6.3f} | {second:6.3f} | {gamma:>5} |"
         )
     print(
-        "\nThe last three columns are the weights of the layers; for `function` the share of each "
-        "layer\nin the norms of the weights that read it.\n"
+        "\nA layer's column is its weight in the mix; for `function` the share of the layer "
+        "in the\nnorms of the weights that read it.\n"
     )
     with h5py.File(layers) as file:
         shapes = f"{len(file) - 1} sentences, the first of shape {file['0'].shape}"

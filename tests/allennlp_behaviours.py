@@ -12,6 +12,7 @@ import json
 import logging
 import sys
 import tarfile
+import warnings
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -124,6 +125,14 @@ def console_logger_passes_lists_over(folder: Path) -> List[str]:
     return logged + [line for line in errors.getvalue().splitlines() if "Logging error" in line]
 
 
+def training_warns_of_old_names(folder: Path) -> List[str]:
+    """What PyTorch would rather have called otherwise, in the words of its warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        train_on_texts(folder)
+    messages = [str(warning.message) for warning in caught]
+    return [message.split(" is ")[0] for message in messages if "is deprecated" in message]
+
+
 def archives_stay_in_their_folder(folder: Path) -> List[str]:
     """What is in the folder around an archive's own, after it was unpacked."""
     archive_with(folder / "evil.tar.gz", "../outside")
@@ -213,6 +222,7 @@ def names_in(folder: Path) -> List[str]:
 
 
 BEHAVIOURS: List[Callable[[Path], Any]] = [
+    training_warns_of_old_names,
     nothing_is_downloaded,
     plugins_are_found,
     states_of_a_cosine_training_load,

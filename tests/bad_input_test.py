@@ -199,7 +199,6 @@ def test_predicting_on_a_bad_file_is_an_error(
         allennlp("predict", classifier_archive, BAD / file_name, "--use-dataset-reader")
 
 
-@pytest.mark.xfail(strict=True, reason="AllenNLP's predict writes to its output file as it goes")
 def test_predicting_on_a_bad_file_leaves_older_answers(
     allennlp: Allennlp, classifier_archive: Path, outputs: Path
 ) -> None:

@@ -303,6 +303,11 @@ def test_the_console_passes_lists_over_with_help(helped: Outcomes, stock: Outcom
     assert "--- Logging error ---" in stock["console_logger_passes_lists_over"]
 
 
+def test_a_training_warns_of_no_old_names_with_help(helped: Outcomes, stock: Outcomes) -> None:
+    assert helped["training_warns_of_old_names"] == []
+    assert set(stock["training_warns_of_old_names"]) == {"`torch.cuda.amp.autocast(args...)`"}
+
+
 def test_archives_stay_in_their_folder_with_help(helped: Outcomes, stock: Outcomes) -> None:
     assert helped["archives_stay_in_their_folder"] == ["ConfigurationError"]
     assert stock["archives_stay_in_their_folder"] == ["outside"]
@@ -351,6 +356,14 @@ def link_out(path: Path, archive: Path) -> None:
         tar.addfile(link)
 
 
+def test_an_archive_without_config_is_one_clear_error(tmp_path: Path, temporary: Path) -> None:
+    path = tmp_path / "model.tar.gz"
+    archive_with(path, "weights.th")
+    with pytest.raises(ConfigurationError, match=f"{path}: it holds no config.json, so it is not"):
+        load_archive(path)
+    assert names_in(tmp_path) == ["model.tar.gz", "temporary"]
+
+
 @pytest.mark.parametrize(
     "write", [empty_file, text_file, half_a_file, damaged_file, member_above, link_out]
 )
@@ -388,6 +401,6 @@ def test_an_older_python_loads_a_good_archive(
 
 def test_an_absolute_path_in_an_archive_is_one_in_its_folder(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
-    evil = archive_with(tmp_path / "evil.tar.gz", str(outside))
+    evil = archive_with(tmp_path / "evil.tar.gz", "config.json", str(outside))
     assert str(outside).lstrip("/") in unpack_in(tmp_path, evil)
     assert not outside.exists()

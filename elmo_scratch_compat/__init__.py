@@ -1,0 +1,78 @@
+"""
+Lets stock AllenNLP 2.10.1, archived in 2022, run on today's PyTorch.
+
+PyTorch calls `apply` at the end of `import torch` (entry points of the group `torch.backends`), so
+nothing here may import AllenNLP, or the package, or anything slow: every program of the environment
+that imports PyTorch passes by. `apply` only leaves a note of the few AllenNLP modules that need
+help; each is helped when it is imported, and where it isn't, nothing happens. The environment
+variable `TORCH_DEVICE_BACKEND_AUTOLOAD=0` turns it all off.
+
+Each function that `HELP` names explains what breaks without it.
+"""
+
+import functools
+import sys
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from inspect import isgeneratorfunction
+from types import ModuleType
+from typing import Callable, Dict, Optional, Sequence
+
+from elmo_scratch_compat.checkpoints import allow_numpy_scalars
+
+HELP: Dict[str, str] = {
+    "allennlp.commands.predict": "predictions.write_whole_file",
+    "allennlp.common.plugins": "plugins.find_plugin",
+    "allennlp.data.image_loader": "absent_torchvision.without_torchvision",
+    "allennlp.models.archival": "archives.unpack_safely",
+    "allennlp.modules.vision.grid_embedder": "absent_torchvision.without_torchvision",
+    "allennlp.modules.vision.region_detector": "absent_torchvision.without_torchvision",
+    "allennlp.nn.parallel.ddp_accelerator": "sparse_gradients.clip_sparse_norms",
+    "allennlp.training.callbacks.console_logger": "training.print_numbers_only",
+    "allennlp.training.gradient_descent_trainer": "sparse_gradients.clip_sparse",
+    "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": "training.drop_verbose",
+    "allennlp.training.trainer": "training.accept_old_autocast",
+    "allennlp.training.util": "sparse_gradients.clip_sparse_norms",
+    "allennlp_models.rc.tools.narrativeqa": "plugins.without_downloads",
+}
+"""The modules that need help, and the function of this package that helps: it is called when the
+module has run or, if it is a generator, runs around it."""
+
+
+def apply() -> None:
+    """Called by PyTorch; a second call changes nothing."""
+    if not any(isinstance(finder, _HelpingFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _HelpingFinder())
+        allow_numpy_scalars()
+
+
+class _HelpingFinder(MetaPathFinder):
+    """Finds the modules of `HELP` where they are, and has them helped when they have run."""
+
+    def find_spec(
+        self, name: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
+    ) -> Optional[ModuleSpec]:
+        if name not in HELP:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(name, path, target)
+            if spec is not None and spec.loader is not None:
+                spec.loader.exec_module = functools.partial(  # type: ignore[method-assign]
+                    _run_and_help, spec.loader.exec_module
+                )
+                return spec
+        return None
+
+
+def _run_and_help(run: Callable[[ModuleType], None], module: ModuleType) -> None:
+    """Runs a module's code, and then its help; or within it, where the help is a generator."""
+    room, _, name = HELP[module.__name__].partition(".")
+    help_module = getattr(import_module(f"{__name__}.{room}"), name)
+    if isgeneratorfunction(help_module):
+        with contextmanager(help_module)(module):
+            run(module)
+    else:
+        run(module)
+        help_module(module)

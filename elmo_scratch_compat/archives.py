@@ -1,0 +1,57 @@
+"""Archives of trained models, unpacked with care."""
+
+import shutil
+import tarfile
+import tempfile
+import zlib
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, Iterator
+
+
+def unpack_safely(archival: Any) -> None:
+    """
+    AllenNLP unpacks archives without a look at where their members go, and shows a traceback from
+    the depths of `tarfile` for a file that is no archive, or of its search for config.json.
+    """
+
+    @contextmanager
+    def extracted_archive(resolved_archive_file: str, cleanup: bool = True) -> Iterator[str]:
+        from allennlp.common.checks import ConfigurationError
+
+        folder = tempfile.mkdtemp()
+        try:
+            try:
+                with tarfile.open(resolved_archive_file, "r:gz") as archive:
+                    _extract_all(archive, folder)
+            except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
+                cleanup = True
+                raise ConfigurationError(
+                    f"{resolved_archive_file}: expected an archive made by `allennlp train` "
+                    f"(model.tar.gz), but it can't be unpacked: {error}"
+                ) from None
+            if not (Path(folder) / archival.CONFIG_NAME).is_file():
+                cleanup = True
+                raise ConfigurationError(
+                    f"{resolved_archive_file}: it holds no {archival.CONFIG_NAME}, so it is not "
+                    "the output of a training"
+                )
+            yield folder
+        finally:
+            if cleanup:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    archival.extracted_archive = extracted_archive
+
+
+def _extract_all(archive: tarfile.TarFile, folder: str) -> None:
+    """Refuses members that lead out of the folder, and links where Python can't judge them."""
+    if hasattr(tarfile, "data_filter"):
+        archive.extractall(folder, filter="data")
+        return
+    # Python before 3.10.12 and 3.11.4.
+    for member in archive.getmembers():
+        path = PurePosixPath(member.name)
+        if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):
+            raise tarfile.TarError(f"{member.name!r} would be outside the folder, or is a link")
+    archive.extractall(folder)

@@ -1,0 +1,27 @@
+"""What happens when AllenNLP looks for plugins, that is at the start of every command."""
+
+from typing import Any, Iterator
+
+
+def find_plugin(plugins: Any) -> None:
+    """
+    AllenNLP looks for plugins in a file of the current folder or of the home folder. It loads those
+    of `DEFAULT_PLUGINS` in any folder, if they are installed.
+    """
+    plugins.DEFAULT_PLUGINS += ("elmo_scratch",)
+
+
+def without_downloads(narrativeqa: Any) -> Iterator[None]:
+    """
+    A reader of allennlp-models downloads NLTK's data when it is imported, that is on every command,
+    which without a network waits and prints errors. Where the data is needed and missing, NLTK
+    itself says how to get it.
+    """
+    import nltk
+
+    download = nltk.download
+    nltk.download = lambda *args, **kwargs: False
+    try:
+        yield
+    finally:
+        nltk.download = download
