@@ -336,13 +336,27 @@ def half_a_file(path: Path, archive: Path) -> None:
 
 
 def damaged_file(path: Path, archive: Path) -> None:
-    with tarfile.open(path, "w:gz") as tar:
-        member = tarfile.TarInfo("weights.th")
-        member.size = 600_000
-        tar.addfile(member, io.BytesIO(os.urandom(300_000).hex().encode()))
+    packed_with(path, level=9)
     middle, content = path.stat().st_size // 2, path.read_bytes()
-    # Ones only are no compressed data.
+    # Ones only are seldom compressed data.
     path.write_bytes(content[:middle] + b"\xff" * 50_000 + content[middle + 50_000 :])
+
+
+def changed_byte(path: Path, archive: Path) -> None:
+    packed_with(path, level=0)
+    middle, content = path.stat().st_size // 2, bytearray(path.read_bytes())
+    # It unpacks: without compression only the checksum shows it.
+    content[middle] ^= 1
+    path.write_bytes(content)
+
+
+def packed_with(path: Path, level: int) -> None:
+    """An archive of random digits, compressed at this level."""
+    with tarfile.open(path, "w:gz", compresslevel=level) as tar:
+        for name in ("config.json", "weights.th"):
+            member = tarfile.TarInfo(name)
+            member.size = 300_000
+            tar.addfile(member, io.BytesIO(os.urandom(150_000).hex().encode()))
 
 
 def member_above(path: Path, archive: Path) -> None:
@@ -365,7 +379,8 @@ def test_an_archive_without_config_is_one_clear_error(tmp_path: Path, temporary:
 
 
 @pytest.mark.parametrize(
-    "write", [empty_file, text_file, half_a_file, damaged_file, member_above, link_out]
+    "write",
+    [empty_file, text_file, half_a_file, damaged_file, changed_byte, member_above, link_out],
 )
 def test_a_bad_archive_is_one_clear_error(
     write: Any, archive: Path, tmp_path: Path, temporary: Path
