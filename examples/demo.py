@@ -10,6 +10,7 @@ that every part works. Its scores mean little: the fixtures hold 240 short texts
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import h5py
 import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
+from allennlp.common.util import prepare_environment
 from allennlp.evaluation import SimpleEvaluator
 from allennlp.models import load_archive
 
@@ -60,7 +62,11 @@ def main() -> None:
     runs = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "runs" / "demo").resolve()
     shutil.rmtree(runs, ignore_errors=True)
     runs.mkdir(parents=True)
-    os.environ.update(NEWS, BILM_ARCHIVE=str(runs / "bilm" / "model.tar.gz"))
+    bilm_archive = runs / "bilm" / "model.tar.gz"
+    variables = {**NEWS, "BILM_ARCHIVE": str(bilm_archive)}
+    os.environ.update(variables)
+    for name, value in variables.items():
+        print(f"$ export {name}={shlex.quote(os.path.relpath(value))}")
     # Threads cost more than they bring where tensors are tiny.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     torch.set_num_threads(1)
@@ -84,17 +90,15 @@ def main() -> None:
 
     layers = runs / "layers.hdf5"
     tour = FIXTURES / "text" / "tour.txt"
-    allennlp(
-        runs, "export", "elmo", tour, layers, "--all", "--weight-file", os.environ["BILM_ARCHIVE"]
-    )
+    allennlp(runs, "export", "elmo", tour, layers, "--all", "--weight-file", bilm_archive)
     summarise(runs, before, after, results, layers)
 
 
 def allennlp(runs: Path, step: str, *arguments: Any) -> None:
     """Runs one command, its output in a log file, and stops the demo if it fails."""
     log = runs / f"{step}.log"
-    shown = " ".join(os.path.relpath(a) if isinstance(a, Path) else str(a) for a in arguments)
-    print(f"$ allennlp {shown}", flush=True)
+    shown = [os.path.relpath(a) if isinstance(a, Path) else str(a) for a in arguments]
+    print(f"$ allennlp {shlex.join(shown)}", flush=True)
     started = time.time()
     with log.open("w", encoding="utf-8") as output:
         status = subprocess.run(
@@ -111,9 +115,9 @@ def allennlp(runs: Path, step: str, *arguments: Any) -> None:
 def untrained_perplexity(config: Path) -> float:
     """The perplexity that the language model of a config has on dev before it has seen a word."""
     with tempfile.TemporaryDirectory() as folder:
-        training = TrainModel.from_params(
-            Params.from_file(str(config)), serialization_dir=folder, local_rank=0
-        )
+        params = Params.from_file(str(config))
+        prepare_environment(params)  # the seeds that `allennlp train` starts from
+        training = TrainModel.from_params(params, serialization_dir=folder, local_rank=0)
         loader = training.trainer._validation_data_loader  # type: ignore[attr-defined]
         return SimpleEvaluator()(training.model, loader)["perplexity"]
 
