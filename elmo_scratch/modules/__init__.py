@@ -11,6 +11,10 @@ The names of axes, used in every shape of the package:
 | `dim` | one direction, after projection |
 | `width` | both directions, `2 * dim` |
 | `cell` | memory cells of an LSTM |
+| `read` | positions that an LSTM reads, of the whole batch |
+| `characters` | ids of a word, its marks and padding included |
+| `filters` | convolutions over the characters, of all widths |
+| `distinct` | different words of a batch |
 | `layers` | the token layer and the LSTM layers |
 | `words` | entries of the softmax's vocabulary |
 | `predicted` | positions at which a word is predicted, of the whole batch |
@@ -20,9 +24,11 @@ A mask is a boolean tensor in which `True` marks a real token; real tokens come 
 
 from elmo_scratch.modules.bilm import BiLm as BiLm
 from elmo_scratch.modules.bilm import BiLmOutput as BiLmOutput
-from elmo_scratch.modules.lstm_stack import LstmStack as LstmStack
+from elmo_scratch.modules.lstms import LstmStack as LstmStack
+from elmo_scratch.modules.lstms import LstmState as LstmState
+from elmo_scratch.modules.lstms import ProjectedLstm as ProjectedLstm
+from elmo_scratch.modules.lstms import ReadingOrder as ReadingOrder
 from elmo_scratch.modules.mixes import LayerMix as LayerMix
-from elmo_scratch.modules.projected_lstm import ProjectedLstm as ProjectedLstm
 from elmo_scratch.modules.softmaxes import OutputSoftmax as OutputSoftmax
 from elmo_scratch.modules.token_encoders import TokenEncoder as TokenEncoder
 
@@ -31,7 +37,9 @@ __all__ = [
     "BiLmOutput",
     "LayerMix",
     "LstmStack",
+    "LstmState",
     "OutputSoftmax",
     "ProjectedLstm",
+    "ReadingOrder",
     "TokenEncoder",
 ]

@@ -1,13 +1,15 @@
 """The bidirectional language model's network: a token encoder and two stacks of LSTMs."""
 
-from typing import NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Tuple
 
 import torch
 from allennlp.common import FromParams
 
-from elmo_scratch.modules.lstm_stack import LstmStack
-from elmo_scratch.modules.reading_order import reverse_sentences
-from elmo_scratch.modules.token_encoders import TokenEncoder
+from elmo_scratch.modules.lstms import LstmStack, LstmState, ReadingOrder
+from elmo_scratch.modules.lstms.reading_order import put_back
+from elmo_scratch.modules.products import MixedPrecision
+from elmo_scratch.modules.state_memory import StateMemory
+from elmo_scratch.modules.token_encoders import EncodedTokens, TokenEncoder
 
 
 class BiLmOutput(NamedTuple):
@@ -30,8 +32,8 @@ class BiLmOutput(NamedTuple):
 class BiLm(torch.nn.Module, FromParams):
     """
     Two stacks that never meet over one token encoder: one reads each sentence left to right, one
-    right to left, each sentence from a state of zeros. So a left-to-right state holds nothing
-    of what follows its token, and a right-to-left state nothing of what precedes it.
+    right to left. So a left-to-right state holds nothing of what follows its token, and a
+    right-to-left state nothing of what precedes it in its sentence.
 
     # Parameters
 
@@ -40,11 +42,26 @@ class BiLm(torch.nn.Module, FromParams):
     num_layers : `int`, optional (default = `2`)
         LSTM layers of each direction.
     cell_size : `int`
-        Memory cells of each LSTM layer.
+        Memory cells of each LSTM layer. Where it equals `dim`, outputs are not projected.
     dropout : `float`, optional (default = `0.1`)
         Share of each LSTM layer's inputs that is dropped in training.
+    recurrent_dropout : `float`, optional (default = `0.0`)
+        As in `ProjectedLstm`.
     cell_clip, projection_clip : `float`, optional (default = `3.0`)
         As in `ProjectedLstm`.
+    use_skip_connections : `bool`, optional (default = `True`)
+        As in `LstmStack`.
+    state : `str`, optional (default = `"reset"`)
+        What a sentence starts from: `"reset"` zeros; `"carry"` what the row of the same number of
+        the batch before ended with; `"warm"` the state that `warm_up` found.
+    matmul_dtype : `str`, optional (default = `"float32"`)
+        With `"bfloat16"` matrix products run in bfloat16; weights, memory cells and all sums stay
+        in float32.
+
+    # Raises
+
+    ValueError
+        If there is no such `state` or `matmul_dtype`.
 
     # Source
 
@@ -58,8 +75,12 @@ class BiLm(torch.nn.Module, FromParams):
         cell_size: int,
         num_layers: int = 2,
         dropout: float = 0.1,
+        recurrent_dropout: float = 0.0,
         cell_clip: Optional[float] = 3.0,
         projection_clip: Optional[float] = 3.0,
+        use_skip_connections: bool = True,
+        state: str = "reset",
+        matmul_dtype: str = "float32",
     ) -> None:
         super().__init__()
         self.dim = token_encoder.dim
@@ -72,11 +93,15 @@ class BiLm(torch.nn.Module, FromParams):
                 num_layers,
                 cell_size,
                 dropout=dropout,
+                recurrent_dropout=recurrent_dropout,
                 cell_clip=cell_clip,
                 projection_clip=projection_clip,
+                use_skip_connections=use_skip_connections,
             )
             for _ in range(2)
         )
+        self.state_memory = StateMemory(state, 2 * num_layers, token_encoder.dim, cell_size)
+        MixedPrecision.set_everywhere(self, matmul_dtype)
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> BiLmOutput:
         """
@@ -91,12 +116,83 @@ class BiLm(torch.nn.Module, FromParams):
 
         `BiLmOutput`
             `num_layers` layers over `positions`, sentence boundaries included.
+
+        # Raises
+
+        ValueError
+            If real tokens don't come first in each row, or the `warm` state is not known.
         """
-        tokens, mask = self.token_encoder(ids, mask)  # (batch, positions, dim)
-        left_to_right = self.left_to_right(tokens)
-        right_to_left = self.right_to_left(reverse_sentences(tokens, mask))
-        layers = [torch.cat([tokens, tokens], dim=-1)]  # of (batch, positions, width)
-        for ahead, back in zip(left_to_right, right_to_left):
-            layers.append(torch.cat([ahead, reverse_sentences(back, mask)], dim=-1))
-        stacked = torch.stack(layers)  # (layers, batch, positions, width)
-        return BiLmOutput(stacked.masked_fill(~mask.unsqueeze(-1), 0.0), mask)
+        return self.read_tokens(self.token_encoder(ids, mask))
+
+    def read_tokens(self, tokens: EncodedTokens) -> BiLmOutput:
+        """
+        Runs the LSTMs over vectors of tokens.
+
+        # Parameters
+
+        tokens : `EncodedTokens`
+            Vectors of shape `(batch, positions, dim)`, those of sentence boundaries included.
+
+        # Returns
+
+        `BiLmOutput`
+            `num_layers` layers over `positions`.
+        """
+        vectors, mask = tokens
+        start = self.state_memory.start(vectors, len(mask))
+        layers, final = self._read(vectors, mask, start)
+        self.state_memory.keep(final)
+        return BiLmOutput(layers, mask)
+
+    def warm_up(self, ids: torch.Tensor, mask: torch.Tensor) -> None:
+        """
+        Reads sentences one after the other, each from where the one before ended, and starts every
+        sentence from now on from where the last ended. The state is stored with the weights.
+
+        # Parameters
+
+        ids, mask : `torch.Tensor`
+            As in `forward`.
+
+        # Raises
+
+        ValueError
+            If `state` is not `"warm"`, or there is no sentence.
+        """
+        if len(mask) == 0:
+            raise ValueError("expected at least one sentence to warm up with, but got none")
+        with torch.no_grad():
+            vectors, mask = self.token_encoder(ids, mask)
+            sizes = (2 * (self.num_layers - 1), 1)
+            state = LstmState(
+                vectors.new_zeros(*sizes, self.dim),
+                vectors.new_zeros(*sizes, self.left_to_right.cell_size),
+            )
+            for row in range(len(mask)):
+                length = int(mask[row].sum())
+                _, state = self._read(
+                    vectors[row : row + 1, :length], mask[row : row + 1, :length], state
+                )
+        self.state_memory.fix(state)
+
+    def _read(
+        self, vectors: torch.Tensor, mask: torch.Tensor, start: LstmState
+    ) -> Tuple[torch.Tensor, LstmState]:
+        """The layers of a batch and its last state, of shape `(layers, batch, ...)`."""
+        order = ReadingOrder.of(mask)
+        laid_end_to_end = vectors.flatten(0, 1)  # (batch * positions, dim)
+        half = self.num_layers - 1
+        outputs: List[List[torch.Tensor]] = []
+        finals: List[LstmState] = []
+        for number, (stack, places) in enumerate(
+            [(self.left_to_right, order.left_to_right), (self.right_to_left, order.right_to_left)]
+        ):
+            own = LstmState(*(part[number * half : (number + 1) * half] for part in start))
+            read = stack(laid_end_to_end[places], order.widths, own.rows(order.rows))
+            outputs.append([put_back(layer, places, mask) for layer in read.layers])
+            finals.append(read.state.rows(order.restored))
+        tokens = vectors.masked_fill(~mask.unsqueeze(-1), 0.0)
+        layers = torch.stack(
+            [torch.cat(pair, dim=-1) for pair in zip([tokens, *outputs[0]], [tokens, *outputs[1]])]
+        )
+        return layers, LstmState(*(torch.cat(parts) for parts in zip(*finals)))

@@ -1,7 +1,8 @@
 """Token encoders: from the ids of a token to the vector that enters the LSTMs."""
 
+from elmo_scratch.modules.token_encoders.char_cnn_encoder import CharCnnEncoder as CharCnnEncoder
 from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens as EncodedTokens
 from elmo_scratch.modules.token_encoders.token_encoder import TokenEncoder as TokenEncoder
 from elmo_scratch.modules.token_encoders.word_encoder import WordEncoder as WordEncoder
 
-__all__ = ["EncodedTokens", "TokenEncoder", "WordEncoder"]
+__all__ = ["CharCnnEncoder", "EncodedTokens", "TokenEncoder", "WordEncoder"]

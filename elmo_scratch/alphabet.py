@@ -1,0 +1,74 @@
+"""
+How words are spelled in ids: the bytes of their UTF-8 form between two marks.
+
+The released models know 256 bytes and five marks. In a batch every id is one higher, so that 0 is
+left to say that there is no word at all.
+
+# Source
+
+`UnicodeCharsVocabulary` of `bilm-tf`.
+"""
+
+from typing import List, Tuple
+
+NUM_BYTES = 256
+BEGIN_SENTENCE, END_SENTENCE, BEGIN_WORD, END_WORD, PADDING = range(NUM_BYTES, NUM_BYTES + 5)
+"""The marks, as the released models number them."""
+
+NUM_CHARACTERS = NUM_BYTES + 5
+"""Bytes and marks: rows of `char_embed` in a weight file, and `n_characters` of a training."""
+
+NUM_BATCH_IDS = NUM_CHARACTERS + 1
+"""With 0, which masks: `n_characters` of a released model."""
+
+PADDING_ID = PADDING + 1
+"""The id in a batch of what fills up a word."""
+
+MAX_CHARACTERS_PER_TOKEN = 50
+"""The released models' value: 48 bytes and two marks."""
+
+MIN_CHARACTERS_PER_TOKEN = 3
+"""A sentence mark between two word marks must have room."""
+
+BEGIN_SENTENCE_WORD, END_SENTENCE_WORD = "<S>", "</S>"
+"""Words that stand for the sentence marks, spelled as in the vocabulary files of `bilm-tf`."""
+
+_SENTENCE_MARKS = {BEGIN_SENTENCE_WORD: BEGIN_SENTENCE, END_SENTENCE_WORD: END_SENTENCE}
+
+
+def character_ids(word: str, max_characters: int = MAX_CHARACTERS_PER_TOKEN) -> List[int]:
+    """
+    Spells a word. Bytes for which there is no room are left out, as the released models do, even
+    in the middle of a character; halves of surrogate pairs, which UTF-8 can't write, are too.
+
+    # Parameters
+
+    word : `str`
+        Any word. `BEGIN_SENTENCE_WORD` and `END_SENTENCE_WORD` become the sentence marks.
+    max_characters : `int`, optional (default = `50`, the released models' value)
+        How many ids to return.
+
+    # Returns
+
+    `List[int]`
+        `max_characters` ids as in a batch, from 1 to `NUM_CHARACTERS`.
+    """
+    if word in _SENTENCE_MARKS:
+        spelled = [_SENTENCE_MARKS[word]]
+    else:
+        spelled = list(word.encode("utf-8", "ignore")[: max_characters - 2])
+    marked = [BEGIN_WORD, *spelled, END_WORD]
+    return [number + 1 for number in marked] + [PADDING_ID] * (max_characters - len(marked))
+
+
+def sentence_marks(max_characters: int = MAX_CHARACTERS_PER_TOKEN) -> Tuple[List[int], List[int]]:
+    """
+    # Returns
+
+    `Tuple[List[int], List[int]]`
+        The ids of the words that mark the beginning and the end of a sentence.
+    """
+    return (
+        character_ids(BEGIN_SENTENCE_WORD, max_characters),
+        character_ids(END_SENTENCE_WORD, max_characters),
+    )

@@ -1,0 +1,204 @@
+"""The one table between a weight file's tensors and a biLM's, read in both directions."""
+
+from typing import Callable, Dict, List, NamedTuple, Tuple
+
+import numpy
+import torch
+
+from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
+
+DIRECTIONS = {"left_to_right": "RNN_0", "right_to_left": "RNN_1"}
+
+Shape = Tuple[int, ...]
+
+
+class Transform(NamedTuple):
+    """
+    How the numbers of one or two of our parameters lie in an official tensor.
+
+    # Parameters
+
+    official_shape : `Callable[[List[Shape]], Shape]`
+        From the shapes of the parameters to that of the tensor.
+    to_ours : `Callable[[numpy.ndarray, List[Shape]], List[numpy.ndarray]]`
+        From the tensor to the parameters, whose shapes are given.
+    to_official : `Callable[[List[numpy.ndarray], Shape], numpy.ndarray]`
+        From the parameters to the tensor, whose shape is given.
+    """
+
+    official_shape: Callable[[List[Shape]], Shape]
+    to_ours: Callable[[numpy.ndarray, List[Shape]], List[numpy.ndarray]]
+    to_official: Callable[[List[numpy.ndarray], Shape], numpy.ndarray]
+
+
+SAME = Transform(
+    official_shape=lambda shapes: shapes[0],
+    to_ours=lambda tensor, shapes: [tensor],
+    to_official=lambda parameters, shape: parameters[0],
+)
+
+TRANSPOSED = Transform(
+    official_shape=lambda shapes: shapes[0][::-1],
+    to_ours=lambda tensor, shapes: [tensor.T],
+    to_official=lambda parameters, shape: parameters[0].T,
+)
+
+WITHOUT_PADDING_ROW = Transform(
+    official_shape=lambda shapes: (shapes[0][0] - 1, *shapes[0][1:]),
+    to_ours=lambda tensor, shapes: [numpy.pad(tensor, [(1, 0), (0, 0)])],
+    to_official=lambda parameters, shape: parameters[0][1:],
+)
+
+STACKED_TRANSPOSED = Transform(
+    official_shape=lambda shapes: (shapes[0][1] + shapes[1][1], shapes[0][0]),
+    to_ours=lambda tensor, shapes: [tensor[: shapes[0][1]].T, tensor[shapes[0][1] :].T],
+    to_official=lambda parameters, shape: numpy.concatenate(parameters, axis=1).T,
+)
+"""Input weights above recurrent weights."""
+
+
+def convolution(width: int) -> Transform:
+    """Filters of one width: `(filters, width * c)` here, `(1, width, c, filters)` in the file."""
+    return Transform(
+        official_shape=lambda shapes: (1, width, shapes[0][1] // width, shapes[0][0]),
+        to_ours=lambda tensor, shapes: [tensor.reshape(-1, shapes[0][0]).T],
+        to_official=lambda parameters, shape: parameters[0].T.reshape(shape),
+    )
+
+
+class TableRow(NamedTuple):
+    """
+    One tensor of a weight file.
+
+    # Parameters
+
+    name : `str`
+        Its path in the file.
+    parameters : `List[str]`
+        The names of our parameters that it holds.
+    transform : `Transform`
+        Between them.
+    """
+
+    name: str
+    parameters: List[str]
+    transform: Transform
+
+
+def tensor_table(bilm: BiLm) -> List[TableRow]:
+    """
+    # Parameters
+
+    bilm : `BiLm`
+        A biLM of any sizes.
+
+    # Returns
+
+    `List[TableRow]`
+        Every tensor of the official file of a biLM of this form.
+    """
+    return [*_token_encoder_rows(bilm), *_lstm_rows(bilm)]
+
+
+def _token_encoder_rows(bilm: BiLm) -> List[TableRow]:
+    """The tensors from words to the token layer."""
+    encoder = bilm.token_encoder
+    if isinstance(encoder, WordEncoder):
+        return [TableRow("embedding", ["token_encoder.embedding.weight"], WITHOUT_PADDING_ROW)]
+    if not isinstance(encoder, CharCnnEncoder):
+        raise ValueError(
+            "expected the token encoder `char_cnn` or `word`, for which there is an official form, "
+            f"but got {type(encoder).__name__}"
+        )
+    rows = [
+        TableRow("char_embed", ["token_encoder.convolution.embedding.weight"], WITHOUT_PADDING_ROW)
+    ]
+    for number, (width, _) in enumerate(encoder.convolution.filters):
+        ours = f"token_encoder.convolution.convolutions.{number}"
+        rows.append(TableRow(f"CNN/W_cnn_{number}", [f"{ours}.weight"], convolution(width)))
+        rows.append(TableRow(f"CNN/b_cnn_{number}", [f"{ours}.bias"], SAME))
+    for number in range(len(encoder.highways)):
+        for part in ("transform", "carry"):
+            ours = f"token_encoder.highways.{number}.{part}"
+            rows.append(TableRow(f"CNN_high_{number}/W_{part}", [f"{ours}.weight"], TRANSPOSED))
+            rows.append(TableRow(f"CNN_high_{number}/b_{part}", [f"{ours}.bias"], SAME))
+    if encoder.is_projected:
+        rows.append(TableRow("CNN_proj/W_proj", ["token_encoder.projection.weight"], TRANSPOSED))
+        rows.append(TableRow("CNN_proj/b_proj", ["token_encoder.projection.bias"], SAME))
+    return rows
+
+
+def _lstm_rows(bilm: BiLm) -> List[TableRow]:
+    """The tensors of both directions' layers."""
+    rows: List[TableRow] = []
+    for direction, group in DIRECTIONS.items():
+        for number, layer in enumerate(bilm.get_submodule(f"{direction}.layers").children()):
+            ours = f"{direction}.layers.{number}"
+            cell = f"{group}/RNN/MultiRNNCell/Cell{number}/LSTMCell"
+            rows.append(
+                TableRow(
+                    f"{cell}/W_0",
+                    [f"{ours}.input_weight", f"{ours}.recurrent_weight"],
+                    STACKED_TRANSPOSED,
+                )
+            )
+            # The forget gate's constant is in neither: both add it when they run.
+            rows.append(TableRow(f"{cell}/B", [f"{ours}.bias"], SAME))
+            if layer.projection_weight is not None:
+                rows.append(TableRow(f"{cell}/W_P_0", [f"{ours}.projection_weight"], TRANSPOSED))
+    return rows
+
+
+def official_shapes(bilm: BiLm) -> Dict[str, Shape]:
+    """
+    # Returns
+
+    `Dict[str, Tuple[int, ...]]`
+        The shape of each tensor of the official file of a biLM, by name.
+    """
+    parameters = dict(bilm.named_parameters())
+    return {
+        row.name: row.transform.official_shape(_shapes(row, parameters))
+        for row in tensor_table(bilm)
+    }
+
+
+def fill(bilm: BiLm, tensors: Dict[str, numpy.ndarray]) -> None:
+    """
+    Copies official tensors, whose names and shapes fit, into a biLM.
+
+    # Parameters
+
+    bilm : `BiLm`
+        The biLM.
+    tensors : `Dict[str, numpy.ndarray]`
+        The tensors by name.
+    """
+    parameters = dict(bilm.named_parameters())
+    with torch.no_grad():
+        for row in tensor_table(bilm):
+            ours = row.transform.to_ours(tensors[row.name], _shapes(row, parameters))
+            for name, numbers in zip(row.parameters, ours):
+                parameters[name].copy_(torch.from_numpy(numpy.ascontiguousarray(numbers)))
+
+
+def official_tensors(bilm: BiLm) -> Dict[str, numpy.ndarray]:
+    """
+    # Returns
+
+    `Dict[str, numpy.ndarray]`
+        The official tensors of a biLM by name, float32.
+    """
+    parameters = dict(bilm.named_parameters())
+    tensors = {}
+    for row in tensor_table(bilm):
+        ours = [parameters[name].detach().float().cpu().numpy() for name in row.parameters]
+        shape = row.transform.official_shape(_shapes(row, parameters))
+        tensors[row.name] = numpy.ascontiguousarray(row.transform.to_official(ours, shape))
+    return tensors
+
+
+def _shapes(row: TableRow, parameters: Dict[str, torch.nn.Parameter]) -> List[Shape]:
+    """The shapes of the parameters of a row."""
+    return [tuple(parameters[name].shape) for name in row.parameters]

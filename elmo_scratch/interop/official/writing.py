@@ -1,0 +1,86 @@
+"""A biLM, written as official files."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Union
+
+import h5py
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.interop.official.tensor_table import official_tensors
+from elmo_scratch.interop.whole_file import whole_file
+from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.token_encoders import CharCnnEncoder
+from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
+
+OPTIONS_NAME, WEIGHTS_NAME = "options.json", "weights.hdf5"
+
+
+def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
+    """
+    Writes `options.json` and `weights.hdf5`.
+
+    # Parameters
+
+    bilm : `BiLm`
+        With the token encoder `char_cnn` or `word`.
+    folder : `Union[str, PathLike]`
+        Is made if it doesn't exist.
+
+    # Raises
+
+    ConfigurationError
+        If `folder` is a file.
+    ValueError
+        If there is no official form of the biLM.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise ConfigurationError(f"{folder}: expected a folder to write to, but it is a file")
+    tensors = official_tensors(bilm)
+    options = official_options(bilm)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        whole_file(folder / WEIGHTS_NAME) as weights,
+        whole_file(folder / OPTIONS_NAME) as settings,
+    ):
+        settings.write_text(options.to_json(), encoding="utf-8")
+        with h5py.File(weights, "w") as file:
+            for name, tensor in tensors.items():
+                file.create_dataset(name, data=tensor)
+
+
+def official_options(bilm: BiLm) -> Options:
+    """
+    # Parameters
+
+    bilm : `BiLm`
+        With the token encoder `char_cnn` or `word`.
+
+    # Returns
+
+    `Options`
+        What `options.json` says about it.
+    """
+    encoder = bilm.token_encoder
+    cnn = None
+    if isinstance(encoder, CharCnnEncoder):
+        cnn = CharCnnOptions(
+            embedding_dim=encoder.convolution.embedding.embedding_dim,
+            filters=encoder.convolution.filters,
+            n_highway=len(encoder.highways),
+            activation=encoder.convolution.activation,
+            max_characters_per_token=encoder.max_characters_per_token,
+        )
+    stack = bilm.left_to_right
+    return Options(
+        LstmOptions(
+            dim=stack.cell_size,
+            projection_dim=bilm.dim,
+            n_layers=bilm.num_layers - 1,
+            cell_clip=stack.cell_clip,
+            proj_clip=stack.projection_clip,
+            use_skip_connections=stack.use_skip_connections,
+        ),
+        cnn,
+    )

@@ -1,0 +1,143 @@
+"""An LSTM as one node of PyTorch's graph, with a backward pass of its own."""
+
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from elmo_scratch.modules.lstms.lstm_state import LstmState
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, Step, read, read_back
+from elmo_scratch.modules.products import WeightProduct
+
+
+class Reading(NamedTuple):
+    """
+    All that an LSTM reads by which is not a tensor with a gradient.
+
+    # Parameters
+
+    products : `LstmProducts`
+        The weights that are given to `LstmFunction`, prepared.
+    widths : `Sequence[int]`
+        How many sentences are read at each step.
+    clips : `Clips`
+        Bounds of cells and outputs.
+    output_scale : `Optional[torch.Tensor]`
+        As in `read`.
+    """
+
+    products: LstmProducts
+    widths: Sequence[int]
+    clips: Clips
+    output_scale: Optional[torch.Tensor]
+
+
+class LstmFunction(torch.autograd.Function):
+    """
+    The steps of an LSTM. On the way back each weight's gradient is one large product over all
+    steps, where PyTorch would make a small one at each and add them up; and of each step only
+    gates, cells and outputs are kept.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        reading: Reading,
+        inputs: torch.Tensor,
+        input_weight: torch.Tensor,
+        recurrent_weight: torch.Tensor,
+        bias: torch.Tensor,
+        projection_weight: torch.Tensor,
+        hidden: torch.Tensor,
+        cell: torch.Tensor,
+    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """
+        # Parameters
+
+        reading : `Reading`
+            How to read.
+        inputs : `torch.Tensor`
+            Shape `(read, input_dim)`.
+        input_weight : `torch.Tensor`
+            Shape `(4 * cell, input_dim)`.
+        recurrent_weight : `torch.Tensor`
+            Shape `(4 * cell, dim)`.
+        bias : `torch.Tensor`
+            Shape `(4 * cell,)`, the forget gate's constant included.
+        projection_weight : `torch.Tensor`
+            Shape `(dim, cell)`, or `(0, cell)` where outputs are not projected.
+        hidden : `torch.Tensor`
+            Shape `(batch, dim)`.
+        cell : `torch.Tensor`
+            Shape `(batch, cell)`.
+
+        # Returns
+
+        `Tuple[torch.Tensor, torch.Tensor, torch.Tensor]`
+            Outputs of shape `(read, dim)`, and the last states, shaped as `hidden` and `cell`.
+        """
+        done = read(
+            reading.products,
+            bias,
+            inputs,
+            reading.widths,
+            LstmState(hidden, cell),
+            reading.clips,
+            reading.output_scale,
+            keeps_steps=True,
+        )
+        ctx.reading, ctx.steps = reading, done.steps
+        ctx.save_for_backward(
+            inputs, input_weight, recurrent_weight, projection_weight, hidden, done.outputs
+        )
+        return done.outputs, done.state.hidden, done.state.cell
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
+        """The gradients of all that `forward` took, in its order."""
+        output_gradients, hidden_gradients, cell_gradients = gradients
+        inputs, input_weight, recurrent_weight, projection_weight, hidden, outputs = (
+            ctx.saved_tensors
+        )
+        reading: Reading = ctx.reading
+        steps: List[Step] = ctx.steps
+        dtype = reading.products.from_hidden.dtype
+        is_projected = reading.products.projection is not None
+        back = read_back(
+            WeightProduct(recurrent_weight.t(), dtype),
+            WeightProduct(projection_weight.t(), dtype) if is_projected else None,
+            steps,
+            reading.clips,
+            reading.output_scale,
+            output_gradients,
+            LstmState(hidden_gradients, cell_gradients),
+        )
+        gates = back.gates.to(dtype)  # (read, 4 * cell)
+        needed = ctx.needs_input_grad
+
+        def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+            return (left.to(dtype) @ right.to(dtype)).to(inputs.dtype)
+
+        return (
+            None,
+            product(gates, input_weight) if needed[1] else None,
+            product(gates.t(), inputs) if needed[2] else None,
+            product(gates.t(), _before(hidden, outputs, reading.widths)) if needed[3] else None,
+            back.gates.sum(dim=0) if needed[4] else None,
+            product(back.projected.t(), _opened(steps)) if needed[5] and is_projected else None,
+            back.state.hidden if needed[6] else None,
+            back.state.cell if needed[7] else None,
+        )
+
+
+def _before(hidden: torch.Tensor, outputs: torch.Tensor, widths: Sequence[int]) -> torch.Tensor:
+    """The output that each step started from, of shape `(read, dim)`."""
+    steps = [hidden, *outputs.split(list(widths))]
+    return torch.cat([step[:width] for step, width in zip(steps, widths)])
+
+
+def _opened(steps: Sequence[Step]) -> torch.Tensor:
+    """What each step projected, `σ(o) tanh(c)`, of shape `(read, cell)`."""
+    opened = torch.cat([step.cell for step in steps]).mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)
+    return opened.mul_(torch.cat([step.gates.chunk(4, dim=1)[3] for step in steps]))

@@ -1,0 +1,142 @@
+"""One layer of an LSTM whose output is projected and whose cells and outputs are clipped."""
+
+from typing import List, NamedTuple, Optional, Sequence
+
+import torch
+
+from elmo_scratch.modules.lstms.lstm_function import LstmFunction, Reading
+from elmo_scratch.modules.lstms.lstm_state import LstmState
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, read
+from elmo_scratch.modules.products import FrozenProducts, MixedPrecision
+
+
+class LstmOutput(NamedTuple):
+    """
+    What an LSTM makes of a batch.
+
+    # Parameters
+
+    outputs : `torch.Tensor`
+        Shape `(read, dim)`.
+    state : `LstmState`
+        Of shape `(batch, ...)`: each sentence's last state.
+    """
+
+    outputs: torch.Tensor
+    state: LstmState
+
+
+class ProjectedLstm(MixedPrecision):
+    """
+    An LSTM that reads the positions of a `ReadingOrder`.
+
+        i, j, f, o = x W + h U + b
+        c = clip(σ(f + 1) c + σ(i) tanh(j))
+        h = clip((σ(o) tanh(c)) P)
+
+    # Parameters
+
+    input_dim : `int`
+        The size of an input vector.
+    dim : `int`
+        The size of an output vector. Where it equals `cell_size` there is neither a projection
+        nor its clip.
+    cell_size : `int`
+        The number of memory cells.
+    cell_clip : `float`, optional (default = `3.0`, the released models' value)
+        Cells are kept in `[-cell_clip, cell_clip]` after every step. `None` never clips.
+    projection_clip : `float`, optional (default = `3.0`, the released models' value)
+        The same for projected outputs.
+    recurrent_dropout : `float`, optional (default = `0.0`)
+        Share of the numbers of a sentence's outputs that is dropped in training, the same ones at
+        every step, in `[0, 1)`.
+
+    # Source
+
+    Sak, Senior and Beaufays 2014, "Long Short-Term Memory Based Recurrent Neural Network
+    Architectures for Large Vocabulary Speech Recognition", section 2; the order of the gates, the
+    constant in the forget gate, the clipping and the missing projection as in
+    `tf.nn.rnn_cell.LSTMCell` and `bilm-tf`'s use of it; recurrent dropout as in Gal and Ghahramani
+    2016.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        dim: int,
+        cell_size: int,
+        *,
+        cell_clip: Optional[float] = 3.0,
+        projection_clip: Optional[float] = 3.0,
+        recurrent_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.dim = dim
+        self.cell_size = cell_size
+        self.cell_clip = cell_clip
+        self.projection_clip = projection_clip
+        self.recurrent_dropout = recurrent_dropout
+        self.input_weight = torch.nn.Parameter(torch.empty(4 * cell_size, input_dim))
+        self.recurrent_weight = torch.nn.Parameter(torch.empty(4 * cell_size, dim))
+        self.bias = torch.nn.Parameter(torch.zeros(4 * cell_size))
+        self.projection_weight: Optional[torch.nn.Parameter] = None
+        if dim != cell_size:
+            self.projection_weight = torch.nn.Parameter(torch.empty(dim, cell_size))
+        for weight in (self.input_weight, self.recurrent_weight, self.projection_weight):
+            if weight is not None:
+                torch.nn.init.xavier_uniform_(weight)
+        self._frozen = FrozenProducts(LstmProducts.of)
+
+    def forward(
+        self, inputs: torch.Tensor, widths: Sequence[int], state: Optional[LstmState] = None
+    ) -> LstmOutput:
+        """
+        # Parameters
+
+        inputs : `torch.Tensor`
+            Shape `(read, input_dim)`, in the order of a `ReadingOrder`.
+        widths : `Sequence[int]`
+            How many sentences are read at each step.
+        state : `LstmState`, optional (default = `None`)
+            Of shape `(batch, ...)`: where each sentence, in the order of reading, starts. `None`
+            starts from zeros.
+
+        # Returns
+
+        `LstmOutput`
+            Of shape `(read, dim)`, and the last states.
+        """
+        if state is None:
+            batch = widths[0] if widths else 0
+            state = LstmState(
+                inputs.new_zeros(batch, self.dim), inputs.new_zeros(batch, self.cell_size)
+            )
+        projection: torch.Tensor = self.recurrent_weight.new_zeros(0, self.cell_size)
+        if self.projection_weight is not None:
+            projection = self.projection_weight
+        weights: List[torch.Tensor] = [self.input_weight, self.recurrent_weight, projection]
+        products = self._frozen.of(weights, self.matmul_dtype_for(self.recurrent_weight))
+        forget = torch.zeros_like(self.bias)
+        forget[2 * self.cell_size : 3 * self.cell_size] = 1.0
+        bias = self.bias + forget
+        clips = Clips(self.cell_clip, self.projection_clip)
+        scale = self._output_scale(state.hidden)
+        graph = (inputs, *weights, bias, *state)
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph):
+            outputs, hidden, cell = LstmFunction.apply(
+                Reading(products, widths, clips, scale),
+                inputs,
+                *weights[:2],
+                bias,
+                projection,
+                *state,
+            )
+            return LstmOutput(outputs, LstmState(hidden, cell))
+        done = read(products, bias, inputs, widths, state, clips, scale)
+        return LstmOutput(done.outputs, done.state)
+
+    def _output_scale(self, hidden: torch.Tensor) -> Optional[torch.Tensor]:
+        """What recurrent dropout multiplies outputs with, of shape `(batch, dim)`."""
+        if not self.training or self.recurrent_dropout == 0.0:
+            return None
+        return torch.nn.functional.dropout(torch.ones_like(hidden), self.recurrent_dropout)

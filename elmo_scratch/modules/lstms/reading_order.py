@@ -1,0 +1,85 @@
+"""The order in which the positions of a batch are read."""
+
+from typing import List, NamedTuple
+
+import torch
+
+
+class ReadingOrder(NamedTuple):
+    """
+    All first positions of a batch, then all second ones, and so on, sentences that are longer
+    first: what is read at one step lies together, and a sentence that has ended takes no place.
+
+    # Parameters
+
+    widths : `List[int]`
+        For each step, how many sentences are still being read.
+    rows : `torch.Tensor`
+        Shape `(batch,)`: the numbers of the sentences, longest first.
+    restored : `torch.Tensor`
+        Shape `(batch,)`: the inverse of `rows`.
+    left_to_right, right_to_left : `torch.Tensor`
+        Shape `(read,)`: where each position that is read lies in a batch whose rows are laid end
+        to end, for a reader that starts at the beginning and one that starts at the end.
+    """
+
+    widths: List[int]
+    rows: torch.Tensor
+    restored: torch.Tensor
+    left_to_right: torch.Tensor
+    right_to_left: torch.Tensor
+
+    @classmethod
+    def of(cls, mask: torch.Tensor) -> "ReadingOrder":
+        """
+        # Parameters
+
+        mask : `torch.BoolTensor`
+            Shape `(batch, positions)`.
+
+        # Raises
+
+        ValueError
+            If real positions don't come first in each row.
+        """
+        host_mask = mask.cpu()
+        positions = host_mask.size(1)
+        lengths = host_mask.sum(dim=1)  # (batch,)
+        steps = torch.arange(positions)  # (positions,)
+        if not torch.equal(host_mask, steps < lengths.unsqueeze(1)):
+            raise ValueError(
+                "expected a mask in which the real tokens of a row come before padding"
+            )
+        lengths, rows = lengths.sort(descending=True, stable=True)
+        step, rank = torch.where(steps.unsqueeze(1) < lengths)  # each (read,)
+        starts = rows[rank] * positions
+        widths = (steps.unsqueeze(1) < lengths).sum(dim=1)
+        return cls(
+            widths[widths > 0].tolist(),
+            rows.to(mask.device),
+            rows.argsort().to(mask.device),
+            (starts + step).to(mask.device),
+            (starts + lengths[rank] - 1 - step).to(mask.device),
+        )
+
+
+def put_back(read: torch.Tensor, places: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """
+    Lays what was read where it came from.
+
+    # Parameters
+
+    read : `torch.Tensor`
+        Shape `(read, dim)`.
+    places : `torch.Tensor`
+        Shape `(read,)`: one of the two orders of a `ReadingOrder`.
+    mask : `torch.BoolTensor`
+        Shape `(batch, positions)`.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(batch, positions, dim)`, zero where `mask` is `False`.
+    """
+    empty = read.new_zeros(mask.numel(), read.size(1))
+    return empty.index_copy(0, places, read).view(*mask.shape, -1)

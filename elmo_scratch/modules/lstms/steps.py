@@ -1,0 +1,297 @@
+"""The steps of an LSTM, one after the other, and what each of them leaves for the way back."""
+
+from typing import Iterator, List, NamedTuple, Optional, Sequence
+
+import torch
+
+from elmo_scratch.modules.lstms.lstm_state import LstmState
+from elmo_scratch.modules.products import WeightProduct
+
+ROWS_AT_ONCE = 256
+"""The input's share of the gates is computed for about so many positions in one product: enough
+for the full rate, and not more memory than the processor's caches hold."""
+
+
+class LstmProducts(NamedTuple):
+    """
+    The weights of an LSTM, ready for products.
+
+    # Parameters
+
+    from_inputs, from_hidden : `WeightProduct`
+        To the gates, of `4 * cell` numbers, in the order i, j, f, o.
+    projection : `Optional[WeightProduct]`
+        From `cell` to `dim` numbers, if there is one.
+    """
+
+    from_inputs: WeightProduct
+    from_hidden: WeightProduct
+    projection: Optional[WeightProduct]
+
+    @classmethod
+    def of(
+        cls,
+        input_weight: torch.Tensor,
+        recurrent_weight: torch.Tensor,
+        projection_weight: torch.Tensor,
+        dtype: torch.dtype,
+    ) -> "LstmProducts":
+        """Prepares weights; one without rows stands for no projection."""
+        return cls(
+            WeightProduct(input_weight, dtype),
+            WeightProduct(recurrent_weight, dtype),
+            WeightProduct(projection_weight, dtype) if projection_weight.numel() else None,
+        )
+
+
+class Clips(NamedTuple):
+    """
+    Bounds of what an LSTM may hold; `None` where there is none.
+
+    # Parameters
+
+    cell : `Optional[float]`
+        Of memory cells.
+    projection : `Optional[float]`
+        Of projected outputs.
+    """
+
+    cell: Optional[float]
+    projection: Optional[float]
+
+
+class Step(NamedTuple):
+    """
+    What happened at one step, to `width` sentences.
+
+    # Parameters
+
+    gates : `torch.Tensor`
+        Shape `(width, 4 * cell)`: σ(i), tanh(j), σ(f + 1), σ(o).
+    previous_cell, cell : `torch.Tensor`
+        Shape `(width, cell)`: memory before and after the step, clipped.
+    output : `torch.Tensor`
+        Shape `(width, dim)`: clipped, before dropout.
+    """
+
+    gates: torch.Tensor
+    previous_cell: torch.Tensor
+    cell: torch.Tensor
+    output: torch.Tensor
+
+
+class Read(NamedTuple):
+    """
+    What an LSTM has read.
+
+    # Parameters
+
+    outputs : `torch.Tensor`
+        Shape `(read, dim)`.
+    state : `LstmState`
+        Of shape `(batch, ...)`: each sentence's own last state.
+    steps : `List[Step]`
+        Empty where they were not asked for.
+    """
+
+    outputs: torch.Tensor
+    state: LstmState
+    steps: List[Step]
+
+
+def tanh(numbers: torch.Tensor) -> torch.Tensor:
+    """
+    The hyperbolic tangent, within rounding, by `2σ(2x) - 1`: on processors PyTorch's `tanh` takes
+    several times as long as its `sigmoid`.
+    """
+    return numbers.mul(2.0).sigmoid_().mul_(2.0).sub_(1.0)
+
+
+def read(
+    products: LstmProducts,
+    bias: torch.Tensor,
+    inputs: torch.Tensor,
+    widths: Sequence[int],
+    state: LstmState,
+    clips: Clips,
+    output_scale: Optional[torch.Tensor] = None,
+    keeps_steps: bool = False,
+) -> Read:
+    """
+    Runs an LSTM over the positions of a `ReadingOrder`.
+
+    # Parameters
+
+    products : `LstmProducts`
+        The weights.
+    bias : `torch.Tensor`
+        Shape `(4 * cell,)`, the forget gate's constant included.
+    inputs : `torch.Tensor`
+        Shape `(read, input_dim)`.
+    widths : `Sequence[int]`
+        How many sentences are read at each step; never grows.
+    state : `LstmState`
+        Of shape `(batch, ...)`, where each sentence starts.
+    clips : `Clips`
+        Bounds of cells and outputs.
+    output_scale : `torch.Tensor`, optional (default = `None`)
+        Shape `(batch, dim)`, multiplies the outputs of a sentence at every step (dropout).
+    keeps_steps : `bool`, optional (default = `False`)
+        Whether the steps are wanted.
+    """
+    hidden, cell = state
+    num_cells = cell.size(1)
+    outputs: List[torch.Tensor] = []
+    ended: List[LstmState] = []  # the last first, as shorter sentences come last
+    steps: List[Step] = []
+    for width, from_inputs in zip(widths, _input_shares(products, bias, inputs, widths)):
+        if width < hidden.size(0):
+            ended.append(LstmState(hidden[width:], cell[width:]))
+            hidden, cell = hidden[:width], cell[:width]
+        gates = products.from_hidden.added_to(from_inputs, hidden).to(cell.dtype)
+        # One pass over all four: tanh(j) = 2σ(2j) - 1.
+        squashed = gates[:, num_cells : 2 * num_cells]
+        squashed.mul_(2.0)
+        gates.sigmoid_()
+        squashed.mul_(2.0).sub_(1.0)
+        i, j, f, o = gates.chunk(4, dim=1)  # each (width, cell)
+        previous_cell = cell
+        cell = torch.mul(f, previous_cell).addcmul_(i, j)
+        if clips.cell is not None:
+            cell.clamp_(-clips.cell, clips.cell)
+        output = tanh(cell).mul_(o)
+        if products.projection is not None:
+            output = products.projection(output).to(cell.dtype)
+            if clips.projection is not None:
+                output.clamp_(-clips.projection, clips.projection)
+        if keeps_steps:
+            steps.append(Step(gates, previous_cell, cell, output))
+        hidden = output if output_scale is None else output * output_scale[:width]
+        outputs.append(hidden)
+    ended.append(LstmState(hidden, cell))
+    final = LstmState(*(torch.cat(parts) for parts in zip(*reversed(ended))))
+    if not outputs:
+        return Read(inputs.new_zeros(0, hidden.size(1)), final, steps)
+    return Read(torch.cat(outputs), final, steps)
+
+
+def _input_shares(
+    products: LstmProducts, bias: torch.Tensor, inputs: torch.Tensor, widths: Sequence[int]
+) -> Iterator[torch.Tensor]:
+    """For each step the share of the inputs in its gates, of shape `(width, 4 * cell)`."""
+    start = 0
+    for group in _grouped(widths):
+        end = start + sum(group)
+        yield from products.from_inputs(inputs[start:end], bias).split(group)
+        start = end
+
+
+def _grouped(widths: Sequence[int]) -> Iterator[List[int]]:
+    """Consecutive steps, in groups of `ROWS_AT_ONCE` positions or one step."""
+    group: List[int] = []
+    for width in widths:
+        if group and sum(group) + width > ROWS_AT_ONCE:
+            yield group
+            group = []
+        group.append(width)
+    if group:
+        yield group
+
+
+class ReadGradients(NamedTuple):
+    """
+    Gradients of all that went into `read`.
+
+    # Parameters
+
+    gates : `torch.Tensor`
+        Shape `(read, 4 * cell)`, before the gates' nonlinearities.
+    projected : `torch.Tensor`
+        Shape `(read, dim)`, before clipping.
+    state : `LstmState`
+        Of shape `(batch, ...)`.
+    """
+
+    gates: torch.Tensor
+    projected: torch.Tensor
+    state: LstmState
+
+
+def read_back(
+    to_hidden: WeightProduct,
+    to_cell: Optional[WeightProduct],
+    steps: Sequence[Step],
+    clips: Clips,
+    output_scale: Optional[torch.Tensor],
+    output_gradients: torch.Tensor,
+    state_gradients: LstmState,
+) -> ReadGradients:
+    """
+    Goes through the steps of `read` backwards. Only the products that each step needs are made
+    here; those for the weights' gradients are made for all steps at once from what is returned.
+
+    # Parameters
+
+    to_hidden, to_cell : `WeightProduct`
+        The recurrent weights and the projection, transposed.
+    steps : `Sequence[Step]`
+        What `read` kept.
+    clips, output_scale
+        As in `read`.
+    output_gradients : `torch.Tensor`
+        Shape `(read, dim)`.
+    state_gradients : `LstmState`
+        Of shape `(batch, ...)`, of each sentence's last state.
+    """
+    aten = torch.ops.aten
+    num_cells = state_gradients.cell.size(1)
+    gates_gradients = output_gradients.new_empty(output_gradients.size(0), 4 * num_cells)
+    projected_gradients = torch.empty_like(output_gradients)
+    d_hidden, d_cell = state_gradients
+    # What has been handed back so far, for the sentences read at the step after the present one.
+    later_hidden = d_hidden.new_zeros(0, d_hidden.size(1))
+    later_cell = d_cell.new_zeros(0, num_cells)
+    end = output_gradients.size(0)
+    for step in reversed(steps):
+        width = step.cell.size(0)
+        start = end - width
+        # Sentences that end here start from the gradient of their last state.
+        hidden_gradient = torch.cat([later_hidden, d_hidden[later_hidden.size(0) : width]])
+        cell_gradient = torch.cat([later_cell, d_cell[later_cell.size(0) : width]])
+        hidden_gradient += output_gradients[start:end]
+        if output_scale is not None:
+            hidden_gradient *= output_scale[:width]
+        squashed = tanh(step.cell)
+        i, j, f, o = step.gates.chunk(4, dim=1)
+        if to_cell is not None:
+            if clips.projection is not None:
+                hidden_gradient = aten.hardtanh_backward(
+                    hidden_gradient, step.output, -clips.projection, clips.projection
+                )
+            projected_gradients[start:end] = hidden_gradient
+            hidden_gradient = to_cell(hidden_gradient).to(squashed.dtype)  # (width, cell)
+        cell_gradient += aten.tanh_backward(hidden_gradient * o, squashed)
+        if clips.cell is not None:
+            cell_gradient = aten.hardtanh_backward(
+                cell_gradient, step.cell, -clips.cell, clips.cell
+            )
+        d_i, d_j, d_f, d_o = gates_gradients[start:end].chunk(4, dim=1)
+        torch.mul(cell_gradient, j, out=d_i)
+        aten.sigmoid_backward(d_i, i, grad_input=d_i)
+        torch.mul(cell_gradient, i, out=d_j)
+        aten.tanh_backward(d_j, j, grad_input=d_j)
+        torch.mul(cell_gradient, step.previous_cell, out=d_f)
+        aten.sigmoid_backward(d_f, f, grad_input=d_f)
+        torch.mul(hidden_gradient, squashed, out=d_o)
+        aten.sigmoid_backward(d_o, o, grad_input=d_o)
+        later_cell = cell_gradient.mul_(f)
+        later_hidden = to_hidden(gates_gradients[start:end]).to(squashed.dtype)
+        end = start
+    width = later_hidden.size(0)
+    return ReadGradients(
+        gates_gradients,
+        projected_gradients,
+        LstmState(
+            torch.cat([later_hidden, d_hidden[width:]]), torch.cat([later_cell, d_cell[width:]])
+        ),
+    )

@@ -1,0 +1,8 @@
+"""Products of vectors with a matrix of weights, in a fast layout and a chosen precision."""
+
+from elmo_scratch.modules.products.affine import Affine as Affine
+from elmo_scratch.modules.products.frozen_products import FrozenProducts as FrozenProducts
+from elmo_scratch.modules.products.precision import MixedPrecision as MixedPrecision
+from elmo_scratch.modules.products.weight_product import WeightProduct as WeightProduct
+
+__all__ = ["Affine", "FrozenProducts", "MixedPrecision", "WeightProduct"]

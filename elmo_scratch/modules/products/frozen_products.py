@@ -1,0 +1,109 @@
+"""What is computed once from weights that don't change."""
+
+from typing import Callable, Generic, List, Optional, Sequence, Tuple, TypeVar
+
+import torch
+
+Derived = TypeVar("Derived")
+
+SAMPLE_SIZE = 64
+"""How many numbers of a tensor stand for all of them where it is checked for a change."""
+
+
+class Fingerprint:
+    """
+    Tells whether tensors are what they were: the same storage, type and place, not written to as
+    far as PyTorch's version counters know, and, because writes through `.data` pass those by, with
+    the same numbers at `SAMPLE_SIZE` evenly spread places.
+
+    # Parameters
+
+    tensors : `Sequence[torch.Tensor]`
+        The tensors as they are now.
+    """
+
+    def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
+        self._tensors: List[Tuple[int, int, torch.dtype, torch.device]] = _marks(tensors)
+        self._samples = [_sample(tensor).clone() for tensor in tensors]
+
+    def matches(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether `tensors` are still those that the fingerprint was taken of."""
+        return self._tensors == _marks(tensors) and all(
+            torch.equal(sample, _sample(tensor)) for sample, tensor in zip(self._samples, tensors)
+        )
+
+
+def _marks(tensors: Sequence[torch.Tensor]) -> List[Tuple[int, int, torch.dtype, torch.device]]:
+    """What can be known of tensors without reading them."""
+    return [
+        # Tensors made in inference mode count no versions; nor do they ever change unseen.
+        (
+            tensor.data_ptr(),
+            -1 if tensor.is_inference() else tensor._version,
+            tensor.dtype,
+            tensor.device,
+        )
+        for tensor in tensors
+    ]
+
+
+def _sample(tensor: torch.Tensor) -> torch.Tensor:
+    """Evenly spread numbers of a tensor, as a view."""
+    flat = tensor.detach().flatten()
+    return flat[:: max(1, flat.numel() // SAMPLE_SIZE)]
+
+
+class FrozenProducts(Generic[Derived]):
+    """
+    Keeps what `derive` makes of weights for as long as they stay as they are.
+
+    Weights that are trained are never trusted to stay: for them `derive` runs at every call.
+    Copies and pickles of an instance start empty.
+
+    # Parameters
+
+    derive : `Callable[..., Derived]`
+        Called with the tensors given to `of`, and a precision.
+    """
+
+    def __init__(self, derive: Callable[..., Derived]) -> None:
+        self._derive = derive
+        self._dtype: Optional[torch.dtype] = None
+        self._fingerprint: Optional[Fingerprint] = None
+        self._derived: Optional[Derived] = None
+
+    def of(self, tensors: Sequence[torch.Tensor], dtype: torch.dtype) -> Derived:
+        """
+        # Parameters
+
+        tensors : `Sequence[torch.Tensor]`
+            The weights.
+        dtype : `torch.dtype`
+            The precision of products with them.
+
+        # Returns
+
+        `Derived`
+            What `derive` makes, or made, of them.
+        """
+        if any(tensor.requires_grad for tensor in tensors):
+            self.forget()
+            return self._derive(*tensors, dtype)
+        if self._derived is None or self._dtype != dtype or not self._matches(tensors):
+            self._derived = self._derive(*tensors, dtype)
+            self._dtype = dtype
+            self._fingerprint = Fingerprint(tensors)
+        return self._derived
+
+    def forget(self) -> None:
+        """Lets go of what is kept."""
+        self._derived = self._fingerprint = None
+
+    def _matches(self, tensors: Sequence[torch.Tensor]) -> bool:
+        return self._fingerprint is not None and self._fingerprint.matches(tensors)
+
+    def __deepcopy__(self, _: object) -> "FrozenProducts[Derived]":
+        return type(self)(self._derive)
+
+    def __reduce__(self) -> Tuple[type, Tuple[Callable[..., Derived]]]:
+        return type(self), (self._derive,)

@@ -1,0 +1,46 @@
+"""The precision of matrix products."""
+
+from typing import Optional
+
+import torch
+
+MATMUL_DTYPES = {"float32": None, "bfloat16": torch.bfloat16}
+"""The precisions a config can ask for, by name."""
+
+
+class MixedPrecision(torch.nn.Module):
+    """
+    A module whose matrix products may run in less precision than its weights have. Its parameters,
+    its outputs and whatever it accumulates keep the type of the weights.
+    """
+
+    _matmul_dtype: Optional[torch.dtype] = None
+
+    def matmul_dtype_for(self, weight: torch.Tensor) -> torch.dtype:
+        """The type in which products with `weight` run: the weights' own if none was asked for."""
+        return self._matmul_dtype or weight.dtype
+
+    @staticmethod
+    def set_everywhere(module: torch.nn.Module, name: str) -> None:
+        """
+        Sets the precision of all products within `module`.
+
+        # Parameters
+
+        module : `torch.nn.Module`
+            Any module.
+        name : `str`
+            A key of `MATMUL_DTYPES`.
+
+        # Raises
+
+        ValueError
+            If there is no such precision.
+        """
+        if name not in MATMUL_DTYPES:
+            raise ValueError(
+                f"expected a `matmul_dtype` among {', '.join(MATMUL_DTYPES)}, but got {name!r}"
+            )
+        for part in module.modules():
+            if isinstance(part, MixedPrecision):
+                part._matmul_dtype = MATMUL_DTYPES[name]

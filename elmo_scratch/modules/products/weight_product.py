@@ -1,0 +1,89 @@
+"""The product of many vectors with one matrix of weights."""
+
+from typing import Optional
+
+import torch
+
+
+class WeightProduct:
+    """
+    Computes `x Wᵀ` for one `W` that is used again and again.
+
+    On a processor for which PyTorch was built with oneDNN, `W` is copied once into the blocked
+    layout that oneDNN's kernels read: the few rows of a recurrent step then run at nearly the rate
+    of a large product, and a row's result does not depend on how many rows come with it, to the
+    bit. Elsewhere it is an ordinary product.
+
+    # Parameters
+
+    weight : `torch.Tensor`
+        Shape `(outputs, inputs)`. Later changes to it are not seen.
+    dtype : `torch.dtype`
+        The precision of the product: vectors are rounded to it, sums are kept in float32.
+    """
+
+    def __init__(self, weight: torch.Tensor, dtype: torch.dtype) -> None:
+        self.dtype = dtype
+        weight = weight.detach().to(dtype)
+        self._is_packed = _can_pack(weight)
+        # Without the number of rows oneDNN chooses a layout that serves any.
+        self._weight = (
+            torch.ops.mkldnn._reorder_linear_weight(weight) if self._is_packed else weight
+        )
+
+    def __call__(self, vectors: torch.Tensor, bias: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """
+        # Parameters
+
+        vectors : `torch.Tensor`
+            Shape `(rows, inputs)`.
+        bias : `torch.Tensor`, optional (default = `None`)
+            Shape `(outputs,)`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(rows, outputs)`, of the type `dtype`.
+        """
+        vectors = vectors.to(self.dtype)
+        if bias is not None:
+            bias = bias.to(self.dtype)
+        if self._is_packed and vectors.size(0) > 0:
+            return torch.ops.mkldnn._linear_pointwise(vectors, self._weight, bias, "none", [], "")
+        return torch.nn.functional.linear(vectors, self._plain(), bias)
+
+    def added_to(self, summand: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
+        """
+        # Parameters
+
+        summand : `torch.Tensor`
+            Shape `(rows, outputs)`, of the type `dtype`.
+        vectors : `torch.Tensor`
+            Shape `(rows, inputs)`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(rows, outputs)`: the sum, rounded to `dtype` once.
+        """
+        vectors = vectors.to(self.dtype)
+        if self._is_packed and vectors.size(0) > 0:
+            return torch.ops.mkldnn._linear_pointwise.binary(
+                vectors, summand, self._weight, None, "add"
+            )
+        return torch.addmm(summand, vectors, self._plain().t())
+
+    def _plain(self) -> torch.Tensor:
+        """The weights in an ordinary layout."""
+        return self._weight.to_dense() if self._is_packed else self._weight
+
+
+def _can_pack(weight: torch.Tensor) -> bool:
+    """Whether oneDNN has kernels for products with `weight`."""
+    if weight.device.type != "cpu" or weight.numel() == 0 or not torch.backends.mkldnn.enabled:
+        return False
+    if not torch.backends.mkldnn.is_available():
+        return False
+    if weight.dtype == torch.bfloat16:
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return weight.dtype == torch.float32

@@ -1,0 +1,135 @@
+"""Where the LSTMs start each sentence from, and what they keep for the next batch."""
+
+from typing import Dict, Optional
+
+import torch
+
+from elmo_scratch.modules.lstms import LstmState
+
+STATES = ("carry", "reset", "warm")
+"""
+The ways of treating the state between batches. `carry`: each row of a batch starts from where the
+row of the same number last ended, as the original does, so that vectors depend on what came before.
+`reset`: each sentence starts from zeros. `warm`: each sentence starts from one fixed state.
+"""
+
+
+class StateMemory(torch.nn.Module):
+    """
+    Gives out the states that a batch starts from and takes those that it ends with.
+
+    # Parameters
+
+    state : `str`
+        One of `STATES`.
+    num_layers, dim, cell_size : `int`
+        The sizes of a state, over the layers of both directions.
+
+    # Raises
+
+    ValueError
+        If there is no such way.
+    """
+
+    hidden: torch.Tensor
+    cell: torch.Tensor
+
+    def __init__(self, state: str, num_layers: int, dim: int, cell_size: int) -> None:
+        super().__init__()
+        if state not in STATES:
+            raise ValueError(f"expected a `state` among {', '.join(STATES)}, but got {state!r}")
+        self.state = state
+        self._sizes = {"hidden": (num_layers, dim), "cell": (num_layers, cell_size)}
+        self._carried: Optional[LstmState] = None
+        if state == "warm":
+            # Kept with the weights; no number until there was a text to read.
+            for name, size in self._sizes.items():
+                self.register_buffer(name, torch.full(size, float("nan")))
+
+    def start(self, like: torch.Tensor, batch: int) -> LstmState:
+        """
+        The states that a batch starts from.
+
+        # Parameters
+
+        like : `torch.Tensor`
+            Of the type and on the device that the state shall have.
+        batch : `int`
+            How many sentences.
+
+        # Returns
+
+        `LstmState`
+            Of shape `(layers, batch, ...)`.
+
+        # Raises
+
+        ValueError
+            If it should be warm, and no text has been read.
+        """
+        if self.state == "warm":
+            if bool(self.hidden.isnan().any()):
+                raise ValueError(
+                    "the `warm` state is not known yet: read a text with `warm_up` first, or load "
+                    "weights that were saved after that"
+                )
+            return LstmState(
+                *(
+                    kept.to(like).unsqueeze(1).expand(-1, batch, -1)
+                    for kept in (self.hidden, self.cell)
+                )
+            )
+        zeros: Dict[str, torch.Tensor] = {
+            name: like.new_zeros(num_layers, batch, size)
+            for name, (num_layers, size) in self._sizes.items()
+        }
+        if self._carried is not None:
+            for zero, carried in zip(zeros.values(), self._carried):
+                rows = min(batch, carried.size(1))
+                zero[:, :rows] = carried[:, :rows]
+        return LstmState(**zeros)
+
+    def keep(self, final: LstmState) -> None:
+        """
+        Takes the states that a batch ended with. Rows that the batch didn't have keep what they
+        had.
+
+        # Parameters
+
+        final : `LstmState`
+            Of shape `(layers, batch, ...)`.
+        """
+        if self.state != "carry":
+            return
+        parts = [part.detach() for part in final]
+        if self._carried is not None:
+            batch = parts[0].size(1)
+            parts = [
+                torch.cat([part, carried[:, batch:].to(part)], dim=1)
+                for part, carried in zip(parts, self._carried)
+            ]
+        self._carried = LstmState(*parts)
+
+    def forget(self) -> None:
+        """Lets the next batch start from zeros where states are carried."""
+        self._carried = None
+
+    def fix(self, final: LstmState) -> None:
+        """
+        Makes the state of the only row of a batch the one that every sentence starts from.
+
+        # Parameters
+
+        final : `LstmState`
+            Of shape `(layers, 1, ...)`.
+
+        # Raises
+
+        ValueError
+            If the state is not `warm`.
+        """
+        if self.state != "warm":
+            raise ValueError(f"only a biLM whose `state` is `warm` warms up, not {self.state!r}")
+        with torch.no_grad():
+            self.hidden.copy_(final.hidden.squeeze(1))
+            self.cell.copy_(final.cell.squeeze(1))

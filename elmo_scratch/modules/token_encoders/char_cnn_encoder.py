@@ -1,0 +1,185 @@
+"""Words by their characters."""
+
+from typing import List, Sequence, Tuple
+
+import torch
+
+from elmo_scratch.alphabet import (
+    MAX_CHARACTERS_PER_TOKEN,
+    MIN_CHARACTERS_PER_TOKEN,
+    NUM_BATCH_IDS,
+    sentence_marks,
+)
+from elmo_scratch.modules.boundaries import add_boundaries
+from elmo_scratch.modules.character_convolution import (
+    ACTIVATIONS,
+    CharacterConvolution,
+    lengths,
+)
+from elmo_scratch.modules.distinct_words import DistinctWords
+from elmo_scratch.modules.highway import Highway
+from elmo_scratch.modules.products import Affine
+from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder
+from elmo_scratch.modules.word_vector_cache import WordVectorCache
+
+WORDS_AT_ONCE = 256
+"""How many words of like lengths go through the convolutions together."""
+
+CACHED_WORDS = 2**14
+"""How many words' vectors are kept, by default."""
+
+
+@TokenEncoder.register("char_cnn")
+class CharCnnEncoder(TokenEncoder):
+    """
+    Convolutions over the characters of a word, their maxima through highway layers, projected.
+
+    A vector depends on the word alone. So each distinct word of a batch is encoded once, and where
+    no gradient is asked for, vectors are kept from batch to batch.
+
+    Registered as a `TokenEncoder` with name "char_cnn".
+
+    # Parameters
+
+    dim : `int`
+        The size of a vector. Where it equals the number of filters there is no projection.
+    character_dim : `int`, optional (default = `16`, the released models' value)
+        The size of a character's vector.
+    filters : `List[Tuple[int, int]]`
+        Pairs of a width, in characters, and the number of filters of that width.
+    num_highway : `int`, optional (default = `2`, the released original model's value)
+        How many highway layers.
+    activation : `str`, optional (default = `"relu"`)
+        Of the convolutions: `"relu"` or `"tanh"`.
+    max_characters_per_token : `int`, optional (default = `50`, the released models' value)
+        The ids of a word in `forward`.
+    cached_words : `int`, optional (default = `16384`)
+        How many words' vectors are kept; 0 keeps none.
+
+    # Raises
+
+    ValueError
+        If the filters, the activation or the number of characters make no sense.
+
+    # Source
+
+    Peters et al. 2018, section 3.4; `BidirectionalLanguageModelGraph._build_word_char_embeddings`
+    of `bilm-tf`.
+    """
+
+    _begin: torch.Tensor
+    _end: torch.Tensor
+
+    def __init__(
+        self,
+        *,
+        dim: int,
+        filters: List[Tuple[int, int]],
+        character_dim: int = 16,
+        num_highway: int = 2,
+        activation: str = "relu",
+        max_characters_per_token: int = MAX_CHARACTERS_PER_TOKEN,
+        cached_words: int = CACHED_WORDS,
+    ) -> None:
+        super().__init__(dim)
+        _check(filters, activation, max_characters_per_token)
+        self.max_characters_per_token = max_characters_per_token
+        self.convolution = CharacterConvolution(character_dim, filters, activation)
+        num_filters = self.convolution.output_dim
+        self.highways = torch.nn.ModuleList(Highway(num_filters) for _ in range(num_highway))
+        self.is_projected = num_filters != dim
+        self.projection = Affine(num_filters, dim) if self.is_projected else torch.nn.Identity()
+        begin, end = sentence_marks(max_characters_per_token)
+        self.register_buffer("_begin", torch.tensor(begin), persistent=False)
+        self.register_buffer("_end", torch.tensor(end), persistent=False)
+        self._cache = WordVectorCache(cached_words)
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> EncodedTokens:
+        """
+        # Parameters
+
+        ids : `torch.Tensor`
+            Shape `(batch, tokens, characters)`, from 0 to 261 as in a batch.
+        mask : `torch.BoolTensor`
+            Shape `(batch, tokens)`.
+
+        # Returns
+
+        `EncodedTokens`
+            Vectors of shape `(batch, tokens + 2, dim)`.
+
+        # Raises
+
+        ValueError
+            If the words don't have `max_characters_per_token` ids, or an id is none.
+        """
+        if ids.dim() != 3 or ids.size(-1) != self.max_characters_per_token:
+            raise ValueError(
+                "expected the ids of characters in the shape (batch, tokens, "
+                f"{self.max_characters_per_token}), but got the shape {tuple(ids.shape)}"
+            )
+        if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < NUM_BATCH_IDS:
+            raise ValueError(
+                f"expected ids of characters from 0 to {NUM_BATCH_IDS - 1}, but got ids from "
+                f"{int(ids.min())} to {int(ids.max())}"
+            )
+        bounded = add_boundaries(ids, mask, self._begin, self._end)
+        vectors = self.encode_words(bounded.ids[bounded.mask])  # (read, dim)
+        empty = vectors.new_zeros(bounded.mask.numel(), self.dim)
+        places = bounded.mask.flatten().nonzero().squeeze(1)  # (read,)
+        laid = empty.index_copy(0, places, vectors).view(*bounded.mask.shape, self.dim)
+        return EncodedTokens(laid, bounded.mask)
+
+    def encode_words(self, ids: torch.Tensor) -> torch.Tensor:
+        """
+        # Parameters
+
+        ids : `torch.Tensor`
+            Shape `(words, characters)`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(words, dim)`.
+        """
+        words = DistinctWords.of(ids)
+        weights = list(self.parameters())
+        if torch.is_grad_enabled() and any(weight.requires_grad for weight in weights):
+            vectors = self._encode(words.ids)
+        else:
+            vectors = self._cache.look_up(words.ids, weights, self._encode)
+        return vectors[words.places]
+
+    def _encode(self, ids: torch.Tensor) -> torch.Tensor:
+        """The vectors of words, shape `(words, dim)`, computed in groups of like lengths."""
+        order = lengths(ids).argsort()
+        groups = [self._encode_group(ids[group]) for group in order.split(WORDS_AT_ONCE)]
+        return torch.cat(groups)[order.argsort()]
+
+    def _encode_group(self, ids: torch.Tensor) -> torch.Tensor:
+        """The vectors of few words, shape `(words, dim)`."""
+        vectors = self.convolution(ids)
+        for highway in self.highways:
+            vectors = highway(vectors)
+        return self.projection(vectors)
+
+
+def _check(filters: Sequence[Tuple[int, int]], activation: str, max_characters: int) -> None:
+    """Explains settings that make no sense."""
+    if activation not in ACTIVATIONS:
+        raise ValueError(
+            f"expected an `activation` among {', '.join(ACTIVATIONS)}, but got {activation!r}"
+        )
+    if max_characters < MIN_CHARACTERS_PER_TOKEN:
+        raise ValueError(
+            f"expected `max_characters_per_token` of at least {MIN_CHARACTERS_PER_TOKEN}, but got "
+            f"{max_characters}"
+        )
+    if not filters:
+        raise ValueError("expected at least one pair of a width and a number in `filters`")
+    for width, number in filters:
+        if not 1 <= width <= max_characters or number < 1:
+            raise ValueError(
+                f"expected in `filters` widths from 1 to {max_characters} and at least one filter "
+                f"of each, but got {[width, number]}"
+            )
