@@ -15,7 +15,9 @@ from elmo_scratch import embedders as embedders  # isort: skip
 from elmo_scratch import models as models  # isort: skip
 from elmo_scratch import predictors as predictors  # isort: skip
 from elmo_scratch import commands as commands  # isort: skip
+from elmo_scratch.data import batch_to_ids as batch_to_ids
 from elmo_scratch.embedders import BiLmEmbedder as BiLmEmbedder
+from elmo_scratch.embedders import Elmo as Elmo
 from elmo_scratch.embedders import SentenceLayers as SentenceLayers
 from elmo_scratch.interop import read_bilm_archive as read_bilm_archive
 from elmo_scratch.modules import BiLm as BiLm
@@ -27,10 +29,12 @@ from elmo_scratch.version import VERSION as VERSION
 __all__ = [
     "BiLm",
     "BiLmEmbedder",
+    "Elmo",
     "LayerMix",
     "OutputSoftmax",
     "SentenceLayers",
     "TokenEncoder",
     "VERSION",
+    "batch_to_ids",
     "read_bilm_archive",
 ]

@@ -7,7 +7,15 @@ file and the line.
 """
 
 from elmo_scratch.data.ag_news_reader import AgNewsReader as AgNewsReader
+from elmo_scratch.data.character_batch import batch_to_ids as batch_to_ids
+from elmo_scratch.data.character_indexer import CharacterIndexer as CharacterIndexer
 from elmo_scratch.data.sentences_reader import SentencesReader as SentencesReader
 from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer as SpacyBlankTokenizer
 
-__all__ = ["AgNewsReader", "SentencesReader", "SpacyBlankTokenizer"]
+__all__ = [
+    "AgNewsReader",
+    "CharacterIndexer",
+    "SentencesReader",
+    "SpacyBlankTokenizer",
+    "batch_to_ids",
+]

@@ -1,6 +1,6 @@
 """One layer of an LSTM whose output is projected and whose cells and outputs are clipped."""
 
-from typing import List, NamedTuple, Optional, Sequence
+from typing import NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -85,7 +85,7 @@ class ProjectedLstm(MixedPrecision):
         for weight in (self.input_weight, self.recurrent_weight, self.projection_weight):
             if weight is not None:
                 torch.nn.init.xavier_uniform_(weight)
-        self._frozen = FrozenProducts(LstmProducts.of)
+        self._frozen = FrozenProducts[LstmProducts]()
 
     def forward(
         self, inputs: torch.Tensor, widths: Sequence[int], state: Optional[LstmState] = None
@@ -114,8 +114,13 @@ class ProjectedLstm(MixedPrecision):
         projection: torch.Tensor = self.recurrent_weight.new_zeros(0, self.cell_size)
         if self.projection_weight is not None:
             projection = self.projection_weight
-        weights: List[torch.Tensor] = [self.input_weight, self.recurrent_weight, projection]
-        products = self._frozen.of(weights, self.matmul_dtype_for(self.recurrent_weight))
+        weights: Tuple[torch.Tensor, torch.Tensor, torch.Tensor] = (
+            self.input_weight,
+            self.recurrent_weight,
+            projection,
+        )
+        dtype = self.matmul_dtype_for(self.recurrent_weight)
+        products = self._frozen.of(weights, dtype, lambda: LstmProducts.of(*weights, dtype))
         forget = torch.zeros_like(self.bias)
         forget[2 * self.cell_size : 3 * self.cell_size] = 1.0
         bias = self.bias + forget

@@ -23,7 +23,7 @@ class Affine(MixedPrecision):
         self.weight = torch.nn.Parameter(torch.empty(output_dim, input_dim))
         self.bias = torch.nn.Parameter(torch.zeros(output_dim))
         torch.nn.init.xavier_uniform_(self.weight)
-        self._frozen = FrozenProducts(WeightProduct)
+        self._frozen = FrozenProducts[WeightProduct]()
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
         """
@@ -43,5 +43,8 @@ class Affine(MixedPrecision):
                 vectors.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
             )
         else:
-            products = self._frozen.of([self.weight], dtype)(vectors, self.bias)
+            product = self._frozen.of(
+                [self.weight], dtype, lambda: WeightProduct(self.weight, dtype)
+            )
+            products = product(vectors, self.bias)
         return products.to(vectors.dtype)

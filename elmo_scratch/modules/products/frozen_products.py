@@ -55,55 +55,56 @@ def _sample(tensor: torch.Tensor) -> torch.Tensor:
 
 class FrozenProducts(Generic[Derived]):
     """
-    Keeps what `derive` makes of weights for as long as they stay as they are.
+    Keeps what was derived from weights for as long as they stay as they are.
 
-    Weights that are trained are never trusted to stay: for them `derive` runs at every call.
+    Weights that are trained are never trusted to stay: from them it is derived anew at every call.
     Copies and pickles of an instance start empty.
-
-    # Parameters
-
-    derive : `Callable[..., Derived]`
-        Called with the tensors given to `of`, and a precision.
     """
 
-    def __init__(self, derive: Callable[..., Derived]) -> None:
-        self._derive = derive
+    def __init__(self) -> None:
         self._dtype: Optional[torch.dtype] = None
         self._fingerprint: Optional[Fingerprint] = None
         self._derived: Optional[Derived] = None
 
-    def of(self, tensors: Sequence[torch.Tensor], dtype: torch.dtype) -> Derived:
+    def of(
+        self,
+        weights: Sequence[torch.Tensor],
+        dtype: torch.dtype,
+        derive: Callable[[], Derived],
+    ) -> Derived:
         """
         # Parameters
 
-        tensors : `Sequence[torch.Tensor]`
-            The weights.
+        weights : `Sequence[torch.Tensor]`
+            All that `derive` depends on, but `dtype`.
         dtype : `torch.dtype`
-            The precision of products with them.
+            The precision of what is derived.
+        derive : `Callable[[], Derived]`
+            Called if it is not known what it gives.
 
         # Returns
 
         `Derived`
-            What `derive` makes, or made, of them.
+            What `derive` gives, or gave.
         """
-        if any(tensor.requires_grad for tensor in tensors):
+        if any(weight.requires_grad for weight in weights):
             self.forget()
-            return self._derive(*tensors, dtype)
-        if self._derived is None or self._dtype != dtype or not self._matches(tensors):
-            self._derived = self._derive(*tensors, dtype)
+            return derive()
+        if self._derived is None or self._dtype != dtype or not self._matches(weights):
+            self._derived = derive()
             self._dtype = dtype
-            self._fingerprint = Fingerprint(tensors)
+            self._fingerprint = Fingerprint(weights)
         return self._derived
 
     def forget(self) -> None:
         """Lets go of what is kept."""
         self._derived = self._fingerprint = None
 
-    def _matches(self, tensors: Sequence[torch.Tensor]) -> bool:
-        return self._fingerprint is not None and self._fingerprint.matches(tensors)
+    def _matches(self, weights: Sequence[torch.Tensor]) -> bool:
+        return self._fingerprint is not None and self._fingerprint.matches(weights)
 
     def __deepcopy__(self, _: object) -> "FrozenProducts[Derived]":
-        return type(self)(self._derive)
+        return type(self)()
 
-    def __reduce__(self) -> Tuple[type, Tuple[Callable[..., Derived]]]:
-        return type(self), (self._derive,)
+    def __reduce__(self) -> Tuple[type, Tuple[()]]:
+        return type(self), ()

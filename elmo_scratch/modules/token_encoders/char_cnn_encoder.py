@@ -145,13 +145,42 @@ class CharCnnEncoder(TokenEncoder):
         words = DistinctWords.of(ids)
         weights = list(self.parameters())
         if torch.is_grad_enabled() and any(weight.requires_grad for weight in weights):
-            vectors = self._encode(words.ids)
+            vectors = self.encode_distinct(words.ids)
         else:
-            vectors = self._cache.look_up(words.ids, weights, self._encode)
+            vectors = self._cache.look_up(words.ids, weights, self.encode_distinct)
         return vectors[words.places]
 
-    def _encode(self, ids: torch.Tensor) -> torch.Tensor:
-        """The vectors of words, shape `(words, dim)`, computed in groups of like lengths."""
+    def encode_marks(self) -> Tuple[torch.Tensor, torch.Tensor]:
+        """
+        # Returns
+
+        `Tuple[torch.Tensor, torch.Tensor]`
+            The vectors of the words that mark the beginning and the end of a sentence, each of
+            shape `(dim,)`.
+        """
+        begin, end = self.encode_words(torch.stack([self._begin, self._end]))
+        return begin, end
+
+    def forget_words(self) -> None:
+        """Lets go of the vectors that are kept from batch to batch."""
+        self._cache.clear()
+
+    def encode_distinct(self, ids: torch.Tensor) -> torch.Tensor:
+        """
+        As `encode_words`, but that every word is taken for a new one.
+
+        # Parameters
+
+        ids : `torch.Tensor`
+            Shape `(distinct, characters)`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(distinct, dim)`.
+        """
+        if len(ids) == 0:
+            return self._end.new_zeros(0, self.dim, dtype=self.convolution.embedding.weight.dtype)
         order = lengths(ids).argsort()
         groups = [self._encode_group(ids[group]) for group in order.split(WORDS_AT_ONCE)]
         return torch.cat(groups)[order.argsort()]

@@ -1,0 +1,309 @@
+"""
+How fast a biLM runs, beside AllenNLP's own `Elmo` on the same weights and sentences, in one run and
+by turns:
+
+    python benchmarks/embed.py --model original --dtype float32
+    python benchmarks/embed.py --model small --dtype bfloat16 --task training
+
+Weights are random, of the released models' sizes. Without `--text` the sentences are those of
+fixtures/text, two to a line. See benchmarks/README.md for what the lines mean.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from pathlib import Path
+from typing import Callable, Dict, Iterator, List, NamedTuple, Tuple
+
+import torch
+from allennlp.modules.elmo import Elmo as AllenNlpElmo
+
+from elmo_scratch import Elmo, batch_to_ids
+from elmo_scratch.interop.official.reading import build_bilm
+from elmo_scratch.interop.official.writing import write_official_bilm
+from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.token_encoders import CharCnnEncoder
+from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
+
+ROOT = Path(__file__).parent.parent
+FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+MODELS = {
+    "original": Options(
+        LstmOptions(4096, 512, 2, 3.0, 3.0, True), CharCnnOptions(16, FILTERS, 2, "relu", 50)
+    ),
+    "small": Options(
+        LstmOptions(1024, 128, 2, 3.0, 3.0, True), CharCnnOptions(16, FILTERS, 1, "relu", 50)
+    ),
+}
+TASKS = {"inference": 64, "training": 32}
+"""Sentences of a batch."""
+
+TRAINING_LENGTH = 20
+LENGTHS = range(3, 61)
+"""Words that a sentence may have to be measured on."""
+
+SYSTEMS = ("elmo_scratch", "allennlp")
+
+
+class Times(NamedTuple):
+    """
+    Seconds of each pass over all batches, and what they computed.
+
+    # Parameters
+
+    passes : `List[float]`
+        Seconds.
+    outputs : `List[torch.Tensor]`
+        Of each batch, from the first pass.
+    """
+
+    passes: List[float]
+    outputs: List[torch.Tensor]
+
+
+def main() -> None:
+    """Prints one table, and one line of JSON."""
+    args = parse_arguments()
+    if args.threads:
+        torch.set_num_threads(args.threads)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    with tempfile.TemporaryDirectory() as folder:
+        torch.manual_seed(0)
+        write_official_bilm(new_bilm(args.model), folder)
+        if args.peak_memory_of:
+            print(peak_memory(args, folder, device))
+            return
+        memory = {system: measured_memory(args, system) for system in SYSTEMS}
+        models = {system: load(system, args, folder).to(device) for system in SYSTEMS}
+    batches = [ids.to(device) for ids in read_batches(args)]
+    rate = product_rate(args.dtype, device)
+    times = run_by_turns(models, batches, args.task, args.repeats, device)
+    work = operations(models["elmo_scratch"], batches, args.task)
+    report(args, device, batches, times, memory, rate, work)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", choices=MODELS, default="small", help="(default: small)")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
+    parser.add_argument("--task", choices=TASKS, default="inference")
+    parser.add_argument("--text", type=Path, help="sentences, one a line, words between spaces")
+    parser.add_argument("--batches", type=int, default=8, help="at most so many (default: 8)")
+    parser.add_argument("--repeats", type=int, default=5, help="passes (default: 5)")
+    parser.add_argument("--threads", type=int, help="(default: PyTorch's)")
+    parser.add_argument("--peak-memory-of", choices=SYSTEMS, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def new_bilm(model: str) -> BiLm:
+    """A biLM of one of the released sizes, with random weights."""
+    return build_bilm(MODELS[model], None, state="carry", matmul_dtype="float32")
+
+
+def load(system: str, args: argparse.Namespace, folder: str) -> torch.nn.Module:
+    """One of the two systems with the weights in `folder`."""
+    files = (f"{folder}/options.json", f"{folder}/weights.hdf5", 1)
+    is_trained = args.task == "training"
+    if system == "allennlp":
+        model: torch.nn.Module = AllenNlpElmo(*files, requires_grad=is_trained, dropout=0.0)
+    else:
+        model = Elmo(*files, requires_grad=is_trained, dropout=0.0, matmul_dtype=args.dtype)
+    return model.train(is_trained)
+
+
+def read_batches(args: argparse.Namespace) -> List[torch.Tensor]:
+    """The ids of the characters of each batch."""
+    if args.text:
+        lines = args.text.read_text(encoding="utf-8").splitlines()
+    else:
+        singles = (ROOT / "fixtures/text/sentences.txt").read_text(encoding="utf-8").splitlines()
+        lines = [" ".join(pair) for pair in zip(singles[::2], singles[1::2])]
+    sentences = [line.split() for line in lines if len(line.split()) in LENGTHS]
+    if args.task == "training":
+        words = [word for sentence in sentences for word in sentence]
+        sentences = list(in_groups(words, TRAINING_LENGTH))
+    batches = list(in_groups(sentences, TASKS[args.task]))[: args.batches]
+    if not batches:
+        sys.exit(f"expected at least {TASKS[args.task]} sentences, but got {len(sentences)}")
+    return [batch_to_ids(batch) for batch in batches]
+
+
+def in_groups(items: List, size: int) -> Iterator[List]:
+    """Whole groups of items."""
+    for start in range(0, len(items) - size + 1, size):
+        yield items[start : start + size]
+
+
+def run_batch(model: torch.nn.Module, ids: torch.Tensor, task: str) -> torch.Tensor:
+    """The mixed layers of a batch; in training, also all gradients."""
+    if task == "inference":
+        with torch.inference_mode():
+            return model(ids)["elmo_representations"][0]
+    model.zero_grad(set_to_none=True)
+    output = model(ids)["elmo_representations"][0]
+    output.square().mean().backward()
+    return output.detach()
+
+
+def run_by_turns(
+    models: Dict[str, torch.nn.Module],
+    batches: List[torch.Tensor],
+    task: str,
+    repeats: int,
+    device: torch.device,
+) -> Dict[str, Times]:
+    """Times both systems, batch by batch in turn. Each pass starts without known words."""
+    times = {system: Times([], []) for system in SYSTEMS}
+    for system in SYSTEMS:
+        run_batch(models[system], batches[0], task)
+    for number in range(repeats):
+        passed = dict.fromkeys(SYSTEMS, 0.0)
+        start_pass(models)
+        for ids in batches:
+            for system in SYSTEMS:
+                seconds, output = timed(partial(run_batch, models[system], ids, task), device)
+                passed[system] += seconds
+                if number == 0:
+                    times[system].outputs.append(output)
+        for system in SYSTEMS:
+            times[system].passes.append(passed[system])
+    return times
+
+
+def start_pass(models: Dict[str, torch.nn.Module]) -> None:
+    """Lets both forget the states, and ours the words, of the batches before."""
+    bilm = models["elmo_scratch"].bilm
+    bilm.state_memory.forget()
+    bilm.token_encoder.forget_words()
+    models["allennlp"]._elmo_lstm._elmo_lstm.reset_states()
+
+
+def timed(run: Callable[[], torch.Tensor], device: torch.device) -> Tuple[float, torch.Tensor]:
+    """Seconds and the result."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    started = time.perf_counter()
+    result = run()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - started, result
+
+
+def product_rate(dtype: str, device: torch.device) -> float:
+    """Operations a second of a large matrix product, the best of several."""
+    size = 2048 if device.type == "cpu" else 8192
+    matrix = torch.randn(size, size, device=device, dtype=getattr(torch, dtype))
+    matrix @ matrix
+    seconds = min(timed(lambda: matrix @ matrix, device)[0] for _ in range(10))
+    return 2 * size**3 / seconds
+
+
+def operations(model: torch.nn.Module, batches: List[torch.Tensor], task: str) -> float:
+    """
+    Operations of the products that the batches need: of the LSTMs for every position, of the
+    character encoder for every distinct word, its windows up to the word's end; in training three
+    times as many.
+    """
+    bilm = model.bilm
+    lstms = 2 * sum(
+        weight.numel()
+        for stack in (bilm.left_to_right, bilm.right_to_left)
+        for name, weight in stack.named_parameters()
+        if name.endswith("weight")
+    )
+    encoder: CharCnnEncoder = bilm.token_encoder
+    convolutions = sum(2 * one.weight.numel() for one in encoder.convolution.convolutions)
+    above = 2 * sum(
+        weight.numel()
+        for name, weight in encoder.named_parameters()
+        if name.endswith("weight") and not name.startswith("convolution")
+    )
+    needed = 0.0
+    known = set()
+    for ids in batches:
+        positions = int((ids > 0).any(dim=-1).sum()) + 2 * len(ids)
+        needed += positions * lstms
+        for word in ids.flatten(0, 1).unique(dim=0).tolist():
+            if any(word) and tuple(word) not in known:
+                known.add(tuple(word))
+                windows = len([character for character in word if character != 261]) + 1
+                needed += windows * convolutions + above
+        if task == "training":
+            known.clear()
+    return needed * (3 if task == "training" else 1)
+
+
+def measured_memory(args: argparse.Namespace, system: str) -> float:
+    """The peak memory, in MiB, of a process that runs two batches through one system."""
+    command = [sys.executable, __file__, "--peak-memory-of", system, "--batches", "2"]
+    command += ["--model", args.model, "--dtype", args.dtype, "--task", args.task]
+    command += ["--text", str(args.text)] if args.text else []
+    command += ["--threads", str(args.threads)] if args.threads else []
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def peak_memory(args: argparse.Namespace, folder: str, device: torch.device) -> float:
+    """The peak memory of this process, in MiB, with one system only."""
+    model = load(args.peak_memory_of, args, folder).to(device)
+    for ids in read_batches(args):
+        run_batch(model, ids.to(device), args.task)
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated() / 2**20
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+
+
+def report(
+    args: argparse.Namespace,
+    device: torch.device,
+    batches: List[torch.Tensor],
+    times: Dict[str, Times],
+    memory: Dict[str, float],
+    rate: float,
+    work: float,
+) -> None:
+    """Prints what was found."""
+    tokens = sum(int((ids > 0).any(dim=-1).sum()) for ids in batches)
+    speeds = {system: tokens / statistics.median(times[system].passes) for system in SYSTEMS}
+    pairs = list(zip(*(times[system].outputs for system in SYSTEMS)))
+    masks = [(ids > 0).any(dim=-1) for ids in batches]
+    difference = max(float((ours - theirs).abs().max()) for ours, theirs in pairs)
+    cosine = min(
+        float(torch.cosine_similarity(ours[mask], theirs[mask], dim=-1).min())
+        for (ours, theirs), mask in zip(pairs, masks)
+    )
+    reached = work / statistics.median(times["elmo_scratch"].passes)
+    found = {
+        "model": args.model,
+        "dtype": args.dtype,
+        "task": args.task,
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "tokens": tokens,
+        "tokens_per_s": round(speeds["elmo_scratch"], 1),
+        "allennlp_tokens_per_s": round(speeds["allennlp"], 1),
+        "ratio": round(speeds["elmo_scratch"] / speeds["allennlp"], 2),
+        "largest_difference": difference,
+        "smallest_cosine": round(cosine, 6),
+        "gflop_per_s": round(reached / 1e9, 1),
+        "product_gflop_per_s": round(rate / 1e9, 1),
+        "share_of_product_rate": round(reached / rate, 3),
+        "peak_mib": round(memory["elmo_scratch"]),
+        "allennlp_peak_mib": round(memory["allennlp"]),
+    }
+    for name, value in found.items():
+        print(f"{name:>24}  {value}")
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The ids of characters for each token of a text field."""
+
+from functools import lru_cache
+from typing import Any, Dict, List
+
+import numpy
+import torch
+from allennlp.data import Token, TokenIndexer, Vocabulary
+
+from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN, character_ids
+
+
+@TokenIndexer.register("elmo_scratch_characters")
+class CharacterIndexer(TokenIndexer):
+    """
+    Spells tokens for biLMs of characters. It needs no vocabulary.
+
+    Registered as a `TokenIndexer` with name "elmo_scratch_characters".
+
+    # Parameters
+
+    max_characters_per_token : `int`, optional (default = `50`, the released models' value)
+        Ids of a token, marks and padding included.
+    token_min_padding_length : `int`, optional (default = `0`)
+        As in `TokenIndexer`.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_characters_per_token: int = MAX_CHARACTERS_PER_TOKEN,
+        token_min_padding_length: int = 0,
+    ) -> None:
+        super().__init__(token_min_padding_length)
+        self.max_characters_per_token = max_characters_per_token
+
+    def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
+        """Counts nothing."""
+
+    def get_empty_token_list(self) -> Dict[str, List[Any]]:
+        """No tokens."""
+        return {"elmo_tokens": []}
+
+    def tokens_to_indices(
+        self, tokens: List[Token], vocabulary: Vocabulary
+    ) -> Dict[str, List[Any]]:
+        """
+        # Returns
+
+        `Dict[str, List[numpy.ndarray]]`
+            `elmo_tokens`: for each token its ids, shape `(characters,)`.
+        """
+        return {
+            "elmo_tokens": [
+                _spelled(token.ensure_text(), self.max_characters_per_token) for token in tokens
+            ]
+        }
+
+    def as_padded_tensor_dict(
+        self, tokens: Dict[str, List[Any]], padding_lengths: Dict[str, int]
+    ) -> Dict[str, torch.Tensor]:
+        """
+        # Returns
+
+        `Dict[str, torch.Tensor]`
+            `elmo_tokens`: shape `(tokens, characters)`, 0 where there is no token.
+        """
+        length = padding_lengths["elmo_tokens"]
+        ids = numpy.zeros((length, self.max_characters_per_token), dtype=numpy.int64)
+        for place, spelled in enumerate(tokens["elmo_tokens"][:length]):
+            ids[place] = spelled
+        return {"elmo_tokens": torch.from_numpy(ids)}
+
+
+@lru_cache(maxsize=2**16)
+def _spelled(word: str, max_characters: int) -> numpy.ndarray:
+    """The ids of a word; texts repeat theirs."""
+    spelled = numpy.array(character_ids(word, max_characters), dtype=numpy.int16)
+    spelled.setflags(write=False)
+    return spelled

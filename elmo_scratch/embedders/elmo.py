@@ -1,0 +1,201 @@
+"""The class that users of AllenNLP know, with the same arguments and results."""
+
+from os import PathLike
+from typing import Any, Dict, List, NamedTuple, Optional, Union
+
+import torch
+from allennlp.common import FromParams
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders.cached_words import CachedWords
+from elmo_scratch.interop.official import read_official_bilm
+from elmo_scratch.modules import BiLm, BiLmOutput
+from elmo_scratch.modules.boundaries import remove_boundaries
+from elmo_scratch.modules.layer_norm import normalize_layers
+from elmo_scratch.modules.mixes import TrainableMix
+from elmo_scratch.modules.token_encoders import CharCnnEncoder
+
+
+class Elmo(torch.nn.Module, FromParams):
+    """
+    Mixed layers of a biLM in the official files, in place of `allennlp.modules.elmo.Elmo`.
+
+    # Parameters
+
+    options_file, weight_file : `Optional[Union[str, PathLike]]`
+        Paths or addresses of an `options.json` and a `weights.hdf5`; `None` with `module`.
+    num_output_representations : `int`
+        How many mixes to make of the layers.
+    requires_grad : `bool`, optional (default = `False`)
+        Train the biLM on.
+    do_layer_norm : `bool`, optional (default = `False`)
+        Bring layers to one scale before they are mixed.
+    dropout : `float`, optional (default = `0.5`)
+        Share of the mixed vectors that is dropped in training.
+    vocab_to_cache : `List[str]`, optional (default = `None`)
+        Words whose vectors are computed ahead, in the order of their ids. `forward` then takes ids
+        of words too.
+    keep_sentence_boundaries : `bool`, optional (default = `False`)
+        Return the vectors of the sentence marks as well.
+    scalar_mix_parameters : `List[float]`, optional (default = `None`)
+        One weight a layer, before the softmax, for mixes that are not trained.
+    module : `torch.nn.Module`, optional (default = `None`)
+        A biLM in place of the files: a `BiLm`, or a module with `num_layers`, `get_output_dim()`
+        and a `forward` of ids of characters and words that returns a dictionary with `activations`
+        and `mask`. `requires_grad` has no effect on it.
+    state : `str`, optional (default = `"carry"`, as in AllenNLP)
+        What a sentence starts from, as in `BiLm`.
+    matmul_dtype : `str`, optional (default = `"float32"`)
+        With `"bfloat16"`, matrix products run in bfloat16.
+
+    # Raises
+
+    ConfigurationError
+        If the files can't be read, or the arguments don't go together.
+
+    # Source
+
+    Peters et al. 2018, section 3.2, equation 1.
+    """
+
+    def __init__(
+        self,
+        options_file: Optional[Union[str, PathLike]],
+        weight_file: Optional[Union[str, PathLike]],
+        num_output_representations: int,
+        requires_grad: bool = False,
+        do_layer_norm: bool = False,
+        dropout: float = 0.5,
+        vocab_to_cache: Optional[List[str]] = None,
+        keep_sentence_boundaries: bool = False,
+        scalar_mix_parameters: Optional[List[float]] = None,
+        module: Optional[torch.nn.Module] = None,
+        *,
+        state: str = "carry",
+        matmul_dtype: str = "float32",
+    ) -> None:
+        super().__init__()
+        if module is not None:
+            if options_file is not None or weight_file is not None:
+                raise ConfigurationError(
+                    "expected either `module` or `options_file` and `weight_file`, but got both"
+                )
+            self.bilm = module
+        else:
+            if options_file is None or weight_file is None:
+                raise ConfigurationError(
+                    "expected both `options_file` and `weight_file`, or `module` in their place"
+                )
+            self.bilm = read_official_bilm(
+                options_file, weight_file, state=state, matmul_dtype=matmul_dtype
+            ).requires_grad_(requires_grad)
+        self.cached_words: Optional[CachedWords] = None
+        if vocab_to_cache is not None:
+            self.cached_words = CachedWords(vocab_to_cache, self._character_encoder())
+        self._do_layer_norm = do_layer_norm
+        self._keep_sentence_boundaries = keep_sentence_boundaries
+        self.dropout = torch.nn.Dropout(dropout)
+        num_layers = int(self.bilm.num_layers)  # type: ignore[arg-type]
+        self.mixes = torch.nn.ModuleList(
+            TrainableMix(num_layers, initial_weights=scalar_mix_parameters)
+            for _ in range(num_output_representations)
+        )
+        self.mixes.requires_grad_(scalar_mix_parameters is None)
+
+    def get_output_dim(self) -> int:
+        """The `width` of the biLM."""
+        return (
+            self.bilm.width if isinstance(self.bilm, BiLm) else self.bilm.get_output_dim()  # type: ignore
+        )
+
+    def forward(
+        self, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor] = None
+    ) -> Dict[str, Union[torch.Tensor, List[torch.Tensor]]]:
+        """
+        # Parameters
+
+        inputs : `torch.Tensor`
+            Shape `(batch, tokens, characters)`, as `batch_to_ids` makes it, or with more axes
+            before these; for a model of words `(batch, tokens)`.
+        word_inputs : `torch.Tensor`, optional (default = `None`)
+            Shape `(batch, tokens)`, or with the same axes before these: places in
+            `vocab_to_cache`. A word that is not there, or whose characters are others, is encoded
+            from its characters.
+
+        # Returns
+
+        `Dict[str, Union[torch.Tensor, List[torch.Tensor]]]`
+            `elmo_representations`: `num_output_representations` tensors of shape
+            `(batch, tokens, width)`, zero where a sentence has ended. `mask`: shape
+            `(batch, tokens)`.
+        """
+        sentences = _Sentences.of(inputs, word_inputs, self._id_axes())
+        layers, mask = self._read(sentences.inputs, sentences.word_inputs)
+        if self._do_layer_norm:
+            layers = normalize_layers(layers, mask)
+        if not self._keep_sentence_boundaries:
+            # The longest sentence's end goes, and with it one mark of every other sentence.
+            layers, mask = remove_boundaries(layers), mask[:, 2:]
+            layers = layers.masked_fill(~mask.unsqueeze(-1), 0.0)
+        representations = [
+            self.dropout(mix(layers)).unflatten(0, sentences.axes) for mix in self.mixes
+        ]
+        return {"elmo_representations": representations, "mask": mask.unflatten(0, sentences.axes)}
+
+    def _read(self, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor]) -> BiLmOutput:
+        """The layers of sentences, boundaries included."""
+        if not isinstance(self.bilm, BiLm):
+            output: Dict[str, Any] = self.bilm(inputs, word_inputs)
+            return BiLmOutput(torch.stack(list(output["activations"])), output["mask"])
+        if word_inputs is not None and self.cached_words is not None:
+            return self.bilm.read_tokens(
+                self.cached_words(word_inputs, inputs, self._character_encoder())
+            )
+        mask = (inputs > 0).any(dim=-1) if self._id_axes() == 3 else inputs > 0
+        return self.bilm(inputs, mask)
+
+    def _id_axes(self) -> int:
+        """How many axes a batch of ids has."""
+        is_of_words = isinstance(self.bilm, BiLm) and not isinstance(
+            self.bilm.token_encoder, CharCnnEncoder
+        )
+        return 2 if is_of_words else 3
+
+    def _character_encoder(self) -> CharCnnEncoder:
+        """The encoder that `vocab_to_cache` needs."""
+        encoder = self.bilm.token_encoder if isinstance(self.bilm, BiLm) else None
+        if not isinstance(encoder, CharCnnEncoder):
+            raise ConfigurationError(
+                "`vocab_to_cache` needs a biLM that encodes characters: one of official files "
+                "with `char_cnn`, or a `BiLm` with the token encoder `char_cnn`"
+            )
+        return encoder
+
+
+class _Sentences(NamedTuple):
+    """
+    Ids with one axis for all sentences.
+
+    # Parameters
+
+    inputs : `torch.Tensor`
+        Shape `(batch, tokens, characters)` or `(batch, tokens)`.
+    word_inputs : `Optional[torch.Tensor]`
+        Shape `(batch, tokens)`.
+    axes : `torch.Size`
+        The axes that `batch` was before.
+    """
+
+    inputs: torch.Tensor
+    word_inputs: Optional[torch.Tensor]
+    axes: torch.Size
+
+    @classmethod
+    def of(
+        cls, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor], id_axes: int
+    ) -> "_Sentences":
+        """Lays all axes before the last `id_axes - 1` into one."""
+        axes = inputs.shape[: inputs.dim() - id_axes + 1]
+        if word_inputs is not None:
+            word_inputs = word_inputs.reshape(-1, word_inputs.size(-1))
+        return cls(inputs.reshape(-1, *inputs.shape[len(axes) :]), word_inputs, axes)
