@@ -136,9 +136,11 @@ class Elmo(torch.nn.Module, FromParams):
         if not self._keep_sentence_boundaries:
             # The longest sentence's end goes, and with it one mark of every other sentence.
             layers, mask = remove_boundaries(layers), mask[:, 2:]
-            layers = layers.masked_fill(~mask.unsqueeze(-1), 0.0)
         representations = [
-            self.dropout(mix(layers)).unflatten(0, sentences.axes) for mix in self.mixes
+            self.dropout(mix(layers).masked_fill(~mask.unsqueeze(-1), 0.0)).unflatten(
+                0, sentences.axes
+            )
+            for mix in self.mixes
         ]
         return {"elmo_representations": representations, "mask": mask.unflatten(0, sentences.axes)}
 

@@ -6,7 +6,6 @@ import torch
 from allennlp.common import FromParams
 
 from elmo_scratch.modules.lstms import LstmStack, LstmState, ReadingOrder
-from elmo_scratch.modules.lstms.reading_order import put_back
 from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.state_memory import StateMemory
 from elmo_scratch.modules.token_encoders import EncodedTokens, TokenEncoder
@@ -180,19 +179,15 @@ class BiLm(torch.nn.Module, FromParams):
     ) -> Tuple[torch.Tensor, LstmState]:
         """The layers of a batch and its last state, of shape `(layers, batch, ...)`."""
         order = ReadingOrder.of(mask)
+        places = (order.left_to_right, order.right_to_left)
         laid_end_to_end = vectors.flatten(0, 1)  # (batch * positions, dim)
-        half = self.num_layers - 1
-        outputs: List[List[torch.Tensor]] = []
+        layers = vectors.new_zeros(self.num_layers, mask.numel(), 2, self.dim)
+        layers[0] = vectors.masked_fill(~mask.unsqueeze(-1), 0.0).view(-1, 1, self.dim)
         finals: List[LstmState] = []
-        for number, (stack, places) in enumerate(
-            [(self.left_to_right, order.left_to_right), (self.right_to_left, order.right_to_left)]
-        ):
-            own = LstmState(*(part[number * half : (number + 1) * half] for part in start))
-            read = stack(laid_end_to_end[places], order.widths, own.rows(order.rows))
-            outputs.append([put_back(layer, places, mask) for layer in read.layers])
+        for direction, stack in enumerate((self.left_to_right, self.right_to_left)):
+            own = start.half(direction).rows(order.rows)
+            read = stack(laid_end_to_end[places[direction]], order.widths, own)
+            for number, outputs in enumerate(read.layers, start=1):
+                layers[number, :, direction].index_copy_(0, places[direction], outputs)
             finals.append(read.state.rows(order.restored))
-        tokens = vectors.masked_fill(~mask.unsqueeze(-1), 0.0)
-        layers = torch.stack(
-            [torch.cat(pair, dim=-1) for pair in zip([tokens, *outputs[0]], [tokens, *outputs[1]])]
-        )
-        return layers, LstmState(*(torch.cat(parts) for parts in zip(*finals)))
+        return layers.view(self.num_layers, *mask.shape, self.width), LstmState.cat(finals)

@@ -5,7 +5,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 import torch
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, PADDING_ID
-from elmo_scratch.modules.products import Affine
+from elmo_scratch.modules.products import Affine, MixedPrecision
 
 ACTIVATIONS: Dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": torch.relu,
@@ -13,7 +13,7 @@ ACTIVATIONS: Dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-class CharacterConvolution(torch.nn.Module):
+class CharacterConvolution(MixedPrecision):
     """
     Convolutions of several widths over the characters of a word, of each filter the maximum over
     the word, then an activation.
@@ -60,7 +60,10 @@ class CharacterConvolution(torch.nn.Module):
         """
         longest = int(lengths(ids).max()) if len(ids) else 0
         needed = min(ids.size(1), longest + max(width for width, _ in self.filters))
-        characters = self.embedding(ids[:, :needed])  # (words, needed, character_dim)
+        weight = self.embedding.weight
+        # Rounded here, where there are the fewest numbers to round.
+        dtype = self.matmul_dtype_for(weight)
+        characters = self.embedding(ids[:, :needed]).to(dtype)  # (words, needed, character_dim)
         maxima: List[torch.Tensor] = []
         for (width, _), convolution in zip(self.filters, self.convolutions):
             # The first windows that start in the word, and one that starts behind it.
@@ -69,7 +72,7 @@ class CharacterConvolution(torch.nn.Module):
             windows = windows.transpose(2, 3).flatten(2)  # (words, windows, width * character_dim)
             responses = convolution(windows.flatten(0, 1)).view(len(ids), num_windows, -1)
             maxima.append(_maximum(responses))
-        return ACTIVATIONS[self.activation](torch.cat(maxima, dim=1))
+        return ACTIVATIONS[self.activation](torch.cat(maxima, dim=1).to(weight.dtype))
 
 
 def lengths(ids: torch.Tensor) -> torch.Tensor:

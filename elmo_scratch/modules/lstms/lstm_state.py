@@ -24,6 +24,10 @@ class LstmState(NamedTuple):
         """The state of one of several layers."""
         return LstmState(self.hidden[number], self.cell[number])
 
+    def half(self, number: int) -> "LstmState":
+        """The state of the first or of the second half of the layers: of one direction."""
+        return LstmState(self.hidden.chunk(2)[number], self.cell.chunk(2)[number])
+
     def rows(self, order: torch.Tensor) -> "LstmState":
         """
         # Parameters
@@ -37,6 +41,14 @@ class LstmState(NamedTuple):
             The state of these rows, in this order.
         """
         return LstmState(self.hidden.index_select(-2, order), self.cell.index_select(-2, order))
+
+    @classmethod
+    def cat(cls, states: List["LstmState"]) -> "LstmState":
+        """The states of several groups of layers as one."""
+        return cls(
+            torch.cat([state.hidden for state in states]),
+            torch.cat([state.cell for state in states]),
+        )
 
     @classmethod
     def stack(cls, states: List["LstmState"]) -> "LstmState":

@@ -61,25 +61,3 @@ class ReadingOrder(NamedTuple):
             (starts + step).to(mask.device),
             (starts + lengths[rank] - 1 - step).to(mask.device),
         )
-
-
-def put_back(read: torch.Tensor, places: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """
-    Lays what was read where it came from.
-
-    # Parameters
-
-    read : `torch.Tensor`
-        Shape `(read, dim)`.
-    places : `torch.Tensor`
-        Shape `(read,)`: one of the two orders of a `ReadingOrder`.
-    mask : `torch.BoolTensor`
-        Shape `(batch, positions)`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(batch, positions, dim)`, zero where `mask` is `False`.
-    """
-    empty = read.new_zeros(mask.numel(), read.size(1))
-    return empty.index_copy(0, places, read).view(*mask.shape, -1)

@@ -139,14 +139,16 @@ def read(
     keeps_steps : `bool`, optional (default = `False`)
         Whether the steps are wanted.
     """
-    hidden, cell = state
+    dtype = products.from_hidden.dtype
+    hidden, cell = state.hidden.to(dtype), state.cell
     num_cells = cell.size(1)
-    outputs: List[torch.Tensor] = []
+    outputs = hidden.new_empty(inputs.size(0), hidden.size(1))
     ended: List[LstmState] = []  # the last first, as shorter sentences come last
     steps: List[Step] = []
+    start = 0
     for width, from_inputs in zip(widths, _input_shares(products, bias, inputs, widths)):
         if width < hidden.size(0):
-            ended.append(LstmState(hidden[width:], cell[width:]))
+            ended.append(LstmState(hidden[width:].to(cell.dtype), cell[width:]))
             hidden, cell = hidden[:width], cell[:width]
         gates = products.from_hidden.added_to(from_inputs, hidden).to(cell.dtype)
         # One pass over all four: tanh(j) = 2σ(2j) - 1.
@@ -161,18 +163,20 @@ def read(
             cell.clamp_(-clips.cell, clips.cell)
         output = tanh(cell).mul_(o)
         if products.projection is not None:
-            output = products.projection(output).to(cell.dtype)
+            output = products.projection(output)
             if clips.projection is not None:
                 output.clamp_(-clips.projection, clips.projection)
         if keeps_steps:
             steps.append(Step(gates, previous_cell, cell, output))
-        hidden = output if output_scale is None else output * output_scale[:width]
-        outputs.append(hidden)
-    ended.append(LstmState(hidden, cell))
+        hidden = outputs[start : start + width]
+        if output_scale is None:
+            hidden.copy_(output)
+        else:
+            torch.mul(output, output_scale[:width], out=hidden)
+        start += width
+    ended.append(LstmState(hidden.to(cell.dtype), cell))
     final = LstmState(*(torch.cat(parts) for parts in zip(*reversed(ended))))
-    if not outputs:
-        return Read(inputs.new_zeros(0, hidden.size(1)), final, steps)
-    return Read(torch.cat(outputs), final, steps)
+    return Read(outputs.to(cell.dtype), final, steps)
 
 
 def _input_shares(
@@ -266,7 +270,10 @@ def read_back(
         if to_cell is not None:
             if clips.projection is not None:
                 hidden_gradient = aten.hardtanh_backward(
-                    hidden_gradient, step.output, -clips.projection, clips.projection
+                    hidden_gradient,
+                    step.output.to(squashed.dtype),
+                    -clips.projection,
+                    clips.projection,
                 )
             projected_gradients[start:end] = hidden_gradient
             hidden_gradient = to_cell(hidden_gradient).to(squashed.dtype)  # (width, cell)

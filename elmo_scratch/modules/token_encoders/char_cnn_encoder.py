@@ -22,8 +22,11 @@ from elmo_scratch.modules.products import Affine
 from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder
 from elmo_scratch.modules.word_vector_cache import WordVectorCache
 
-WORDS_AT_ONCE = 256
+CONVOLVED_AT_ONCE = 256
 """How many words of like lengths go through the convolutions together."""
+
+WORDS_AT_ONCE = 2048
+"""How many words go through the layers above them together: bounds the memory that they take."""
 
 CACHED_WORDS = 2**14
 """How many words' vectors are kept, by default."""
@@ -182,12 +185,12 @@ class CharCnnEncoder(TokenEncoder):
         if len(ids) == 0:
             return self._end.new_zeros(0, self.dim, dtype=self.convolution.embedding.weight.dtype)
         order = lengths(ids).argsort()
-        groups = [self._encode_group(ids[group]) for group in order.split(WORDS_AT_ONCE)]
-        return torch.cat(groups)[order.argsort()]
+        encoded = [self._encode_sorted(ids[part]) for part in order.split(WORDS_AT_ONCE)]
+        return torch.cat(encoded)[order.argsort()]
 
-    def _encode_group(self, ids: torch.Tensor) -> torch.Tensor:
-        """The vectors of few words, shape `(words, dim)`."""
-        vectors = self.convolution(ids)
+    def _encode_sorted(self, ids: torch.Tensor) -> torch.Tensor:
+        """The vectors of words in order of their lengths, shape `(words, dim)`."""
+        vectors = torch.cat([self.convolution(group) for group in ids.split(CONVOLVED_AT_ONCE)])
         for highway in self.highways:
             vectors = highway(vectors)
         return self.projection(vectors)
