@@ -18,8 +18,11 @@ from elmo_scratch import commands as commands  # isort: skip
 from elmo_scratch.data import batch_to_ids as batch_to_ids
 from elmo_scratch.embedders import BiLmEmbedder as BiLmEmbedder
 from elmo_scratch.embedders import Elmo as Elmo
+from elmo_scratch.embedders import OfficialEmbedder as OfficialEmbedder
 from elmo_scratch.embedders import SentenceLayers as SentenceLayers
 from elmo_scratch.interop import read_bilm_archive as read_bilm_archive
+from elmo_scratch.interop import read_official_bilm as read_official_bilm
+from elmo_scratch.interop import write_official_bilm as write_official_bilm
 from elmo_scratch.modules import BiLm as BiLm
 from elmo_scratch.modules import LayerMix as LayerMix
 from elmo_scratch.modules import OutputSoftmax as OutputSoftmax
@@ -31,10 +34,13 @@ __all__ = [
     "BiLmEmbedder",
     "Elmo",
     "LayerMix",
+    "OfficialEmbedder",
     "OutputSoftmax",
     "SentenceLayers",
     "TokenEncoder",
     "VERSION",
     "batch_to_ids",
     "read_bilm_archive",
+    "read_official_bilm",
+    "write_official_bilm",
 ]

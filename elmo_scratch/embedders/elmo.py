@@ -1,19 +1,23 @@
 """The class that users of AllenNLP know, with the same arguments and results."""
 
+import logging
 from os import PathLike
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
 
 import torch
-from allennlp.common import FromParams
+from allennlp.common import FromParams, Lazy
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.data.character_batch import batch_to_ids
 from elmo_scratch.embedders.cached_words import CachedWords
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.boundaries import remove_boundaries
 from elmo_scratch.modules.layer_norm import normalize_layers
-from elmo_scratch.modules.mixes import TrainableMix
+from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
+
+logger = logging.getLogger(__name__)
 
 
 class Elmo(torch.nn.Module, FromParams):
@@ -43,6 +47,8 @@ class Elmo(torch.nn.Module, FromParams):
         A biLM in place of the files: a `BiLm`, or a module with `num_layers`, `get_output_dim()`
         and a `forward` of ids of characters and words that returns a dictionary with `activations`
         and `mask`. `requires_grad` has no effect on it.
+    mix : `Lazy[LayerMix]`, optional (default = `TrainableMix`)
+        Combines the layers.
     state : `str`, optional (default = `"carry"`, as in AllenNLP)
         What a sentence starts from, as in `BiLm`.
     matmul_dtype : `str`, optional (default = `"float32"`)
@@ -71,6 +77,7 @@ class Elmo(torch.nn.Module, FromParams):
         scalar_mix_parameters: Optional[List[float]] = None,
         module: Optional[torch.nn.Module] = None,
         *,
+        mix: Optional[Lazy[LayerMix]] = None,
         state: str = "carry",
         matmul_dtype: str = "float32",
     ) -> None:
@@ -95,18 +102,41 @@ class Elmo(torch.nn.Module, FromParams):
         self._do_layer_norm = do_layer_norm
         self._keep_sentence_boundaries = keep_sentence_boundaries
         self.dropout = torch.nn.Dropout(dropout)
-        num_layers = int(self.bilm.num_layers)  # type: ignore[arg-type]
+        if mix is not None and scalar_mix_parameters is not None:
+            raise ConfigurationError("expected either `mix` or `scalar_mix_parameters`, not both")
+        mix = mix or Lazy(TrainableMix, initial_weights=scalar_mix_parameters)
+        sizes = {"num_layers": int(self.bilm.num_layers), "width": self.get_output_dim()}  # type: ignore[arg-type]
         self.mixes = torch.nn.ModuleList(
-            TrainableMix(num_layers, initial_weights=scalar_mix_parameters)
-            for _ in range(num_output_representations)
+            mix.construct(**sizes) for _ in range(num_output_representations)
         )
-        self.mixes.requires_grad_(scalar_mix_parameters is None)
+        if scalar_mix_parameters is not None:
+            self.mixes.requires_grad_(False)
 
     def get_output_dim(self) -> int:
         """The `width` of the biLM."""
         return (
             self.bilm.width if isinstance(self.bilm, BiLm) else self.bilm.get_output_dim()  # type: ignore
         )
+
+    def warm_up(self, sentences: Sequence[Sequence[str]]) -> None:
+        """
+        Finds the state that sentences start from where `state` is `"warm"`. It is stored with the
+        weights.
+
+        # Parameters
+
+        sentences : `Sequence[Sequence[str]]`
+            The words of each sentence of a text, in its order.
+
+        # Raises
+
+        ValueError
+            If `state` is not `"warm"`, there is no sentence, or the biLM reads no characters.
+        """
+        encoder = self._character_encoder()
+        ids = batch_to_ids(sentences, encoder.max_characters_per_token).to(self._device())
+        assert isinstance(self.bilm, BiLm)
+        self.bilm.warm_up(ids, (ids > 0).any(dim=-1))
 
     def forward(
         self, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor] = None
@@ -149,12 +179,18 @@ class Elmo(torch.nn.Module, FromParams):
         if not isinstance(self.bilm, BiLm):
             output: Dict[str, Any] = self.bilm(inputs, word_inputs)
             return BiLmOutput(torch.stack(list(output["activations"])), output["mask"])
-        if word_inputs is not None and self.cached_words is not None:
+        if word_inputs is not None and self.cached_words is None:
+            logger.warning("ids of words have no effect without `vocab_to_cache`")
+        elif word_inputs is not None and self.cached_words is not None:
             return self.bilm.read_tokens(
                 self.cached_words(word_inputs, inputs, self._character_encoder())
             )
         mask = (inputs > 0).any(dim=-1) if self._id_axes() == 3 else inputs > 0
         return self.bilm(inputs, mask)
+
+    def _device(self) -> torch.device:
+        """Where the biLM is."""
+        return next(self.bilm.parameters()).device
 
     def _id_axes(self) -> int:
         """How many axes a batch of ids has."""
@@ -168,8 +204,8 @@ class Elmo(torch.nn.Module, FromParams):
         encoder = self.bilm.token_encoder if isinstance(self.bilm, BiLm) else None
         if not isinstance(encoder, CharCnnEncoder):
             raise ConfigurationError(
-                "`vocab_to_cache` needs a biLM that encodes characters: one of official files "
-                "with `char_cnn`, or a `BiLm` with the token encoder `char_cnn`"
+                "expected a biLM that encodes characters: one of official files with `char_cnn`, "
+                "or a `BiLm` with the token encoder `char_cnn`"
             )
         return encoder
 

@@ -41,7 +41,7 @@ class SentenceLayers:
             )
         self._device = torch.device(cuda_device if cuda_device >= 0 else "cpu")
         self._pretrained = pretrained
-        self._bilm = pretrained.bilm.to(self._device).eval()
+        self._bilm = pretrained.bilm.to(self._device).eval().requires_grad_(False)
 
     def __call__(self, sentences: Sequence[Sequence[str]]) -> List[numpy.ndarray]:
         """

@@ -7,6 +7,8 @@ from elmo_scratch.interop.bilm_archive import PretrainedBiLm as PretrainedBiLm
 from elmo_scratch.interop.bilm_archive import read_bilm_archive as read_bilm_archive
 from elmo_scratch.interop.bilm_blueprint import BiLmBlueprint as BiLmBlueprint
 from elmo_scratch.interop.layer_file import LayerFileWriter as LayerFileWriter
+from elmo_scratch.interop.official import read_official_bilm as read_official_bilm
+from elmo_scratch.interop.official import write_official_bilm as write_official_bilm
 from elmo_scratch.interop.word_list import WordList as WordList
 
 __all__ = [
@@ -15,4 +17,6 @@ __all__ = [
     "PretrainedBiLm",
     "WordList",
     "read_bilm_archive",
+    "read_official_bilm",
+    "write_official_bilm",
 ]

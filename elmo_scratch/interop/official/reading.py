@@ -1,6 +1,5 @@
 """Official files, read as a biLM."""
 
-import json
 from os import PathLike
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple, Union
@@ -211,8 +210,3 @@ def _check_shapes(
             f"{weight_file}: the tensor {name}, of the shape {tensors[name].shape}, is left over: "
             f"the biLM of {options_file} has none of that name"
         )
-
-
-def options_as_json(options: Options) -> str:
-    """One line that stands for the options, whatever the form of their file."""
-    return json.dumps(json.loads(options.to_json()), sort_keys=True)

@@ -1,0 +1,171 @@
+"""ELMo as a token embedder, from the official files of a biLM."""
+
+import logging
+from os import PathLike
+from typing import List, Optional, Union
+
+import torch
+from allennlp.common import Lazy
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+from allennlp.modules.token_embedders import TokenEmbedder
+
+from elmo_scratch.data.text_lines import text_lines
+from elmo_scratch.embedders.elmo import Elmo
+from elmo_scratch.interop.official import build_bilm, read_official_bilm, read_official_options
+from elmo_scratch.interop.official.blueprint import keep_options, kept_options
+from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.mixes import LayerMix
+
+logger = logging.getLogger(__name__)
+
+RELEASED = (
+    "https://allennlp.s3.amazonaws.com/models/elmo/2x4096_512_2048cnn_2xhighway/"
+    "elmo_2x4096_512_2048cnn_2xhighway_"
+)
+"""The address of the released original model, up to the names of its two files."""
+
+
+@TokenEmbedder.register("elmo_scratch_from_official")
+class OfficialEmbedder(TokenEmbedder):
+    """
+    Runs a biLM over each text and mixes its layers into one vector a token, in place of AllenNLP's
+    `elmo_token_embedder`. Its indexer is `elmo_scratch_characters`, or AllenNLP's
+    `elmo_characters`.
+
+    The biLM's weights are kept among the task's, its options in the task's archive: the archive
+    loads where the files are no more.
+
+    Registered as a `TokenEmbedder` with name "elmo_scratch_from_official".
+
+    # Parameters
+
+    options_file, weight_file : `str`, optional (default = the released original model's addresses)
+        As in `Elmo`.
+    do_layer_norm : `bool`, optional (default = `False`)
+        As in `Elmo`.
+    dropout : `float`, optional (default = `0.5`)
+        Share of the mixed vectors that is dropped in training.
+    requires_grad : `bool`, optional (default = `False`)
+        Train the biLM on with the task.
+    projection_dim : `int`, optional (default = `None`)
+        Project the mixed vectors to this size.
+    vocab_to_cache : `List[str]`, optional (default = `None`)
+        As in `Elmo`.
+    scalar_mix_parameters : `List[float]`, optional (default = `None`)
+        As in `Elmo`.
+    mix : `Lazy[LayerMix]`, optional (default = `TrainableMix`)
+        Combines the layers.
+    state : `str`, optional (default = `"carry"`, as in AllenNLP)
+        What a sentence starts from, as in `BiLm`.
+    warm_up_file : `str`, optional (default = `None`)
+        With the state `"warm"`: a text, one sentence a line, words between spaces, that the biLM
+        reads once to find the state that every sentence starts from.
+    matmul_dtype : `str`, optional (default = `"float32"`)
+        With `"bfloat16"`, matrix products run in bfloat16.
+    serialization_dir : `str`, optional (default = `None`)
+        The task's output folder. AllenNLP supplies it.
+
+    # Raises
+
+    ConfigurationError
+        If the files can't be read, or the arguments don't go together.
+
+    # Source
+
+    Peters et al. 2018, section 3.2.
+    """
+
+    def __init__(
+        self,
+        options_file: str = RELEASED + "options.json",
+        weight_file: str = RELEASED + "weights.hdf5",
+        do_layer_norm: bool = False,
+        dropout: float = 0.5,
+        requires_grad: bool = False,
+        projection_dim: Optional[int] = None,
+        vocab_to_cache: Optional[List[str]] = None,
+        scalar_mix_parameters: Optional[List[float]] = None,
+        *,
+        mix: Optional[Lazy[LayerMix]] = None,
+        state: str = "carry",
+        warm_up_file: Optional[str] = None,
+        matmul_dtype: str = "float32",
+        serialization_dir: Optional[Union[str, PathLike]] = None,
+    ) -> None:
+        super().__init__()
+        if (state == "warm") != (warm_up_file is not None):
+            raise ConfigurationError('`state` "warm" and `warm_up_file` need each other')
+        kept = kept_options(serialization_dir, options_file)
+        is_archive = kept is not None and not _is_at_hand(options_file, weight_file)
+        if kept is not None and is_archive:
+            logger.info("%s is not there; its weights come from the archive", weight_file)
+            bilm = _without_weights(build_bilm(kept, None, state=state, matmul_dtype=matmul_dtype))
+        else:
+            bilm = read_official_bilm(
+                options_file, weight_file, state=state, matmul_dtype=matmul_dtype
+            )
+            if serialization_dir is not None:
+                keep_options(serialization_dir, options_file, read_official_options(options_file))
+        self.elmo = Elmo(
+            None,
+            None,
+            1,
+            do_layer_norm=do_layer_norm,
+            dropout=dropout,
+            vocab_to_cache=vocab_to_cache,
+            scalar_mix_parameters=scalar_mix_parameters,
+            module=bilm.requires_grad_(requires_grad),
+            mix=mix,
+        )
+        if warm_up_file is not None and not is_archive:
+            self.elmo.warm_up([line.split() for line in text_lines(warm_up_file) if line.split()])
+        self.projection: Optional[torch.nn.Linear] = None
+        if projection_dim is not None:
+            self.projection = torch.nn.Linear(self.elmo.get_output_dim(), projection_dim)
+
+    def get_output_dim(self) -> int:
+        """`projection_dim`, or the `width` of the biLM."""
+        if self.projection is not None:
+            return self.projection.out_features
+        return self.elmo.get_output_dim()
+
+    def forward(
+        self, elmo_tokens: torch.Tensor, word_inputs: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
+        """
+        # Parameters
+
+        elmo_tokens : `torch.Tensor`
+            Shape `(batch, tokens, characters)`, or with more axes before these.
+        word_inputs : `torch.Tensor`, optional (default = `None`)
+            Shape `(batch, tokens)`: places in `vocab_to_cache`, as in `Elmo`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(batch, tokens, output_dim)`.
+        """
+        vectors = self.elmo(elmo_tokens, word_inputs)["elmo_representations"][0]
+        return vectors if self.projection is None else self.projection(vectors)
+
+
+def _is_at_hand(*files: str) -> bool:
+    """Whether all files are there, or can be fetched."""
+    try:
+        for file in files:
+            cached_path(file)
+    except OSError:
+        return False
+    return True
+
+
+def _without_weights(bilm: BiLm) -> BiLm:
+    """
+    Takes all weights out, for an archive to put its own in. Were there none in it, no vector would
+    pass for a right one.
+    """
+    with torch.no_grad():
+        for weight in bilm.parameters():
+            weight.fill_(float("nan"))
+    return bilm.eval()
