@@ -9,8 +9,8 @@ from elmo_scratch.interop.whole_file import whole_file
 from elmo_scratch.options import Options
 
 BLUEPRINT_NAME = ".elmo_scratch_official.json"
-"""AllenNLP archives the whole folder `vocabulary` and takes every file in it for a namespace, but for
-those whose names begin with a dot."""
+"""AllenNLP archives the whole folder `vocabulary` and takes every file in it for a namespace, but
+for those whose names begin with a dot."""
 
 
 def keep_options(
