@@ -181,9 +181,8 @@ def run_by_turns(
 
 def start_pass(models: Dict[str, torch.nn.Module]) -> None:
     """Lets both forget the states, and ours the words, of the batches before."""
-    bilm = models["elmo_scratch"].bilm
-    bilm.state_memory.forget()
-    bilm.token_encoder.forget_words()
+    models["elmo_scratch"].reset_states()
+    models["elmo_scratch"].bilm.token_encoder.forget_words()
     models["allennlp"]._elmo_lstm._elmo_lstm.reset_states()
 
 

@@ -3,7 +3,7 @@
 import json
 import logging
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Tuple, Type, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -13,6 +13,7 @@ from elmo_scratch.alphabet import (
     NUM_BATCH_IDS,
     NUM_CHARACTERS,
 )
+from elmo_scratch.checked_json import JsonObject, is_size
 
 logger = logging.getLogger(__name__)
 
@@ -119,11 +120,11 @@ class Options:
         """
         try:
             record = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ConfigurationError(
                 f"{source}: expected the options of a biLM as JSON, but it can't be read: {error}"
             ) from None
-        top = _Block(source, "", record)
+        top = JsonObject(source, "", record)
         lstm = top.block("lstm")
         options = cls(
             LstmOptions(
@@ -169,7 +170,7 @@ class Options:
         return json.dumps(record, indent=2) + "\n"
 
 
-def _char_cnn(block: "_Block") -> CharCnnOptions:
+def _char_cnn(block: JsonObject) -> CharCnnOptions:
     """Reads the block `char_cnn`."""
     n_characters = block.size("n_characters", default=NUM_BATCH_IDS)
     if n_characters not in (NUM_CHARACTERS, NUM_BATCH_IDS):
@@ -199,7 +200,7 @@ def _char_cnn(block: "_Block") -> CharCnnOptions:
     return options
 
 
-def _filters(block: "_Block", max_characters: int) -> Tuple[Tuple[int, int], ...]:
+def _filters(block: JsonObject, max_characters: int) -> Tuple[Tuple[int, int], ...]:
     """The pairs of a width and a number."""
     value = block.take("filters")
     expected = f"pairs of a width from 1 to {max_characters} and a number of filters"
@@ -207,102 +208,9 @@ def _filters(block: "_Block", max_characters: int) -> Tuple[Tuple[int, int], ...
         raise block.error("filters", expected, value)
     pairs: List[Tuple[int, int]] = []
     for pair in value:
-        if not (isinstance(pair, list) and len(pair) == 2 and all(_is_size(part) for part in pair)):
+        if not (isinstance(pair, list) and len(pair) == 2 and all(is_size(part) for part in pair)):
             raise block.error("filters", expected, pair)
         if pair[0] > max_characters:
             raise block.error("filters", expected, pair)
         pairs.append((pair[0], pair[1]))
     return tuple(pairs)
-
-
-def _is_size(value: Any, least: int = 1) -> bool:
-    """Whether a value of JSON is a whole number of at least `least`."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
-_REQUIRED = object()
-
-
-class _Block:
-    """One JSON object of an options file, which remembers what was read of it."""
-
-    def __init__(self, source: str, name: str, record: Any) -> None:
-        self._source, self._name = source, name
-        if not isinstance(record, dict):
-            where = f"`{name}`" if name else "the file"
-            raise ConfigurationError(
-                f"{source}: expected {where} to be a JSON object, but got {_kind(record)}"
-            )
-        self._record: Dict[str, Any] = record
-        self._read: set = set()
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._record
-
-    def take(self, key: str, default: Any = _REQUIRED) -> Any:
-        """A value; an error where it is missing and there is no default."""
-        self._read.add(key)
-        if key in self._record:
-            return self._record[key]
-        if default is _REQUIRED:
-            raise ConfigurationError(
-                f"{self._source}: the key `{key}`{self._place()} is missing; there are "
-                f"{sorted(self._record)}"
-            )
-        return default
-
-    def block(self, key: str) -> "_Block":
-        """An object within this one."""
-        return _Block(self._source, key, self.take(key))
-
-    def size(self, key: str, default: Any = _REQUIRED, least: int = 1) -> int:
-        """A whole number of at least `least`; null counts as missing."""
-        value = self.take(key, default)
-        value = default if value is None and default is not _REQUIRED else value
-        if not _is_size(value, least):
-            raise self.error(key, f"a whole number of at least {least}", value)
-        return value
-
-    def clip(self, key: str) -> Optional[float]:
-        """A positive bound, or none."""
-        value = self.take(key, None)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-            raise self.error(key, "a positive number, or null for no bound", value)
-        return value
-
-    def flag(self, key: str) -> bool:
-        """True or false; false where it is missing, as for `bilm-tf`."""
-        value = self.take(key, False)
-        if not isinstance(value, bool):
-            raise self.error(key, "true or false", value)
-        return value
-
-    def unread(self) -> set:
-        """The keys that nothing has asked for."""
-        return set(self._record) - self._read
-
-    def finish(self) -> None:
-        """An error if there is a key that nothing has asked for: it might change the network."""
-        for key in sorted(self.unread()):
-            raise ConfigurationError(
-                f"{self._source}: the key `{key}`{self._place()} is unknown; expected only "
-                f"{sorted(self._read)}"
-            )
-
-    def error(self, key: str, expected: str, value: Any) -> ConfigurationError:
-        """What to raise where a value makes no sense."""
-        return ConfigurationError(
-            f"{self._source}: expected `{key}`{self._place()} to be {expected}, but got "
-            f"{json.dumps(value)}"
-        )
-
-    def _place(self) -> str:
-        return f" of `{self._name}`" if self._name else ""
-
-
-def _kind(value: Any) -> str:
-    """The name that JSON has for a value's type."""
-    kinds: Dict[Type[Any], str] = {list: "a list", str: "a string", bool: "a boolean"}
-    return kinds.get(type(value), "a number" if isinstance(value, (int, float)) else "null")

@@ -13,7 +13,8 @@ PACKAGE = PROJECT_ROOT / "elmo_scratch"
 TESTS = PROJECT_ROOT / "tests"
 
 FLOORS = [
-    ["alphabet", "options"],
+    ["alphabet", "checked_json"],
+    ["options"],
     ["data", "metrics", "modules"],
     ["interop"],
     ["embedders", "models"],

@@ -118,6 +118,21 @@ class Elmo(torch.nn.Module, FromParams):
             self.bilm.width if isinstance(self.bilm, BiLm) else self.bilm.get_output_dim()  # type: ignore
         )
 
+    def reset_states(self) -> None:
+        """
+        Lets the next batch start from zeros where states are carried from batch to batch.
+
+        # Raises
+
+        ConfigurationError
+            If `module` is not a `BiLm`: only what it is itself can reset it.
+        """
+        if not isinstance(self.bilm, BiLm):
+            raise ConfigurationError(
+                f"expected a `BiLm`, but `module` is a {type(self.bilm).__name__}: reset it itself"
+            )
+        self.bilm.reset_states()
+
     def warm_up(self, sentences: Sequence[Sequence[str]]) -> None:
         """
         Finds the state that sentences start from where `state` is `"warm"`. It is stored with the
@@ -233,7 +248,10 @@ class _Sentences(NamedTuple):
         cls, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor], id_axes: int
     ) -> "_Sentences":
         """Lays all axes before the last `id_axes - 1` into one."""
+        if inputs.dim() < id_axes:
+            form = "(batch, tokens, characters)" if id_axes == 3 else "(batch, tokens)"
+            raise ValueError(f"expected ids in the shape {form}, but got {tuple(inputs.shape)}")
         axes = inputs.shape[: inputs.dim() - id_axes + 1]
         if word_inputs is not None:
-            word_inputs = word_inputs.reshape(-1, word_inputs.size(-1))
-        return cls(inputs.reshape(-1, *inputs.shape[len(axes) :]), word_inputs, axes)
+            word_inputs = word_inputs.flatten(0, -2)
+        return cls(inputs.flatten(0, len(axes) - 1), word_inputs, axes)

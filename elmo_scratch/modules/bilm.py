@@ -143,6 +143,10 @@ class BiLm(torch.nn.Module, FromParams):
         self.state_memory.keep(final)
         return BiLmOutput(layers, mask)
 
+    def reset_states(self) -> None:
+        """Lets every sentence of the next batch start from zeros where `state` is `"carry"`."""
+        self.state_memory.forget()
+
     def warm_up(self, ids: torch.Tensor, mask: torch.Tensor) -> None:
         """
         Reads sentences one after the other, each from where the one before ended, and starts every

@@ -1,24 +1,22 @@
 """Official files, read as a biLM."""
 
-from os import PathLike
-from pathlib import Path
-from typing import Dict, List, Optional, Tuple, Union
+from typing import Dict, Optional
 
-import h5py
-import numpy
+import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 
 from elmo_scratch.interop.official.tensor_table import fill, official_shapes
+from elmo_scratch.interop.official.weight_file import Shape, Source, WeightFile, local_file
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
 from elmo_scratch.options import Options
 
-Source = Union[str, PathLike]
-
 BEGIN_WORD_ROW, END_WORD_ROW = 0, 1
 """The rows of `embedding` that mark sentence boundaries: a vocabulary file of `bilm-tf` begins with
 `<S>`, `</S>` and `<UNK>`."""
+
+MARK_IDS = (BEGIN_WORD_ROW + 1, END_WORD_ROW + 1)
+"""The ids of these words."""
 
 
 def read_official_options(options_file: Source) -> Options:
@@ -33,7 +31,7 @@ def read_official_options(options_file: Source) -> Options:
     ConfigurationError
         If it is missing or makes no sense.
     """
-    return Options.from_json(_local(options_file).read_bytes(), str(options_file))
+    return Options.from_json(local_file(options_file).read_bytes(), str(options_file))
 
 
 def read_official_bilm(
@@ -66,10 +64,19 @@ def read_official_bilm(
         wrong shape or type, or holds a number that is not finite.
     """
     options = read_official_options(options_file)
-    tensors = _read_tensors(weight_file)
-    bilm = build_bilm(options, _num_words(tensors), state=state, matmul_dtype=matmul_dtype)
-    _check_shapes(tensors, official_shapes(bilm), str(options_file), str(weight_file))
-    fill(bilm, tensors)
+    with WeightFile.open(weight_file) as weights:
+        num_words = _num_words(weights.shapes())
+        with torch.device("meta"):
+            # Takes no memory: nothing is made in sizes that the weights don't bear out.
+            plan = build_bilm(options, num_words, state="reset", matmul_dtype="float32")
+        weights.check_shapes(official_shapes(plan), str(options_file))
+        if options.char_cnn is None and (num_words or 0) <= END_WORD_ROW:
+            raise ConfigurationError(
+                f"{weight_file}: expected `embedding` to begin with the words for the beginning "
+                f"and the end of a sentence, but it has {num_words} rows"
+            )
+        bilm = build_bilm(options, num_words, state=state, matmul_dtype=matmul_dtype)
+        fill(bilm, weights.read())
     return bilm.eval()
 
 
@@ -112,8 +119,8 @@ def _build_token_encoder(options: Options, num_words: int) -> TokenEncoder:
         return WordEncoder(
             dim=options.lstm.projection_dim,
             num_words=num_words + 1,
-            begin_id=BEGIN_WORD_ROW + 1,
-            end_id=END_WORD_ROW + 1,
+            begin_id=MARK_IDS[0],
+            end_id=MARK_IDS[1],
         )
     return CharCnnEncoder(
         dim=options.lstm.projection_dim,
@@ -125,88 +132,7 @@ def _build_token_encoder(options: Options, num_words: int) -> TokenEncoder:
     )
 
 
-def _local(file: Source) -> Path:
-    """Where a file lies, fetched if it is elsewhere."""
-    try:
-        path = Path(cached_path(file))
-    except FileNotFoundError:
-        raise ConfigurationError(f"{file}: there is no such file") from None
-    if path.is_dir():
-        raise ConfigurationError(f"{file}: expected a file, but it is a folder")
-    return path
-
-
-def _read_tensors(weight_file: Source) -> Dict[str, numpy.ndarray]:
-    """All data sets of a weight file as float32, by their paths."""
-    path = _local(weight_file)
-    tensors: Dict[str, numpy.ndarray] = {}
-    try:
-        with h5py.File(path, "r") as file:
-            for name, dataset in _datasets(file):
-                if dataset.dtype.kind != "f":
-                    raise ConfigurationError(
-                        f"{weight_file}: expected numbers with a fraction in {name}, but got the "
-                        f"type {dataset.dtype}"
-                    )
-                tensors[name] = dataset[...].astype("float32", copy=False)
-                if not numpy.isfinite(tensors[name]).all():
-                    raise ConfigurationError(
-                        f"{weight_file}: {name} holds numbers that are not finite; such weights "
-                        "come of a training that diverged or a file that was damaged"
-                    )
-    except (OSError, RuntimeError, KeyError) as error:
-        raise ConfigurationError(
-            f"{weight_file}: expected the weights of a biLM in an HDF5 file, but it can't be read; "
-            f"if it was downloaded, the download may be incomplete. {error}"
-        ) from None
-    return tensors
-
-
-def _datasets(file: h5py.File) -> List[Tuple[str, h5py.Dataset]]:
-    """The data sets that lie in a file itself. Links to other files are not followed."""
-    found: List[Tuple[str, h5py.Dataset]] = []
-
-    def visit(group: h5py.Group, prefix: str) -> None:
-        for name in group:
-            link = group.get(name, getlink=True)
-            if not isinstance(link, h5py.HardLink):
-                raise RuntimeError(f"{prefix}{name} is a link, which no weight file has")
-            member = group[name]
-            if isinstance(member, h5py.Group):
-                visit(member, f"{prefix}{name}/")
-            else:
-                found.append((f"{prefix}{name}", member))
-
-    visit(file, "")
-    return found
-
-
-def _num_words(tensors: Dict[str, numpy.ndarray]) -> Optional[int]:
+def _num_words(shapes: Dict[str, Shape]) -> Optional[int]:
     """The rows of the table of words, if there is one."""
-    table = tensors.get("embedding")
-    return None if table is None or table.ndim == 0 else len(table)
-
-
-def _check_shapes(
-    tensors: Dict[str, numpy.ndarray],
-    expected: Dict[str, Tuple[int, ...]],
-    options_file: str,
-    weight_file: str,
-) -> None:
-    """Explains what doesn't fit."""
-    for name, shape in expected.items():
-        if name not in tensors:
-            raise ConfigurationError(
-                f"{weight_file}: the tensor {name}, of the shape {shape}, is missing, which "
-                f"{options_file} asks for; the file holds {sorted(tensors)}"
-            )
-        if tensors[name].shape != shape:
-            raise ConfigurationError(
-                f"{weight_file}: expected {name} to have the shape {shape}, by the sizes in "
-                f"{options_file}, but it has the shape {tensors[name].shape}"
-            )
-    for name in sorted(set(tensors) - set(expected)):
-        raise ConfigurationError(
-            f"{weight_file}: the tensor {name}, of the shape {tensors[name].shape}, is left over: "
-            f"the biLM of {options_file} has none of that name"
-        )
+    shape = shapes.get("embedding")
+    return shape[0] if shape else None

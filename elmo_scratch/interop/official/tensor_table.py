@@ -195,7 +195,7 @@ def official_tensors(bilm: BiLm) -> Dict[str, numpy.ndarray]:
     for row in tensor_table(bilm):
         ours = [parameters[name].detach().float().cpu().numpy() for name in row.parameters]
         shape = row.transform.official_shape(_shapes(row, parameters))
-        tensors[row.name] = numpy.ascontiguousarray(row.transform.to_official(ours, shape))
+        tensors[row.name] = numpy.array(row.transform.to_official(ours, shape), order="C")
     return tensors
 
 

@@ -7,10 +7,11 @@ from typing import Union
 import h5py
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.interop.official.reading import MARK_IDS
 from elmo_scratch.interop.official.tensor_table import official_tensors
 from elmo_scratch.interop.whole_file import whole_file
 from elmo_scratch.modules import BiLm
-from elmo_scratch.modules.token_encoders import CharCnnEncoder
+from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
 from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
 
 OPTIONS_NAME, WEIGHTS_NAME = "options.json", "weights.hdf5"
@@ -30,16 +31,22 @@ def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
     # Raises
 
     ConfigurationError
-        If `folder` is a file.
+        If `folder`, or a folder above it, is a file; or a file that should be written, a folder.
     ValueError
         If there is no official form of the biLM.
     """
     folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise ConfigurationError(f"{folder}: expected a folder to write to, but it is a file")
-    tensors = official_tensors(bilm)
     options = official_options(bilm)
-    folder.mkdir(parents=True, exist_ok=True)
+    tensors = official_tensors(bilm)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ConfigurationError(
+            f"{folder}: expected a folder to write to, but there is a file in its place or above it"
+        ) from None
+    for name in (OPTIONS_NAME, WEIGHTS_NAME):
+        if (folder / name).is_dir():
+            raise ConfigurationError(f"{folder / name}: expected a file, but it is a folder")
     with (
         whole_file(folder / WEIGHTS_NAME) as weights,
         whole_file(folder / OPTIONS_NAME) as settings,
@@ -61,9 +68,19 @@ def official_options(bilm: BiLm) -> Options:
 
     `Options`
         What `options.json` says about it.
+
+    # Raises
+
+    ValueError
+        If there is no official form of the biLM.
     """
     encoder = bilm.token_encoder
     cnn = None
+    if isinstance(encoder, WordEncoder) and encoder.mark_ids() != MARK_IDS:
+        raise ValueError(
+            "expected the words for the beginning and the end of a sentence to have the ids "
+            f"{MARK_IDS}, the first two rows of `embedding`, but they have {encoder.mark_ids()}"
+        )
     if isinstance(encoder, CharCnnEncoder):
         cnn = CharCnnOptions(
             embedding_dim=encoder.convolution.embedding.embedding_dim,
@@ -73,7 +90,7 @@ def official_options(bilm: BiLm) -> Options:
             max_characters_per_token=encoder.max_characters_per_token,
         )
     stack = bilm.left_to_right
-    return Options(
+    options = Options(
         LstmOptions(
             dim=stack.cell_size,
             projection_dim=bilm.dim,
@@ -84,3 +101,7 @@ def official_options(bilm: BiLm) -> Options:
         ),
         cnn,
     )
+    try:
+        return Options.from_json(options.to_json(), "the biLM")
+    except ConfigurationError as error:
+        raise ValueError(f"there is no official form of this biLM. {error}") from None

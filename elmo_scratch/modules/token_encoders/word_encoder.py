@@ -1,5 +1,7 @@
 """Words by an embedding layer."""
 
+from typing import Tuple
+
 import torch
 
 from elmo_scratch.modules.boundaries import add_boundaries
@@ -35,6 +37,10 @@ class WordEncoder(TokenEncoder):
             self.embedding.weight[0].zero_()
         self.register_buffer("_begin", torch.tensor(begin_id), persistent=False)
         self.register_buffer("_end", torch.tensor(end_id), persistent=False)
+
+    def mark_ids(self) -> Tuple[int, int]:
+        """The ids of the words that mark the beginning and the end of a sentence."""
+        return int(self._begin), int(self._end)
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> EncodedTokens:
         """

@@ -1,0 +1,120 @@
+"""JSON objects that say what is wrong with them."""
+
+import json
+import math
+from typing import Any, Dict, Optional, Type
+
+from allennlp.common.checks import ConfigurationError
+
+
+def is_size(value: Any, least: int = 1) -> bool:
+    """Whether a value of JSON is a whole number of at least `least`."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+_REQUIRED = object()
+
+
+class JsonObject:
+    """
+    One JSON object of a file, which remembers what was asked of it.
+
+    # Parameters
+
+    source : `str`
+        The file's name, for error messages.
+    name : `str`
+        The key of the object, empty for the whole file.
+    record : `Any`
+        What JSON gave.
+
+    # Raises
+
+    ConfigurationError
+        If it is no object; and from its methods, if a key is missing or a value makes no sense.
+    """
+
+    def __init__(self, source: str, name: str, record: Any) -> None:
+        self._source, self._name = source, name
+        if not isinstance(record, dict):
+            where = f"`{name}`" if name else "the file"
+            raise ConfigurationError(
+                f"{source}: expected {where} to be a JSON object, but got {_kind(record)}"
+            )
+        self._record: Dict[str, Any] = record
+        self._read: set = set()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._record
+
+    def take(self, key: str, default: Any = _REQUIRED) -> Any:
+        """A value; an error where it is missing and there is no default."""
+        self._read.add(key)
+        if key in self._record:
+            return self._record[key]
+        if default is _REQUIRED:
+            raise ConfigurationError(
+                f"{self._source}: the key `{key}`{self._place()} is missing; there are "
+                f"{sorted(self._record)}"
+            )
+        return default
+
+    def block(self, key: str) -> "JsonObject":
+        """An object within this one."""
+        return JsonObject(self._source, key, self.take(key))
+
+    def size(self, key: str, default: Any = _REQUIRED, least: int = 1) -> int:
+        """A whole number of at least `least`; null counts as missing."""
+        value = self.take(key, default)
+        value = default if value is None and default is not _REQUIRED else value
+        if not is_size(value, least):
+            raise self.error(key, f"a whole number of at least {least}", value)
+        return value
+
+    def clip(self, key: str) -> Optional[float]:
+        """A positive bound, or none."""
+        value = self.take(key, None)
+        if value is None:
+            return None
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or not 0 < value < math.inf
+        ):
+            raise self.error(key, "a positive number, or null for no bound", value)
+        return value
+
+    def flag(self, key: str) -> bool:
+        """True or false; false where it is missing, as for `bilm-tf`."""
+        value = self.take(key, False)
+        if not isinstance(value, bool):
+            raise self.error(key, "true or false", value)
+        return value
+
+    def unread(self) -> set:
+        """The keys that nothing has asked for."""
+        return set(self._record) - self._read
+
+    def finish(self) -> None:
+        """An error if there is a key that nothing has asked for: it might change the network."""
+        for key in sorted(self.unread()):
+            raise ConfigurationError(
+                f"{self._source}: the key `{key}`{self._place()} is unknown; expected only "
+                f"{sorted(self._read)}"
+            )
+
+    def error(self, key: str, expected: str, value: Any) -> ConfigurationError:
+        """What to raise where a value makes no sense."""
+        return ConfigurationError(
+            f"{self._source}: expected `{key}`{self._place()} to be {expected}, but got "
+            f"{json.dumps(value)}"
+        )
+
+    def _place(self) -> str:
+        return f" of `{self._name}`" if self._name else ""
+
+
+def _kind(value: Any) -> str:
+    """The name that JSON has for a value's type."""
+    kinds: Dict[Type[Any], str] = {list: "a list", str: "a string", bool: "a boolean"}
+    return kinds.get(type(value), "a number" if isinstance(value, (int, float)) else "null")

@@ -1,0 +1,173 @@
+"""The tensors of an official weight file, which may come from anyone."""
+
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Dict, Iterator, List, Tuple, Union
+
+import h5py
+import numpy
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+
+Source = Union[str, PathLike]
+Shape = Tuple[int, ...]
+
+
+def local_file(file: Source) -> Path:
+    """
+    # Parameters
+
+    file : `Union[str, PathLike]`
+        A path or an address.
+
+    # Returns
+
+    `Path`
+        Where it lies, fetched if it is elsewhere.
+
+    # Raises
+
+    ConfigurationError
+        If it is missing, is a folder or can't be fetched.
+    """
+    try:
+        path = Path(cached_path(file))
+    except FileNotFoundError:
+        raise ConfigurationError(f"{file}: there is no such file") from None
+    except Exception as error:
+        # Whatever library fetches it, the error is one of its own kind.
+        raise ConfigurationError(f"{file}: it can't be fetched: {error}") from None
+    if path.is_dir():
+        raise ConfigurationError(f"{file}: expected a file, but it is a folder")
+    return path
+
+
+class WeightFile:
+    """
+    An HDF5 file of tensors, opened by `WeightFile.open`.
+
+    Only numbers that lie in the file itself are read, and only where their shapes are known to be
+    right.
+
+    # Parameters
+
+    source : `str`
+        The file's name, for error messages.
+    file : `h5py.File`
+        The file.
+    """
+
+    def __init__(self, source: str, file: h5py.File) -> None:
+        self.source = source
+        self._datasets = dict(self._visit(file, ""))
+
+    @classmethod
+    @contextmanager
+    def open(cls, weight_file: Source) -> Iterator["WeightFile"]:
+        """
+        The file, for as long as the block runs.
+
+        # Raises
+
+        ConfigurationError
+            If it is missing or can't be read, also on the way through the block.
+        """
+        path = local_file(weight_file)
+        try:
+            with h5py.File(path, "r") as file:
+                yield cls(str(weight_file), file)
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            # Damaged files make h5py raise nearly every kind of error there is.
+            raise ConfigurationError(
+                f"{weight_file}: expected the weights of a biLM in an HDF5 file, but it can't be "
+                f"read; if it was downloaded, the download may be incomplete. {error}"
+            ) from None
+
+    def shapes(self) -> Dict[str, Shape]:
+        """The shape of each tensor, by its path in the file."""
+        return {name: dataset.shape for name, dataset in self._datasets.items()}
+
+    def check_shapes(self, expected: Dict[str, Shape], asked_by: str) -> None:
+        """
+        # Parameters
+
+        expected : `Dict[str, Tuple[int, ...]]`
+            The shape that each tensor should have.
+        asked_by : `str`
+            The file that they follow from.
+
+        # Raises
+
+        ConfigurationError
+            If a tensor is missing, left over or of another shape.
+        """
+        shapes = self.shapes()
+        for name, shape in expected.items():
+            if name not in shapes:
+                raise ConfigurationError(
+                    f"{self.source}: the tensor {name}, of the shape {shape}, is missing, which "
+                    f"{asked_by} asks for; the file holds {sorted(shapes)}"
+                )
+            if shapes[name] != shape:
+                raise ConfigurationError(
+                    f"{self.source}: expected {name} to have the shape {shape}, by the sizes in "
+                    f"{asked_by}, but it has the shape {shapes[name]}"
+                )
+        for name in sorted(set(shapes) - set(expected)):
+            raise ConfigurationError(
+                f"{self.source}: the tensor {name}, of the shape {shapes[name]}, is left over: the "
+                f"biLM of {asked_by} has none of that name"
+            )
+
+    def read(self) -> Dict[str, numpy.ndarray]:
+        """
+        # Returns
+
+        `Dict[str, numpy.ndarray]`
+            All tensors as float32, by their paths.
+
+        # Raises
+
+        ConfigurationError
+            If one holds anything but finite numbers.
+        """
+        tensors = {}
+        for name, dataset in self._datasets.items():
+            with numpy.errstate(over="ignore"):
+                tensors[name] = dataset[...].astype("float32", copy=False)
+            if not numpy.isfinite(tensors[name]).all():
+                raise ConfigurationError(
+                    f"{self.source}: {name} holds numbers that are not finite; such weights come "
+                    "of a training that diverged or of a damaged file"
+                )
+        return tensors
+
+    def _visit(self, group: h5py.Group, prefix: str) -> List[Tuple[str, h5py.Dataset]]:
+        """The data sets of a group and the groups within it."""
+        found: List[Tuple[str, h5py.Dataset]] = []
+        for name in group:
+            path = f"{prefix}{name}"
+            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+                raise self._refusal(path, "a link")
+            member = group[name]
+            if isinstance(member, h5py.Group):
+                found += self._visit(member, f"{path}/")
+            elif not isinstance(member, h5py.Dataset) or member.shape is None:
+                raise self._refusal(path, "no tensor")
+            elif member.external or member.is_virtual:
+                raise self._refusal(path, "stored in another file")
+            elif member.dtype.kind != "f":
+                raise self._refusal(path, f"of the type {member.dtype}")
+            else:
+                found.append((path, member))
+        return found
+
+    def _refusal(self, path: str, what: str) -> ConfigurationError:
+        """What to raise for a member that no weight file has."""
+        return ConfigurationError(
+            f"{self.source}: expected a tensor of numbers with a fraction at {path}, but it is "
+            f"{what}"
+        )
