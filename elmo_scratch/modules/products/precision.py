@@ -1,6 +1,7 @@
 """The precision of matrix products."""
 
-from typing import Optional
+from abc import ABC, abstractmethod
+from typing import Any, Optional
 
 import torch
 
@@ -8,13 +9,17 @@ MATMUL_DTYPES = {"float32": None, "bfloat16": torch.bfloat16}
 """The precisions a config can ask for, by name."""
 
 
-class MixedPrecision(torch.nn.Module):
+class MixedPrecision(torch.nn.Module, ABC):
     """
     A module whose matrix products may run in less precision than its weights have. Its parameters,
-    its outputs and whatever it accumulates keep the type of the weights.
+    its outputs and whatever it accumulates keep the type of the weights. Abstract.
     """
 
     _matmul_dtype: Optional[torch.dtype] = None
+
+    @abstractmethod
+    def forward(self, *arguments: Any) -> Any:
+        """As the module says."""
 
     def matmul_dtype_for(self, weight: torch.Tensor) -> torch.dtype:
         """The type in which products with `weight` run: the weights' own if none was asked for."""
