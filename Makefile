@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-com
 # Setup is done when a stamp with the fingerprint of what it installs exists.
 STAMP := $(VENV)/installed-$(shell cat requirements-dev.txt requirements.txt setup.py | cksum | cut -d' ' -f1)
 
-.PHONY: help setup demo test test-install check lint format requirements clean
+.PHONY: help setup demo test test-install test-large check lint format requirements clean
 .DEFAULT_GOAL := help
 
 help:  ## list what there is to make
@@ -32,11 +32,14 @@ $(STAMP):
 demo: setup  ## pre-train, classify, evaluate and export on the fixtures
 	@$(BIN)/python examples/demo.py
 
-test: setup  ## the tests, without those that install
-	@$(BIN)/python -m pytest -m "not install"
+test: setup  ## the tests, without those that install or need much memory
+	@$(BIN)/python -m pytest -m "not install and not large"
 
 test-install: setup  ## follow README.md's install lines in an empty environment
 	@$(BIN)/python -m pytest -m install
+
+test-large: setup  ## the tests that need 16 GiB of memory
+	@$(BIN)/python -m pytest -m large
 
 lint: setup  ## format check, ruff and mypy
 	@$(BIN)/ruff format --check .
