@@ -6,7 +6,8 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, Step, read, read_back
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, Step, read, tanh
+from elmo_scratch.modules.lstms.steps_back import read_back
 from elmo_scratch.modules.products import WeightProduct
 
 
@@ -139,5 +140,5 @@ def _before(hidden: torch.Tensor, outputs: torch.Tensor, widths: Sequence[int]) 
 
 def _opened(steps: Sequence[Step]) -> torch.Tensor:
     """What each step projected, `σ(o) tanh(c)`, of shape `(read, cell)`."""
-    opened = torch.cat([step.cell for step in steps]).mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)
+    opened = tanh(torch.cat([step.cell for step in steps]))
     return opened.mul_(torch.cat([step.gates.chunk(4, dim=1)[3] for step in steps]))

@@ -1,0 +1,102 @@
+from typing import List
+
+import pytest
+import torch
+
+from elmo_scratch.modules import LstmStack, LstmState
+
+WIDTHS = [3, 2, 2]
+READ, DIM, CELL = 7, 5, 11
+
+
+def random_state(layers: int) -> LstmState:
+    return LstmState(torch.randn(layers, WIDTHS[0], DIM), torch.randn(layers, WIDTHS[0], CELL))
+
+
+def test_the_first_layer_has_no_residual_connection() -> None:
+    stack = LstmStack(DIM, 2, CELL)
+    inputs = torch.randn(READ, DIM)
+    first = stack(inputs, WIDTHS).layers[0]
+    assert torch.equal(first, stack.layers[0](inputs, WIDTHS).outputs)
+
+
+def test_from_the_second_layer_on_a_layers_input_is_added_to_its_output() -> None:
+    stack = LstmStack(DIM, 3, CELL)
+    first, second, third = stack(torch.randn(READ, DIM), WIDTHS).layers
+    assert torch.allclose(second, stack.layers[1](first, WIDTHS).outputs + first)
+    assert torch.allclose(third, stack.layers[2](second, WIDTHS).outputs + second)
+
+
+def test_without_skip_connections_nothing_is_added() -> None:
+    stack = LstmStack(DIM, 3, CELL, use_skip_connections=False)
+    first, second, third = stack(torch.randn(READ, DIM), WIDTHS).layers
+    assert torch.equal(second, stack.layers[1](first, WIDTHS).outputs)
+    assert torch.equal(third, stack.layers[2](second, WIDTHS).outputs)
+
+
+def test_a_layer_that_outputs_zeros_hands_its_input_on() -> None:
+    stack = LstmStack(DIM, 2, CELL)
+    torch.nn.init.zeros_(stack.get_parameter("layers.1.projection_weight"))
+    first, second = stack(torch.randn(READ, DIM), WIDTHS).layers
+    assert torch.equal(first, second)
+    assert first.abs().sum() > 0
+
+
+def test_each_layer_starts_from_its_own_state_and_leaves_its_own() -> None:
+    stack = LstmStack(DIM, 2, CELL)
+    inputs, state = torch.randn(READ, DIM), random_state(2)
+    done = stack(inputs, WIDTHS, state)
+    first = stack.layers[0](inputs, WIDTHS, state.layer(0))
+    second = stack.layers[1](first.outputs, WIDTHS, state.layer(1))
+    assert torch.equal(done.layers[1], second.outputs + first.outputs)
+    for number, expected in enumerate([first.state, second.state]):
+        assert torch.equal(done.state.hidden[number], expected.hidden)
+        assert torch.equal(done.state.cell[number], expected.cell)
+
+
+def test_the_state_is_what_the_layers_put_out_before_the_input_is_added() -> None:
+    stack = LstmStack(DIM, 2, CELL)
+    done = stack(torch.randn(READ, DIM), WIDTHS)
+    last = [5, 6, 2]  # where each of the three sentences is read last
+    unadded = done.layers[1] - done.layers[0]
+    assert torch.allclose(done.state.hidden[1], unadded[last], atol=1e-6)
+
+
+def test_dropout_drops_the_inputs_of_every_layer_in_training() -> None:
+    torch.manual_seed(13)
+    stack = LstmStack(DIM, 2, CELL, dropout=0.5)
+    read: List[torch.Tensor] = []
+    for layer in stack.layers:
+        layer.register_forward_pre_hook(lambda _, inputs: read.append(inputs[0]))
+    first, second = stack(torch.ones(READ, DIM), WIDTHS).layers
+    assert sorted(set(read[0].flatten().tolist())) == [0.0, 2.0]
+    kept = read[1] != 0
+    assert not kept.all()
+    assert torch.allclose(read[1][kept], 2 * first[kept])
+    # The residual connection adds what the layer has read, as `bilm-tf` does.
+    assert torch.allclose(second, stack.layers[1](read[1], WIDTHS).outputs + read[1])
+
+
+def test_nothing_is_dropped_in_evaluation() -> None:
+    stack = LstmStack(DIM, 2, CELL, dropout=0.5, recurrent_dropout=0.5).eval()
+    inputs = torch.randn(READ, DIM)
+    first = stack.layers[0](inputs, WIDTHS).outputs
+    second = stack.layers[1](first, WIDTHS).outputs + first
+    for one, other in zip(stack(inputs, WIDTHS).layers, [first, second], strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("dim", [DIM, CELL])
+def test_settings_reach_every_layer(dim: int) -> None:
+    stack = LstmStack(dim, 2, CELL, cell_clip=0.25, projection_clip=None, recurrent_dropout=0.125)
+    for layer in stack.layers:
+        assert (layer.cell_clip, layer.projection_clip) == (0.25, None)
+        assert layer.recurrent_dropout == 0.125
+        assert (layer.projection_weight is None) == (dim == CELL)
+
+
+def test_names_of_its_tensors_are_a_file_format() -> None:
+    assert {name.rpartition(".")[0] for name in LstmStack(DIM, 2, CELL).state_dict()} == {
+        "layers.0",
+        "layers.1",
+    }

@@ -1,0 +1,78 @@
+from typing import Tuple
+
+import torch
+
+from elmo_scratch.modules import LstmState
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, Read, read
+from elmo_scratch.modules.lstms.steps_back import ReadGradients, read_back
+from elmo_scratch.modules.products import WeightProduct
+
+DIM, CELLS, WIDTHS = 3, 5, [3, 2, 2, 1]
+"""Three sentences of four, three and one positions."""
+
+ROWS = torch.tensor([row for width in WIDTHS for row in range(width)])
+"""The sentence of each position that is read."""
+
+
+def run(output_gradients: torch.Tensor, state: LstmState) -> Tuple[Read, ReadGradients]:
+    """There and back, without clips."""
+    torch.manual_seed(13)
+    weights = (torch.randn(4 * CELLS, DIM), torch.randn(4 * CELLS, DIM), torch.randn(DIM, CELLS))
+    inputs, projection = [weight.double() for weight in weights[:2]], weights[2].double()
+    products = LstmProducts.of(inputs[0], inputs[1], projection, torch.double)
+    start = LstmState(torch.randn(3, DIM).double(), torch.randn(3, CELLS).double())
+    vectors = torch.randn(len(ROWS), DIM).double()
+    bias = torch.zeros(4 * CELLS).double()
+    clips = Clips(None, None)
+    done = read(products, bias, vectors, WIDTHS, start, clips, keeps_steps=True)
+    back = read_back(
+        WeightProduct(inputs[1].t(), torch.double),
+        WeightProduct(projection.t(), torch.double),
+        done.steps,
+        clips,
+        None,
+        output_gradients,
+        state,
+    )
+    return done, back
+
+
+def no_state_gradients() -> LstmState:
+    return LstmState(torch.zeros(3, DIM).double(), torch.zeros(3, CELLS).double())
+
+
+def test_a_gradient_reaches_its_own_sentence_and_what_was_read_before_it() -> None:
+    gradients = torch.zeros(len(ROWS), DIM).double()
+    third_of_second = 6  # widths 3 + 2, then the second row of the third step
+    gradients[third_of_second] = 1.0
+    _, back = run(gradients, no_state_gradients())
+    reached = back.gates.any(dim=1)
+    assert ROWS[reached].unique().tolist() == [1]
+    assert reached.nonzero().flatten().tolist() == [1, 4, 6]
+    assert back.state.hidden.any(dim=1).tolist() == [False, True, False]
+    assert back.state.cell.any(dim=1).tolist() == [False, True, False]
+
+
+def test_the_gradient_of_a_last_state_enters_where_its_sentence_ends() -> None:
+    state = no_state_gradients()
+    state.hidden[0], state.cell[2] = 1.0, 1.0
+    _, back = run(torch.zeros(len(ROWS), DIM).double(), state)
+    assert ROWS[back.gates.any(dim=1)].tolist() == [0, 2, 0, 0, 0]
+    # The last output of the first sentence; the third one's memory is not projected again.
+    assert back.projected[-1].tolist() == [1.0] * DIM
+    assert not back.projected[2].any()
+
+
+def test_a_sentence_without_positions_hands_its_gradient_through() -> None:
+    state = LstmState(torch.ones(4, DIM).double(), torch.ones(4, CELLS).double())
+    back = read_back(
+        WeightProduct(torch.zeros(DIM, 4 * CELLS).double(), torch.double),
+        None,
+        [],
+        Clips(None, None),
+        None,
+        torch.zeros(0, DIM).double(),
+        state,
+    )
+    assert torch.equal(back.state.hidden, state.hidden)
+    assert torch.equal(back.state.cell, state.cell)
