@@ -41,7 +41,9 @@ class CharacterConvolution(MixedPrecision):
         self.filters = tuple((width, number) for width, number in filters)
         self.activation = activation
         self.output_dim = sum(number for _, number in filters)
-        self.embedding = torch.nn.Embedding(NUM_BATCH_IDS, character_dim, padding_idx=0)
+        vectors = torch.empty(NUM_BATCH_IDS, character_dim).uniform_(-1.0, 1.0)
+        vectors[0] = 0.0
+        self.embedding = torch.nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=0)
         self.convolutions = torch.nn.ModuleList(
             Affine(width * character_dim, number) for width, number in filters
         )

@@ -4,54 +4,71 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.modules import BiLm
-from elmo_scratch.modules.token_encoders import WordEncoder
+from tests.modules.frozen_weights import needs_onednn
+from tests.modules.tiny_bilms import (
+    CELL,
+    DIM,
+    WORDS,
+    bilm_of,
+    each_encoder,
+    ids_for,
+    read,
+    read_alone,
+)
 
-WORDS, DIM, CELL, LAYERS = 13, 3, 7, 3
+LAYERS = 3
 IDS = torch.tensor([[2, 3, 4, 5, 6], [7, 8, 9, 0, 0]])
+NEXT_IDS = torch.tensor([[8, 0, 0, 0], [5, 5, 2, 10], [1, 2, 3, 0]])
+
+PRECISIONS = ["float32", "bfloat16"]
 
 
-@pytest.fixture
-def bilm() -> BiLm:
-    torch.manual_seed(13)
-    encoder = WordEncoder(dim=DIM, num_words=WORDS, begin_id=11, end_id=12)
-    return BiLm(token_encoder=encoder, cell_size=CELL, dropout=0.5).eval()
+def same_layers(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return torch.allclose(one, other, rtol=0, atol=1e-6)
 
 
-def test_axes_are_layers_batch_positions_width(bilm: BiLm) -> None:
-    output = bilm(IDS, IDS > 0)
+@each_encoder
+def test_axes_are_layers_batch_positions_width(encoder: str) -> None:
+    bilm = bilm_of(encoder)
+    output = read(bilm, IDS)
     assert output.layers.shape == (LAYERS, 2, 5 + 2, 2 * DIM)
     assert output.mask.tolist() == [[True] * 7, [True] * 5 + [False] * 2]
     assert (bilm.num_layers, bilm.dim, bilm.width) == (LAYERS, DIM, 2 * DIM)
 
 
-def test_the_token_layer_is_each_tokens_vector_twice(bilm: BiLm) -> None:
-    vectors = bilm.token_encoder(IDS, IDS > 0).vectors
-    assert torch.equal(bilm(IDS, IDS > 0).layers[0], torch.cat([vectors, vectors], dim=-1))
+@each_encoder
+@pytest.mark.parametrize("use_skip_connections", [True, False])
+@pytest.mark.parametrize("cell_size", [CELL, DIM])
+def test_layers_are_the_token_vectors_twice_and_the_two_stacks_side_by_side(
+    encoder: str, use_skip_connections: bool, cell_size: int
+) -> None:
+    bilm = bilm_of(encoder, use_skip_connections=use_skip_connections, cell_size=cell_size)
+    layers = read(bilm, IDS).layers
+    # A stack that reads right to left starts at a sentence's own end.
+    for row, positions in enumerate([7, 5]):
+        assert same_layers(layers[:, row, :positions], read_alone(bilm, IDS[row]))
 
 
-def test_lstm_layers_are_the_two_stacks_side_by_side(bilm: BiLm) -> None:
-    layers = bilm(IDS, IDS > 0).layers
-    vectors = bilm.token_encoder(IDS, IDS > 0).vectors
-    first = vectors[:1]  # the row that has no padding
-    ahead, back = bilm.left_to_right(first), bilm.right_to_left(first.flip(1))
-    for layer in (1, 2):
-        expected = torch.cat([ahead[layer - 1], back[layer - 1].flip(1)], dim=-1)
-        assert torch.allclose(layers[layer, :1], expected, atol=1e-6)
+def test_without_skip_connections_a_layer_that_outputs_zeros_hands_nothing_on() -> None:
+    for use_skip_connections in (True, False):
+        bilm = bilm_of(use_skip_connections=use_skip_connections)
+        for stack in (bilm.left_to_right, bilm.right_to_left):
+            torch.nn.init.zeros_(stack.get_parameter("layers.1.projection_weight"))
+        layers = read(bilm, IDS).layers
+        assert layers[1].any()
+        assert torch.equal(layers[2], layers[1] if use_skip_connections else layers[1] * 0)
 
 
-def test_the_right_to_left_stack_starts_at_a_sentences_own_end(bilm: BiLm) -> None:
-    layers = bilm(IDS, IDS > 0).layers
-    short = bilm.token_encoder(IDS, IDS > 0).vectors[1:, :5]  # three tokens and two marks
-    back = bilm.right_to_left(short.flip(1))[-1].flip(1)
-    assert torch.allclose(layers[-1, 1:, :5, DIM:], back, atol=1e-6)
-
-
+@each_encoder
+@pytest.mark.parametrize("matmul_dtype", PRECISIONS)
 @pytest.mark.parametrize("row, token", [(0, 0), (0, 1), (0, 2), (0, 3), (0, 4), (1, 0), (1, 2)])
-def test_no_state_sees_what_it_must_predict(bilm: BiLm, row: int, token: int) -> None:
+def test_no_state_sees_what_it_must_predict(
+    encoder: str, matmul_dtype: str, row: int, token: int
+) -> None:
+    bilm = bilm_of(encoder, matmul_dtype=matmul_dtype).requires_grad_(False)
     changed = IDS.clone()
-    changed[row, token] = 10
-    before = bilm(IDS, IDS > 0).layers
-    after = bilm(changed, IDS > 0).layers
+    changed[row, token] = 1
+    before, after = read(bilm, IDS).layers, read(bilm, changed).layers
     position, end = token + 1, int((IDS[row] > 0).sum()) + 2
     assert torch.equal(before[:, 1 - row], after[:, 1 - row])
     # Of shape (layers, positions): whether a state differs, one for each direction.
@@ -64,58 +81,127 @@ def test_no_state_sees_what_it_must_predict(bilm: BiLm, row: int, token: int) ->
     assert ahead[0].nonzero().tolist() == back[0].nonzero().tolist() == [[position]]
 
 
-def test_a_sentence_alone_equals_itself_among_others(bilm: BiLm) -> None:
-    alone = bilm(IDS[1:, :3], IDS[1:, :3] > 0).layers
-    among = bilm(IDS, IDS > 0).layers[:, 1:, :5]
+@each_encoder
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_a_sentence_alone_equals_itself_among_others(encoder: str, is_frozen: bool) -> None:
+    bilm = bilm_of(encoder).requires_grad_(not is_frozen)
+    alone = read(bilm, IDS[1:, :3]).layers
+    assert same_layers(alone, read(bilm, IDS).layers[:, 1:, :5])
     padded = torch.nn.functional.pad(IDS, (0, 6))
-    assert torch.allclose(alone, among, atol=1e-6)
-    assert torch.allclose(alone, bilm(padded, padded > 0).layers[:, 1:, :5], atol=1e-6)
-    assert torch.equal(alone[0], among[0])
+    assert same_layers(alone, read(bilm, padded).layers[:, 1:, :5])
+    many = torch.cat([NEXT_IDS, torch.nn.functional.pad(IDS[1:, :3], (0, 1)), NEXT_IDS])
+    assert same_layers(alone, read(bilm, many).layers[:, 3:4, :5])
 
 
-def test_what_lies_under_the_padding_changes_no_bit(bilm: BiLm) -> None:
-    littered = IDS.clone()
+@needs_onednn
+@each_encoder
+@pytest.mark.parametrize("matmul_dtype", PRECISIONS)
+def test_a_sentence_alone_equals_itself_among_others_to_the_bit(
+    encoder: str, matmul_dtype: str
+) -> None:
+    # PyTorch takes the sigmoid of 32 numbers at once, and of those left over in another way.
+    bilm = bilm_of(encoder, cell_size=32, matmul_dtype=matmul_dtype).requires_grad_(False)
+    many = torch.cat([NEXT_IDS, torch.nn.functional.pad(IDS[1:, :3], (0, 1)), NEXT_IDS])
+    alone = read(bilm, IDS[1:, :3]).layers
+    assert torch.equal(alone, read(bilm, many).layers[:, 3:4, :5])
+
+
+@each_encoder
+def test_what_lies_under_the_padding_changes_no_bit(encoder: str) -> None:
+    bilm, littered = bilm_of(encoder), IDS.clone()
     littered[1, 3:] = 10
-    assert torch.equal(bilm(IDS, IDS > 0).layers, bilm(littered, IDS > 0).layers)
+    output = bilm(ids_for(bilm, littered), IDS > 0)
+    assert torch.equal(output.layers, read(bilm, IDS).layers)
 
 
-def test_states_of_one_sentence_do_not_reach_the_next_batch(bilm: BiLm) -> None:
-    first = bilm(IDS, IDS > 0).layers
-    bilm(IDS.flip(1).roll(1, 0), torch.ones(2, 5).bool())
-    assert torch.equal(bilm(IDS, IDS > 0).layers, first)
-
-
-def test_masked_positions_are_zero(bilm: BiLm) -> None:
-    output = bilm(IDS, IDS > 0)
+@each_encoder
+def test_masked_positions_are_zero(encoder: str) -> None:
+    output = read(bilm_of(encoder), IDS)
     assert (output.layers[:, ~output.mask] == 0).all()
     assert (output.layers[:, output.mask] != 0).any(dim=-1).all()
 
 
-def test_an_empty_sentence_is_its_two_marks(bilm: BiLm) -> None:
-    ids = torch.stack([IDS[0], torch.zeros(5).long()])
-    output = bilm(ids, ids > 0)
+@each_encoder
+def test_an_empty_sentence_is_its_two_marks(encoder: str) -> None:
+    bilm, ids = bilm_of(encoder), torch.stack([IDS[0], torch.zeros(5).long()])
+    output = read(bilm, ids)
     assert output.mask[1].tolist() == [True] * 2 + [False] * 5
     assert (output.layers[:, 1, 2:] == 0).all()
-    marks = bilm(torch.zeros(1, 0).long(), torch.zeros(1, 0).bool()).layers
-    assert torch.allclose(output.layers[:, 1, :2], marks[:, 0], atol=1e-6)
+    marks = read(bilm, torch.zeros(1, 0).long()).layers
+    assert same_layers(output.layers[:, 1, :2], marks[:, 0])
 
 
-def test_gradients_reach_every_parameter(bilm: BiLm) -> None:
-    bilm(IDS, IDS > 0).layers[-1].pow(2).sum().backward()
+@each_encoder
+@pytest.mark.parametrize("state", ["reset", "carry"])
+def test_a_batch_without_a_sentence_has_no_layers_of_one(encoder: str, state: str) -> None:
+    output = read(bilm_of(encoder, state=state), torch.zeros(0, 5).long())
+    assert output.layers.shape == (LAYERS, 0, 7, 2 * DIM)
+    assert output.mask.shape == (0, 7)
+
+
+@each_encoder
+def test_a_mask_with_a_hole_is_an_error(encoder: str) -> None:
+    bilm, ids = bilm_of(encoder), torch.tensor([[2, 3, 4], [5, 0, 6]])
+    with pytest.raises(ValueError, match="real tokens of a row come before padding"):
+        read(bilm, ids)
+
+
+@each_encoder
+def test_gradients_reach_every_parameter(encoder: str) -> None:
+    bilm = bilm_of(encoder)
+    read(bilm, IDS).layers[-1].pow(2).sum().backward()
     for name, parameter in bilm.named_parameters():
         assert parameter.grad is not None and parameter.grad.any(), name
 
 
-def test_the_directions_share_nothing_but_the_token_encoder(bilm: BiLm) -> None:
+@each_encoder
+def test_bfloat16_is_close_to_float32(encoder: str) -> None:
+    found = []
+    for matmul_dtype in PRECISIONS:
+        bilm = bilm_of(encoder, matmul_dtype=matmul_dtype, cell_size=17)
+        layers = read(bilm, IDS).layers
+        names = [f"layers.0.{name}_weight" for name in ("input", "recurrent", "projection")]
+        asking = [bilm.left_to_right.get_parameter(name) for name in names]
+        gradients = torch.autograd.grad(layers.square().sum(), asking)
+        assert {part.dtype for part in (layers, *gradients)} == {torch.float32}
+        assert {parameter.dtype for parameter in bilm.parameters()} == {torch.float32}
+        found.append([*layers.detach(), *gradients])
+    for exact, rounded in zip(*found, strict=True):
+        assert torch.cosine_similarity(exact.flatten(), rounded.flatten(), dim=0) >= 0.999
+    assert not torch.equal(found[0][-1], found[1][-1])
+
+
+@pytest.mark.parametrize("dropout, recurrent_dropout", [(0.5, 0.0), (0.0, 0.5)])
+def test_in_training_inputs_and_outputs_are_dropped(
+    dropout: float, recurrent_dropout: float
+) -> None:
+    bilm = bilm_of(dropout=dropout, recurrent_dropout=recurrent_dropout)
+    evaluated = read(bilm, IDS).layers
+    trained = read(bilm.train(), IDS).layers
+    assert torch.equal(trained[0], evaluated[0])
+    assert not same_layers(trained[1], evaluated[1])
+
+
+@each_encoder
+def test_vectors_of_tokens_can_be_read_by_themselves(encoder: str) -> None:
+    bilm = bilm_of(encoder)
+    tokens = bilm.token_encoder(ids_for(bilm, IDS), IDS > 0)
+    assert torch.equal(bilm.read_tokens(tokens).layers, read(bilm, IDS).layers)
+
+
+def test_the_directions_share_nothing_but_the_token_encoder() -> None:
+    bilm = bilm_of()
     ahead = {parameter.data_ptr() for parameter in bilm.left_to_right.parameters()}
     back = {parameter.data_ptr() for parameter in bilm.right_to_left.parameters()}
     assert len(ahead) == len(back) == 8
     assert not ahead & back
 
 
-def test_names_of_its_tensors_are_a_file_format(bilm: BiLm) -> None:
+@pytest.mark.parametrize("state", ["reset", "carry", "warm"])
+def test_names_of_its_tensors_are_a_file_format(state: str) -> None:
     tensors = ("input_weight", "recurrent_weight", "bias", "projection_weight")
-    assert set(bilm.state_dict()) == {"token_encoder.embedding.weight"} | {
+    warm = {"state_memory.hidden", "state_memory.cell"} if state == "warm" else set()
+    assert set(bilm_of(state=state).state_dict()) == warm | {"token_encoder.embedding.weight"} | {
         f"{direction}.layers.{layer}.{tensor}"
         for direction in ("left_to_right", "right_to_left")
         for layer in (0, 1)
@@ -129,17 +215,83 @@ def test_it_is_built_from_a_config_and_the_sizes_of_a_vocabulary() -> None:
         "cell_size": CELL,
         "num_layers": 4,
         "dropout": 0.25,
+        "recurrent_dropout": 0.125,
         "projection_clip": None,
+        "use_skip_connections": False,
+        "state": "carry",
     }
     bilm = BiLm.from_params(Params(config), num_words=WORDS, begin_id=11, end_id=12)
-    assert bilm.num_layers == 5
+    assert (bilm.num_layers, bilm.state_memory.state) == (5, "carry")
     for stack in (bilm.left_to_right, bilm.right_to_left):
-        assert stack.dropout.p == 0.25
-        assert {layer.cell_clip for layer in stack.layers} == {3.0}
-        assert {layer.projection_clip for layer in stack.layers} == {None}
+        assert (stack.dropout.p, stack.use_skip_connections) == (0.25, False)
+        for layer in stack.layers:
+            assert (layer.cell_clip, layer.projection_clip) == (3.0, None)
+            assert layer.recurrent_dropout == 0.125
+
+
+@pytest.mark.parametrize("setting", ["state", "matmul_dtype"])
+def test_a_setting_that_there_is_not_is_an_error(setting: str) -> None:
+    with pytest.raises(ValueError, match=f"expected a `{setting}` among .*, but got 'none'"):
+        bilm_of(**{setting: "none"})
 
 
 def test_a_misspelled_setting_is_an_error() -> None:
     config = {"token_encoder": {"type": "word", "dim": DIM}, "cell_size": CELL, "cel_clip": 1.0}
     with pytest.raises(ConfigurationError, match="Extra parameters passed to BiLm.*cel_clip"):
         BiLm.from_params(Params(config), num_words=WORDS, begin_id=11, end_id=12)
+
+
+def test_reset_states_do_not_reach_the_next_batch() -> None:
+    bilm = bilm_of()
+    first = read(bilm, IDS).layers
+    read(bilm, NEXT_IDS)
+    assert torch.equal(read(bilm, IDS).layers, first)
+
+
+@each_encoder
+def test_carried_each_row_is_read_on_from_where_the_row_before_ended(encoder: str) -> None:
+    bilm = bilm_of(encoder, state="carry")
+    read(bilm, IDS)
+    layers = read(bilm, NEXT_IDS).layers
+    for row, (before, positions) in enumerate([([IDS[0]], 3), ([IDS[1]], 6), ([], 5)]):
+        expected = read_alone(bilm, *before, NEXT_IDS[row])
+        assert same_layers(layers[:, row, :positions], expected)
+    # A row that the next batch doesn't have waits for one that does.
+    read(bilm, IDS[:1])
+    expected = read_alone(bilm, IDS[1], NEXT_IDS[1], IDS[1])
+    assert same_layers(read(bilm, IDS).layers[:, 1, :5], expected)
+    bilm.reset_states()
+    assert same_layers(read(bilm, IDS).layers[:, 0], read_alone(bilm, IDS[0]))
+
+
+@each_encoder
+def test_warmed_up_every_sentence_starts_where_the_last_of_a_text_ended(encoder: str) -> None:
+    bilm = bilm_of(encoder, state="warm")
+    bilm.warm_up(ids_for(bilm, NEXT_IDS), NEXT_IDS > 0)
+    for _ in range(2):
+        layers = read(bilm, IDS).layers
+        for row, positions in enumerate([7, 5]):
+            expected = read_alone(bilm, *NEXT_IDS, IDS[row])
+            assert same_layers(layers[:, row, :positions], expected)
+    carrying = bilm_of(encoder, state="carry")
+    for row in NEXT_IDS:
+        read(carrying, row[row > 0].unsqueeze(0))
+    assert same_layers(read(carrying, IDS[:1]).layers, layers[:, :1])
+
+
+def test_the_warm_state_is_kept_with_the_weights() -> None:
+    bilm, loaded = bilm_of(state="warm"), bilm_of(state="warm")
+    bilm.warm_up(NEXT_IDS, NEXT_IDS > 0)
+    loaded.load_state_dict(bilm.state_dict())
+    assert torch.equal(read(loaded, IDS).layers, read(bilm, IDS).layers)
+    doubled = read(loaded.double(), IDS).layers
+    assert same_layers(doubled.float(), read(bilm, IDS).layers)
+
+
+def test_a_bilm_that_is_cold_is_an_error() -> None:
+    with pytest.raises(ValueError, match="`warm` state is not known yet"):
+        read(bilm_of(state="warm"), IDS)
+    with pytest.raises(ValueError, match="at least one sentence to warm up with"):
+        bilm_of(state="warm").warm_up(IDS[:0], IDS[:0] > 0)
+    with pytest.raises(ValueError, match="only a biLM whose `state` is `warm`.*'carry'"):
+        bilm_of(state="carry").warm_up(IDS, IDS > 0)

@@ -202,7 +202,7 @@ def test_in_bfloat16_too_what_a_clip_has_cut_gets_no_gradient() -> None:
     lstm = random_lstm(DIM, None).float()
     lstm.projection_clip = 0.7  # bfloat16 doesn't know this number
     MixedPrecision.set_everywhere(lstm, "bfloat16")
-    torch.nn.init.constant_(lstm.projection_weight, 100.0)
+    torch.nn.init.constant_(lstm.get_parameter("projection_weight"), 100.0)
     outputs = lstm(torch.randn(3, INPUT_DIM), [3]).outputs
     assert outputs.abs().flatten().tolist() == pytest.approx([0.7] * 3 * DIM, abs=0.01)
     outputs.sum().backward()

@@ -1,7 +1,7 @@
 import copy
 import math
 import pickle
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ BATCH, POSITIONS, INPUT_DIM, DIM, CELL = 5, 5, 3, 11, 7
 DIMS_WITH_AND_WITHOUT_PROJECTION = [DIM, CELL]
 
 
-def random_lstm(dim: int = DIM, **settings: Optional[float]) -> ProjectedLstm:
+def random_lstm(dim: int = DIM, **settings: Any) -> ProjectedLstm:
     """In float64, with weights and biases large enough for the gates to differ."""
     torch.manual_seed(13)
     lstm = ProjectedLstm(INPUT_DIM, dim, CELL, **settings).double()

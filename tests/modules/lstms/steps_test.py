@@ -21,10 +21,11 @@ def given(is_projected: bool = True) -> Given:
     """Random numbers, in float64. The fourth sentence has no position."""
     torch.manual_seed(13)
     dim = DIM if is_projected else CELL
-    weights = (torch.randn(4 * CELL, INPUT_DIM), torch.randn(4 * CELL, dim))
-    projection = torch.randn(dim if is_projected else 0, CELL)
     products = LstmProducts.of(
-        *(weight.double() for weight in (*weights, projection)), dtype=torch.double
+        torch.randn(4 * CELL, INPUT_DIM).double(),
+        torch.randn(4 * CELL, dim).double(),
+        torch.randn(dim if is_projected else 0, CELL).double(),
+        torch.double,
     )
     state = LstmState(torch.randn(BATCH, dim).double(), torch.randn(BATCH, CELL).double())
     return Given(products, torch.randn(4 * CELL).double(), torch.randn(READ, 3).double(), state)

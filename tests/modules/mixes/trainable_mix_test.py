@@ -1,5 +1,8 @@
+import math
+
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.modules.mixes import TrainableMix
 
@@ -31,3 +34,14 @@ def test_the_task_learns_the_weights_and_the_scale() -> None:
 
 def test_names_of_its_tensors_are_a_file_format() -> None:
     assert set(TrainableMix(2).state_dict()) == {"weights", "gamma"}
+
+
+def test_it_starts_from_the_weights_that_it_is_given() -> None:
+    mix = TrainableMix(2, initial_weights=[0.0, math.log(2)])  # shares 1/3 and 2/3
+    assert mix.shares().tolist() == pytest.approx([1 / 3, 2 / 3])
+    assert mix(LAYERS).item() == pytest.approx(5.0)
+
+
+def test_too_few_initial_weights_are_an_error() -> None:
+    with pytest.raises(ConfigurationError, match="each of the 3 layers.*but got 2"):
+        TrainableMix(3, initial_weights=[0.0, 1.0])

@@ -41,3 +41,7 @@ def test_fresh_vectors_are_random_and_of_unit_size() -> None:
 
 def test_only_the_words_vectors_are_kept_in_a_file(encoder: WordEncoder) -> None:
     assert list(encoder.state_dict()) == ["embedding.weight"]
+
+
+def test_it_knows_the_ids_of_the_marks(encoder: WordEncoder) -> None:
+    assert encoder.mark_ids() == (2, 5)
