@@ -4,9 +4,9 @@ How far vectors are from those that the original implementation computed, stage 
     python benchmarks/parity.py folder
 
 The folder is one in the form of AllenNLP's published reference (`test_fixtures/elmo` in its
-sources): `options.json`, `lm_weights.hdf5`, `sentences.json` with one list of sentences for each row
-of a batch, `lm_embeddings_{0,1,2}.hdf5` with the top layer of each row, state carried from batch to
-batch, and `vocab_test.txt` with its token layer in `elmo_token_embeddings.hdf5`.
+sources): `options.json`, `lm_weights.hdf5`, `sentences.json` with one list of sentences for each
+row of a batch, `lm_embeddings_{0,1,2}.hdf5` with the top layer of each row, state carried from
+batch to batch, and `vocab_test.txt` with its token layer in `elmo_token_embeddings.hdf5`.
 """
 
 import argparse

@@ -31,7 +31,8 @@ def batch_to_ids(
         If a sentence is not a sequence of words.
     """
     for number, sentence in enumerate(batch):
-        if isinstance(sentence, str) or not all(isinstance(word, str) for word in sentence):
+        is_sequence = isinstance(sentence, Sequence) and not isinstance(sentence, (str, bytes))
+        if not is_sequence or not all(isinstance(word, str) for word in sentence):
             raise ValueError(
                 f"expected sentence {number} to be a sequence of words, but got {sentence!r}"
             )

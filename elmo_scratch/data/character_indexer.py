@@ -5,9 +5,10 @@ from typing import Any, Dict, List
 
 import numpy
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token, TokenIndexer, Vocabulary
 
-from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN, character_ids
+from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN, MIN_CHARACTERS_PER_TOKEN, character_ids
 
 
 @TokenIndexer.register("elmo_scratch_characters")
@@ -23,6 +24,11 @@ class CharacterIndexer(TokenIndexer):
         Ids of a token, marks and padding included.
     token_min_padding_length : `int`, optional (default = `0`)
         As in `TokenIndexer`.
+
+    # Raises
+
+    ConfigurationError
+        If there is no room for a sentence mark between two word marks.
     """
 
     def __init__(
@@ -32,6 +38,11 @@ class CharacterIndexer(TokenIndexer):
         token_min_padding_length: int = 0,
     ) -> None:
         super().__init__(token_min_padding_length)
+        if max_characters_per_token < MIN_CHARACTERS_PER_TOKEN:
+            raise ConfigurationError(
+                f"expected `max_characters_per_token` of at least {MIN_CHARACTERS_PER_TOKEN}, but "
+                f"got {max_characters_per_token}"
+            )
         self.max_characters_per_token = max_characters_per_token
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:

@@ -30,10 +30,13 @@ class CachedWords(torch.nn.Module):
 
     def __init__(self, words: Sequence[str], encoder: CharCnnEncoder) -> None:
         super().__init__()
-        spelled = [character_ids(word, encoder.max_characters_per_token) for word in words]
-        shape = (len(words), encoder.max_characters_per_token)
+        spelled = [
+            character_ids(word, encoder.max_characters_per_token)
+            # An empty list, too, has the id of no word.
+            for word in words or [""]
+        ]
         self.register_buffer(
-            "characters", torch.tensor(spelled, dtype=torch.int16).view(shape), persistent=False
+            "characters", torch.tensor(spelled, dtype=torch.int16), persistent=False
         )
         self._vectors = FrozenProducts[torch.Tensor]()
         if not any(weight.requires_grad for weight in encoder.parameters()):
@@ -69,12 +72,13 @@ class CachedWords(torch.nn.Module):
         """
         mask = words != 0
         is_listed = (words >= 0) & (words < len(self.characters))
+        places = words.long().where(is_listed, 0)
         # As ids of characters, with those of the list where nothing else is known.
-        listed = self.characters[words.where(is_listed, 0)].long()
+        listed = self.characters[places].long()
         if characters is None:
             given = torch.zeros_like(listed)
         elif characters.shape == listed.shape:
-            given = characters
+            given = characters.long()
         else:
             raise ValueError(
                 f"expected the ids of characters in the shape {tuple(listed.shape)}, as for the "
@@ -92,7 +96,7 @@ class CachedWords(torch.nn.Module):
             return encoder(spelled, mask)
         is_cached = mask & is_listed & (spelled == listed).all(dim=-1)
         table = self._table(encoder)
-        vectors = table[words.where(is_cached, 0)]  # (batch, tokens, dim)
+        vectors = table[places]  # (batch, tokens, dim)
         is_other = mask & ~is_cached
         if bool(is_other.any()):
             vectors[is_other] = encoder.encode_words(spelled[is_other])

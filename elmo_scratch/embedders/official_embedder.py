@@ -12,8 +12,8 @@ from allennlp.modules.token_embedders import TokenEmbedder
 
 from elmo_scratch.data.text_lines import text_lines
 from elmo_scratch.embedders.elmo import Elmo
-from elmo_scratch.interop.official import build_bilm, read_official_bilm, read_official_options
-from elmo_scratch.interop.official.blueprint import keep_options, kept_options
+from elmo_scratch.interop.official import read_official_bilm
+from elmo_scratch.interop.official.blueprint import OfficialBlueprint
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import LayerMix
 
@@ -96,17 +96,18 @@ class OfficialEmbedder(TokenEmbedder):
         super().__init__()
         if (state == "warm") != (warm_up_file is not None):
             raise ConfigurationError('`state` "warm" and `warm_up_file` need each other')
-        kept = kept_options(serialization_dir, options_file)
-        is_archive = kept is not None and not _is_at_hand(options_file, weight_file)
-        if kept is not None and is_archive:
+        kept: Optional[OfficialBlueprint] = None
+        if serialization_dir is not None:
+            kept = OfficialBlueprint.read(serialization_dir, options_file)
+        if kept is not None and not _is_at_hand(options_file, weight_file):
             logger.info("%s is not there; its weights come from the archive", weight_file)
-            bilm = _without_weights(build_bilm(kept, None, state=state, matmul_dtype=matmul_dtype))
+            bilm = _without_weights(kept.build(state=state, matmul_dtype=matmul_dtype))
         else:
             bilm = read_official_bilm(
                 options_file, weight_file, state=state, matmul_dtype=matmul_dtype
             )
             if serialization_dir is not None:
-                keep_options(serialization_dir, options_file, read_official_options(options_file))
+                OfficialBlueprint.of(bilm).write(serialization_dir, options_file)
         self.elmo = Elmo(
             None,
             None,
@@ -118,7 +119,8 @@ class OfficialEmbedder(TokenEmbedder):
             module=bilm.requires_grad_(requires_grad),
             mix=mix,
         )
-        if warm_up_file is not None and not is_archive:
+        # In an archive the state lies among the weights.
+        if warm_up_file is not None and (kept is None or _is_at_hand(warm_up_file)):
             self.elmo.warm_up([line.split() for line in text_lines(warm_up_file) if line.split()])
         self.projection: Optional[torch.nn.Linear] = None
         if projection_dim is not None:

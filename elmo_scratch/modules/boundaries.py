@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import torch
 
+from elmo_scratch.modules.masks import sentence_lengths
+
 
 class Bounded(NamedTuple):
     """
@@ -40,9 +42,14 @@ def add_boundaries(
 
     `Bounded`
         Ids of shape `(batch, tokens + 2, ...)`, 0 where `mask` is `False`.
+
+    # Raises
+
+    ValueError
+        If real tokens don't come first in each row.
     """
     batch, tokens = mask.shape
-    lengths = mask.sum(dim=1)  # (batch,)
+    lengths = sentence_lengths(mask)  # (batch,)
     bounded = ids.new_zeros(batch, tokens + 2, *ids.shape[2:])
     bounded[:, 1:-1] = ids
     places = torch.arange(tokens + 2, device=ids.device)  # (positions,)

@@ -72,7 +72,7 @@ class CharacterConvolution(MixedPrecision):
             num_windows = min(longest + 1, ids.size(1) - width + 1)
             windows = characters[:, : num_windows + width - 1].unfold(1, width, 1)
             windows = windows.transpose(2, 3).flatten(2)  # (words, windows, width * character_dim)
-            responses = convolution(windows.flatten(0, 1)).view(len(ids), num_windows, -1)
+            responses = convolution(windows.flatten(0, 1)).unflatten(0, (len(ids), num_windows))
             maxima.append(_maximum(responses))
         return ACTIVATIONS[self.activation](torch.cat(maxima, dim=1).to(weight.dtype))
 

@@ -13,7 +13,7 @@ def normalize_layers(layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     # Parameters
 
     layers : `torch.Tensor`
-        Shape `(layers, batch, positions, width)`, zero where `mask` is `False`.
+        Shape `(layers, batch, positions, width)`.
     mask : `torch.BoolTensor`
         Shape `(batch, positions)`.
 
@@ -27,7 +27,8 @@ def normalize_layers(layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     `weight_layers` of `bilm-tf`, Peters et al. 2018, section 3.2.
     """
     real = mask.unsqueeze(-1)  # (batch, positions, 1)
-    count = mask.sum() * layers.size(-1)
+    count = (mask.sum() * layers.size(-1)).clamp(min=1)
+    layers = layers.masked_fill(~real, 0.0)
     mean = layers.sum(dim=(1, 2, 3), keepdim=True) / count  # (layers, 1, 1, 1)
     centred = (layers - mean).masked_fill(~real, 0.0)
     variance = centred.square().sum(dim=(1, 2, 3), keepdim=True) / count

@@ -4,6 +4,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.token_encoders import EncodedTokens
 from tests.modules.frozen_weights import needs_onednn
 from tests.modules.tiny_bilms import (
     CELL,
@@ -185,8 +186,9 @@ def test_in_training_inputs_and_outputs_are_dropped(
 @each_encoder
 def test_vectors_of_tokens_can_be_read_by_themselves(encoder: str) -> None:
     bilm = bilm_of(encoder)
-    tokens = bilm.token_encoder(ids_for(bilm, IDS), IDS > 0)
-    assert torch.equal(bilm.read_tokens(tokens).layers, read(bilm, IDS).layers)
+    vectors, mask = bilm.token_encoder(ids_for(bilm, IDS), IDS > 0)
+    littered = EncodedTokens(vectors.masked_fill(~mask.unsqueeze(-1), 5.0), mask)
+    assert torch.equal(bilm.read_tokens(littered).layers, read(bilm, IDS).layers)
 
 
 def test_the_directions_share_nothing_but_the_token_encoder() -> None:

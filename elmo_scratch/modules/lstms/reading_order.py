@@ -4,6 +4,8 @@ from typing import List, NamedTuple
 
 import torch
 
+from elmo_scratch.modules.masks import sentence_lengths
+
 
 class ReadingOrder(NamedTuple):
     """
@@ -44,12 +46,8 @@ class ReadingOrder(NamedTuple):
         """
         host_mask = mask.cpu()
         positions = host_mask.size(1)
-        lengths = host_mask.sum(dim=1)  # (batch,)
+        lengths = sentence_lengths(host_mask)  # (batch,)
         steps = torch.arange(positions)  # (positions,)
-        if not torch.equal(host_mask, steps < lengths.unsqueeze(1)):
-            raise ValueError(
-                "expected a mask in which the real tokens of a row come before padding"
-            )
         lengths, rows = lengths.sort(descending=True, stable=True)
         step, rank = torch.where(steps.unsqueeze(1) < lengths)  # each (read,)
         starts = rows[rank] * positions

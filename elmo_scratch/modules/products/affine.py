@@ -38,7 +38,8 @@ class Affine(MixedPrecision):
             Shape `(rows, output_dim)`, of the type of `vectors`.
         """
         dtype = self.matmul_dtype_for(self.weight)
-        if torch.is_grad_enabled() and (vectors.requires_grad or self.weight.requires_grad):
+        graph = (vectors, self.weight, self.bias)
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph):
             products = torch.nn.functional.linear(
                 vectors.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
             )

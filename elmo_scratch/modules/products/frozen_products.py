@@ -9,12 +9,16 @@ Derived = TypeVar("Derived")
 SAMPLE_SIZE = 64
 """How many numbers of a tensor stand for all of them where it is checked for a change."""
 
+NO_VERSION = -1
+"""Stands for the version of a tensor that has none."""
+
 
 class Fingerprint:
     """
     Tells whether tensors are what they were: the same storage, type and place, not written to as
     far as PyTorch's version counters know, and, because writes through `.data` pass those by, with
-    the same numbers at `SAMPLE_SIZE` evenly spread places.
+    the same numbers at `SAMPLE_SIZE` evenly spread places. Tensors made in inference mode, which
+    count no versions, never match.
 
     # Parameters
 
@@ -28,7 +32,10 @@ class Fingerprint:
 
     def matches(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether `tensors` are still those that the fingerprint was taken of."""
-        return self._tensors == _marks(tensors) and all(
+        marks = _marks(tensors)
+        if any(version == NO_VERSION for _, version, _, _ in marks):
+            return False
+        return self._tensors == marks and all(
             torch.equal(sample, _sample(tensor)) for sample, tensor in zip(self._samples, tensors)
         )
 
@@ -36,10 +43,9 @@ class Fingerprint:
 def _marks(tensors: Sequence[torch.Tensor]) -> List[Tuple[int, int, torch.dtype, torch.device]]:
     """What can be known of tensors without reading them."""
     return [
-        # Tensors made in inference mode count no versions; nor do they ever change unseen.
         (
             tensor.data_ptr(),
-            -1 if tensor.is_inference() else tensor._version,
+            NO_VERSION if tensor.is_inference() else tensor._version,
             tensor.dtype,
             tensor.device,
         )

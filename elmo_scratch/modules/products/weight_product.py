@@ -48,8 +48,11 @@ class WeightProduct:
         vectors = vectors.to(self.dtype)
         if bias is not None:
             bias = bias.to(self.dtype)
-        if self._is_packed and vectors.size(0) > 0:
-            return torch.ops.mkldnn._linear_pointwise(vectors, self._weight, bias, "none", [], "")
+        if self._is_packed and len(vectors) > 0:
+            product = torch.ops.mkldnn._linear_pointwise
+            return product(_never_alone(vectors), self._weight, bias, "none", [], "")[
+                : len(vectors)
+            ]
         return torch.nn.functional.linear(vectors, self._plain(), bias)
 
     def added_to(self, summand: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
@@ -67,15 +70,20 @@ class WeightProduct:
             Shape `(rows, outputs)`: the sum, rounded to `dtype` once.
         """
         vectors = vectors.to(self.dtype)
-        if self._is_packed and vectors.size(0) > 0:
-            return torch.ops.mkldnn._linear_pointwise.binary(
-                vectors, summand, self._weight, None, "add"
-            )
+        if self._is_packed and len(vectors) > 0:
+            product = torch.ops.mkldnn._linear_pointwise.binary
+            pair = (_never_alone(vectors), _never_alone(summand))
+            return product(*pair, self._weight, None, "add")[: len(vectors)]
         return torch.addmm(summand, vectors, self._plain().t())
 
     def _plain(self) -> torch.Tensor:
         """The weights in an ordinary layout."""
         return self._weight.to_dense() if self._is_packed else self._weight
+
+
+def _never_alone(rows: torch.Tensor) -> torch.Tensor:
+    """A single row twice: for one alone oneDNN has a kernel that sums in another order."""
+    return rows.repeat(2, 1) if len(rows) == 1 else rows
 
 
 def _can_pack(weight: torch.Tensor) -> bool:

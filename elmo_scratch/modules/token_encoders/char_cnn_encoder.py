@@ -126,7 +126,7 @@ class CharCnnEncoder(TokenEncoder):
                 f"expected ids of characters from 0 to {NUM_BATCH_IDS - 1}, but got ids from "
                 f"{int(ids.min())} to {int(ids.max())}"
             )
-        bounded = add_boundaries(ids, mask, self._begin, self._end)
+        bounded = add_boundaries(ids.long(), mask, self._begin, self._end)
         vectors = self.encode_words(bounded.ids[bounded.mask])  # (read, dim)
         empty = vectors.new_zeros(bounded.mask.numel(), self.dim)
         places = bounded.mask.flatten().nonzero().squeeze(1)  # (read,)

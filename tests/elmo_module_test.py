@@ -1,0 +1,68 @@
+"""An `Elmo` over a module in place of the official files."""
+
+from typing import Any, Dict
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.elmo import _ElmoBiLm
+
+from elmo_scratch import Elmo, batch_to_ids, read_official_bilm
+from tests.tiny_elmo import (
+    SENTENCES,
+    WIDTH,
+    OfficialFiles,
+    vocabulary_of,
+    word_ids,
+    write_files,
+)
+
+IDS = batch_to_ids(SENTENCES)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> OfficialFiles:
+    return write_files(tmp_path_factory.mktemp("official"))
+
+
+class Counting(torch.nn.Module):
+    """The least that can stand in for a biLM: its vectors are the ids of first characters."""
+
+    num_layers = 2
+
+    def get_output_dim(self) -> int:
+        return 1
+
+    def forward(self, inputs: torch.Tensor, word_inputs: Any = None) -> Dict[str, Any]:
+        ids = torch.nn.functional.pad(inputs[:, :, :1].float(), (0, 0, 1, 1))
+        mask = torch.arange(inputs.size(1) + 2) < (inputs[:, :, 0] > 0).sum(1, keepdim=True) + 2
+        return {"activations": [ids, 3 * ids], "mask": mask}
+
+
+def test_any_module_can_stand_in_for_the_bilm() -> None:
+    output = Elmo(None, None, 1, module=Counting()).eval()(torch.tensor([[[5], [2]], [[7], [0]]]))
+    assert output["elmo_representations"][0].flatten().tolist() == [10, 4, 14, 0]
+    assert output["mask"].tolist() == [[True, True], [True, False]]
+
+
+def test_a_bilm_can_be_given(files: OfficialFiles) -> None:
+    bilm = read_official_bilm(*files, state="reset")
+    elmo = Elmo(None, None, 2, module=bilm, vocab_to_cache=vocabulary_of([SENTENCES])).eval()
+    assert elmo.bilm is bilm
+    assert [one.shape for one in elmo(IDS)["elmo_representations"]] == [(2, 7, WIDTH)] * 2
+    assert all(parameter.requires_grad for parameter in bilm.parameters())
+    (expected,) = files.ours()(IDS)["elmo_representations"]
+    zeros, words = torch.zeros_like(IDS), word_ids(SENTENCES, vocabulary_of([SENTENCES]))
+    for representation in elmo(zeros, words)["elmo_representations"]:
+        assert torch.allclose(representation, expected, atol=1e-6)
+
+
+def test_what_only_a_bilm_of_ours_can_do_is_an_error_with_another(files: OfficialFiles) -> None:
+    for module in (_ElmoBiLm(*files), Counting()):
+        elmo = Elmo(None, None, 1, module=module)
+        with pytest.raises(ConfigurationError, match="expected a `BiLm`, but `module` is a"):
+            elmo.reset_states()
+        with pytest.raises(ConfigurationError, match="expected a biLM that encodes characters"):
+            elmo.warm_up([["word"]])
+        with pytest.raises(ConfigurationError, match="expected a biLM that encodes characters"):
+            Elmo(None, None, 1, module=module, vocab_to_cache=["word"])

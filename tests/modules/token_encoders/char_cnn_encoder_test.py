@@ -1,0 +1,260 @@
+import copy
+import pickle
+from typing import Any, Dict, List
+
+import pytest
+import torch
+from allennlp.common import Params
+
+from elmo_scratch.alphabet import NUM_BATCH_IDS, character_ids
+from elmo_scratch.modules.products import MixedPrecision
+from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder
+from tests.modules.frozen_weights import Change, each_change, needs_onednn
+
+CHARACTERS, DIM, NUM_FILTERS = 12, 5, 11
+SENTENCES = [["the", "cat", "sat", "on", "the", "mat"], ["the", "extraordinary", "cat"], []]
+
+
+def encoder_of(seed: int = 13, **settings: Any) -> CharCnnEncoder:
+    torch.manual_seed(seed)
+    standard: Dict[str, Any] = {
+        "dim": DIM,
+        "character_dim": 3,
+        "filters": [(1, 2), (2, 3), (5, 6)],
+        "max_characters_per_token": CHARACTERS,
+    }
+    encoder = CharCnnEncoder(**{**standard, **settings})
+    for name, parameter in encoder.named_parameters():
+        if name.endswith("bias"):
+            torch.nn.init.normal_(parameter)
+    return encoder
+
+
+def batch_of(sentences: List[List[str]], characters: int = CHARACTERS) -> torch.Tensor:
+    tokens = max(map(len, sentences))
+    ids = torch.zeros(len(sentences), tokens, characters).long()
+    for row, sentence in enumerate(sentences):
+        for token, word in enumerate(sentence):
+            ids[row, token] = torch.tensor(character_ids(word, characters))
+    return ids
+
+
+def encode(encoder: CharCnnEncoder, sentences: List[List[str]]) -> torch.Tensor:
+    ids = batch_of(sentences, encoder.max_characters_per_token)
+    return encoder(ids, (ids > 0).any(dim=-1)).vectors
+
+
+def encode_one_by_one(encoder: CharCnnEncoder, sentences: List[List[str]]) -> torch.Tensor:
+    """Every word for itself, through the layers, none of them twice the same."""
+    vectors = torch.zeros(len(sentences), max(map(len, sentences)) + 2, encoder.dim)
+    for row, sentence in enumerate(sentences):
+        for position, word in enumerate(["<S>", *sentence, "</S>"]):
+            ids = character_ids(word, encoder.max_characters_per_token)
+            vector = encoder.convolution(torch.tensor([ids]))
+            for highway in encoder.highways:
+                vector = highway(vector)
+            vectors[row, position] = encoder.projection(vector)[0]
+    return vectors
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"activation": "tanh", "num_highway": 0},
+        {"num_highway": 1, "cached_words": 0},
+        {"dim": NUM_FILTERS, "cached_words": 3},
+        {"max_characters_per_token": 50, "filters": [(7, 11)]},
+    ],
+)
+def test_each_word_and_each_mark_has_its_own_vector(
+    settings: Dict[str, Any], is_frozen: bool
+) -> None:
+    encoder = encoder_of(**settings).requires_grad_(not is_frozen)
+    expected = encode_one_by_one(encoder, SENTENCES)
+    for _ in range(2):
+        assert torch.allclose(encode(encoder, SENTENCES), expected, atol=1e-6)
+
+
+def test_boundaries_stand_around_each_sentence() -> None:
+    ids = batch_of(SENTENCES)
+    encoded = encoder_of()(ids, (ids > 0).any(dim=-1))
+    assert encoded.mask.tolist() == [
+        [True] * 8,
+        [True] * 5 + [False] * 3,
+        [True] * 2 + [False] * 6,
+    ]
+    begin, end = encoder_of().encode_marks()
+    assert torch.allclose(encoded.vectors[:, 0], begin.expand(3, -1), atol=1e-6)
+    ends = encoded.vectors[[0, 1, 2], [7, 4, 1]]
+    assert torch.allclose(ends, end.expand(3, -1), atol=1e-6)
+    assert not torch.allclose(begin, end, atol=0.01)
+    assert not encoded.vectors[~encoded.mask].any()
+
+
+def test_what_lies_under_the_padding_changes_no_bit() -> None:
+    encoder, ids = encoder_of(), batch_of(SENTENCES)
+    mask = (ids > 0).any(dim=-1)
+    littered = ids.masked_fill(~mask.unsqueeze(-1), 99)
+    assert torch.equal(encoder(littered, mask).vectors, encoder(ids, mask).vectors)
+
+
+@needs_onednn
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_frozen_vector_depends_on_the_word_alone_to_the_bit(dtype: str) -> None:
+    # PyTorch takes the sigmoid of 32 numbers at once, and of those left over in another way.
+    encoder = encoder_of(filters=[(1, 13), (3, 19)], cached_words=0).requires_grad_(False)
+    MixedPrecision.set_everywhere(encoder, dtype)
+    among = encode(encoder, SENTENCES)
+    for row, sentence in enumerate(SENTENCES):
+        for position, word in enumerate(sentence, start=1):
+            alone = encode(encoder, [[word]])
+            assert torch.equal(alone[0, 1], among[row, position]), word
+
+
+def test_more_words_than_go_through_a_layer_at_once_are_encoded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = "elmo_scratch.modules.token_encoders.char_cnn_encoder"
+    monkeypatch.setattr(f"{module}.WORDS_AT_ONCE", 4)
+    monkeypatch.setattr(f"{module}.CONVOLVED_AT_ONCE", 3)
+    words = [[letter * (number % 11) for number, letter in enumerate("abcdefghijklmnopqrstu")]]
+    encoder = encoder_of()
+    assert torch.allclose(encode(encoder, words), encode_one_by_one(encoder, words), atol=1e-6)
+
+
+def test_frozen_vectors_are_kept_from_batch_to_batch() -> None:
+    encoder, num_encoded = encoder_of().requires_grad_(False), []
+    encoder.convolution.register_forward_hook(lambda _, ids, __: num_encoded.append(len(ids[0])))
+    before = encode(encoder, SENTENCES)
+    assert torch.equal(encode(encoder, SENTENCES), before)
+    assert torch.equal(encode(encoder, [["cat", "dog", "the"]])[0, [1, 3]], before[0, [2, 1]])
+    assert num_encoded == [8, 1]  # six words and two marks, then a dog
+    encoder.forget_words()
+    assert torch.equal(encode(encoder, SENTENCES), before)
+    assert num_encoded == [8, 1, 8]
+
+
+def test_vectors_of_a_training_are_not_kept_in_evaluation() -> None:
+    encoder = encoder_of()
+    with torch.no_grad():
+        before = encode(encoder, SENTENCES)
+        encoder.projection.bias.add_(1.0)
+        assert torch.allclose(encode(encoder, SENTENCES)[0], before[0] + 1.0, atol=1e-5)
+
+
+@each_change
+def test_a_change_of_frozen_weights_is_seen(change: Change) -> None:
+    encoder, other = encoder_of().requires_grad_(False), encoder_of(7).requires_grad_(False)
+    before = encode(encoder, SENTENCES)
+    change(encoder, other)
+    assert torch.allclose(encode(encoder, SENTENCES), encode(other, SENTENCES), atol=1e-6)
+    assert not torch.allclose(encode(encoder, SENTENCES), before, atol=0.01)
+
+
+def test_another_type_of_numbers_is_seen() -> None:
+    encoder = encoder_of().requires_grad_(False)
+    before = encode(encoder, SENTENCES)
+    doubled = encode(encoder.double(), SENTENCES)
+    assert doubled.dtype == torch.float64
+    assert torch.allclose(doubled.float(), before, atol=1e-5)
+    assert encode(encoder, [[]]).dtype == torch.float64
+
+
+def test_copies_and_pickles_are_independent() -> None:
+    encoder = encoder_of().requires_grad_(False)
+    before = encode(encoder, SENTENCES)
+    for twin in (copy.deepcopy(encoder), pickle.loads(pickle.dumps(encoder))):
+        assert torch.equal(encode(twin, SENTENCES), before)
+        twin.projection.bias.add_(1.0)
+        assert torch.allclose(encode(twin, SENTENCES)[0], before[0] + 1.0, atol=1e-5)
+    assert torch.equal(encode(encoder, SENTENCES), before)
+
+
+def test_what_inference_mode_has_left_behind_serves_a_training_on_top() -> None:
+    encoder = encoder_of().requires_grad_(False)
+    with torch.inference_mode():
+        encode(encoder, SENTENCES[:2])
+    scale = torch.ones((), requires_grad=True)
+    for sentences in ([["the", "cat"]], [["the", "dog"]], [["new", "words"]]):
+        (encode(encoder, sentences) * scale).sum().backward()
+    assert scale.grad is not None
+
+
+def test_gradients_are_those_of_every_word_for_itself() -> None:
+    encoder = encoder_of()
+    names, parameters = zip(*encoder.named_parameters(), strict=True)
+    weights = torch.randn(3, 8, DIM)
+    ours, expected = (
+        torch.autograd.grad((weights * vectors).sum(), parameters)
+        for vectors in (encode(encoder, SENTENCES), encode_one_by_one(encoder, SENTENCES))
+    )
+    for name, one, other in zip(names, ours, expected, strict=True):
+        assert one.any(), name
+        assert torch.allclose(one, other, atol=1e-5), name
+
+
+def test_one_weight_that_is_trained_is_trained_as_among_others() -> None:
+    encoder = encoder_of()
+    asking = dict(encoder.named_parameters())
+    for name, parameter in asking.items():
+        (expected,) = torch.autograd.grad(encode(encoder, SENTENCES).square().sum(), [parameter])
+        encoder.requires_grad_(False)
+        parameter.requires_grad_()
+        (alone,) = torch.autograd.grad(encode(encoder, SENTENCES).square().sum(), [parameter])
+        assert torch.allclose(alone, expected, atol=1e-5), name
+        encoder.requires_grad_()
+
+
+@pytest.mark.parametrize("dim, is_projected", [(DIM, True), (NUM_FILTERS, False)])
+def test_there_is_a_projection_where_sizes_differ(dim: int, is_projected: bool) -> None:
+    encoder = encoder_of(dim=dim)
+    assert encode(encoder, SENTENCES).size(-1) == dim
+    assert ("projection.weight" in encoder.state_dict()) == is_projected
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"activation": "gelu"}, "`activation` among relu, tanh, but got 'gelu'"),
+        ({"filters": []}, "at least one pair of a width and a number in `filters`"),
+        ({"filters": [(13, 2)]}, r"widths from 1 to 12 .* but got \[13, 2\]"),
+        ({"filters": [(1, 2), (0, 3)]}, r"widths from 1 to 12 .* but got \[0, 3\]"),
+        ({"filters": [(1, 0)]}, r"at least one filter of each, but got \[1, 0\]"),
+        ({"max_characters_per_token": 2}, "`max_characters_per_token` of at least 3, but got 2"),
+    ],
+)
+def test_settings_that_make_no_sense_are_errors(settings: Dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        encoder_of(**settings)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 50), (2, 3, 4, CHARACTERS)])
+def test_ids_of_another_shape_are_an_error(shape: tuple) -> None:
+    with pytest.raises(ValueError, match=r"\(batch, tokens, 12\), but got the shape \(2, 3"):
+        encoder_of()(torch.zeros(shape).long(), torch.ones(2, 3).bool())
+
+
+@pytest.mark.parametrize("bad", [-1, NUM_BATCH_IDS])
+def test_ids_that_are_no_characters_are_an_error(bad: int) -> None:
+    ids = batch_of(SENTENCES)
+    ids[1, 2, 3] = bad
+    with pytest.raises(ValueError, match=f"ids of characters from 0 to 261, but got.* {bad}"):
+        encoder_of()(ids, (ids > 0).any(dim=-1))
+
+
+def test_it_is_built_from_a_config() -> None:
+    config = {"type": "char_cnn", "dim": DIM, "filters": [[1, 2], [3, 4]], "activation": "tanh"}
+    encoder = TokenEncoder.from_params(Params(config))
+    assert isinstance(encoder, CharCnnEncoder)
+    assert encoder.convolution.filters == ((1, 2), (3, 4))
+    assert (encoder.max_characters_per_token, len(encoder.highways)) == (50, 2)
+
+
+def test_names_of_its_tensors_are_a_file_format() -> None:
+    affines = [f"convolution.convolutions.{number}" for number in range(3)] + ["projection"]
+    affines += [f"highways.{number}.{part}" for number in (0, 1) for part in ("carry", "transform")]
+    assert set(encoder_of().state_dict()) == {"convolution.embedding.weight"} | {
+        f"{affine}.{tensor}" for affine in affines for tensor in ("weight", "bias")
+    }

@@ -1,0 +1,178 @@
+import copy
+import pickle
+import random
+from typing import Callable, List, Sequence
+
+import pytest
+import torch
+
+from elmo_scratch.modules.word_vector_cache import WordVectorCache
+from tests.modules.frozen_weights import Change, each_change
+
+CHARACTERS, DIM = 3, 5
+
+
+class Vectors:
+    """Vectors of words by their first character, through a cache, and what was computed."""
+
+    def __init__(self, capacity: int) -> None:
+        self.cache = WordVectorCache(capacity)
+        self.layer = torch.nn.Linear(1, DIM).requires_grad_(False)
+        self.computed: List[List[int]] = []
+
+    def compute(self, ids: torch.Tensor) -> torch.Tensor:
+        self.computed.append(ids[:, 0].tolist())
+        return self.exact(ids)
+
+    def exact(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.layer(ids[:, :1].to(self.layer.weight.dtype))
+
+    def of(self, *words: int) -> torch.Tensor:
+        return self.cache.look_up(ids_of(words), list(self.layer.parameters()), self.compute)
+
+    def are_exact(self, *words: int) -> bool:
+        return torch.equal(self.of(*words), self.exact(ids_of(words)))
+
+
+def ids_of(words: Sequence[int]) -> torch.Tensor:
+    return torch.tensor([[word, 1, 2] for word in words]).long().view(-1, CHARACTERS)
+
+
+def test_a_word_is_computed_once() -> None:
+    vectors = Vectors(capacity=10)
+    assert vectors.are_exact(7, 4)
+    assert vectors.are_exact(4, 9, 7)
+    assert vectors.are_exact(9, 4)
+    assert vectors.computed == [[7, 4], [9]]
+
+
+def test_the_very_numbers_come_back() -> None:
+    vectors = Vectors(capacity=10)
+    first = vectors.of(7, 4, 9)
+    assert torch.equal(vectors.of(9, 8, 7), torch.stack([first[2], vectors.of(8)[0], first[0]]))
+
+
+def test_what_is_given_out_may_be_written_to() -> None:
+    vectors = Vectors(capacity=10)
+    for _ in range(3):
+        vectors.of(7, 4).zero_()
+    assert vectors.are_exact(7, 4)
+
+
+def test_words_that_differ_in_any_character_are_different() -> None:
+    cache = WordVectorCache(10)
+    ids = torch.tensor([[261, 4, 9], [261, 4, 8], [5, 4, 9], [9, 4, 261]])
+    for _ in range(2):
+        found = cache.look_up(ids, [torch.zeros(1)], lambda ids: ids.float())
+        assert torch.equal(found, ids.float())
+
+
+def test_words_that_came_first_make_room() -> None:
+    vectors = Vectors(capacity=3)
+    vectors.of(1, 2, 3)
+    assert vectors.are_exact(4)  # in place of 1
+    assert vectors.are_exact(2, 3, 4)
+    assert vectors.computed == [[1, 2, 3], [4]]
+    assert vectors.are_exact(1)  # in place of 2
+    assert vectors.are_exact(3, 4, 1)
+    assert vectors.are_exact(2)
+    assert vectors.computed == [[1, 2, 3], [4], [1], [2]]
+
+
+def test_a_batch_of_more_new_words_than_there_is_room_for_is_answered_all_the_same() -> None:
+    vectors = Vectors(capacity=3)
+    vectors.of(8, 9)
+    assert vectors.are_exact(1, 9, 2, 3, 4, 8, 5)
+    assert vectors.computed[1:] == [[1, 2, 3, 4, 5]]
+    assert vectors.are_exact(5, 4, 3, 2, 1)
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 3, 7, 100])
+def test_whatever_is_asked_for_is_exact_and_no_more_is_kept_than_allowed(capacity: int) -> None:
+    vectors, dice = Vectors(capacity), random.Random(13)
+    for _ in range(100):
+        assert vectors.are_exact(*dice.sample(range(20), dice.randrange(12)))
+        assert len(vectors.cache._places) == len(vectors.cache._keys) <= capacity
+        assert vectors.cache._vectors is None or len(vectors.cache._vectors) <= capacity
+
+
+def test_a_cache_without_room_computes_everything() -> None:
+    vectors = Vectors(capacity=0)
+    assert vectors.are_exact(7, 4)
+    assert vectors.are_exact(7, 4)
+    assert vectors.computed == [[7, 4]] * 2
+
+
+def test_no_word_is_no_vector() -> None:
+    vectors = Vectors(capacity=3)
+    assert vectors.of().shape == (0, DIM)
+    assert vectors.are_exact(7)
+    assert vectors.of().shape == (0, DIM)
+    assert vectors.are_exact(7)
+    assert [words for words in vectors.computed if words] == [[7]]
+
+
+def test_vectors_of_trained_weights_are_never_kept() -> None:
+    vectors = Vectors(capacity=10)
+    vectors.of(7)
+    vectors.layer.bias.requires_grad_()
+    assert vectors.are_exact(7)
+    assert vectors.of(7).requires_grad
+    vectors.layer.bias.requires_grad_(False)
+    assert not vectors.of(7).requires_grad
+    assert vectors.computed == [[7]] * 4
+
+
+@each_change
+def test_a_change_of_the_weights_is_seen(change: Change) -> None:
+    vectors = Vectors(capacity=10)
+    before = vectors.of(7, 4)
+    change(vectors.layer, torch.nn.Linear(1, DIM).requires_grad_(False))
+    assert vectors.are_exact(7, 4)
+    assert not torch.equal(vectors.of(7, 4), before)
+    assert vectors.computed == [[7, 4]] * 2
+
+
+def test_another_type_of_numbers_is_seen() -> None:
+    vectors = Vectors(capacity=10)
+    vectors.of(7)
+    vectors.layer.double()
+    assert vectors.of(7, 4).dtype == torch.float64
+    assert vectors.are_exact(4, 7)
+
+
+def test_what_is_cleared_is_computed_anew() -> None:
+    vectors = Vectors(capacity=10)
+    vectors.of(7)
+    vectors.cache.clear()
+    assert vectors.are_exact(7)
+    assert vectors.computed == [[7]] * 2
+
+
+@pytest.mark.parametrize("twin_of", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
+def test_copies_and_pickles_start_empty(
+    twin_of: Callable[[WordVectorCache], WordVectorCache],
+) -> None:
+    vectors = Vectors(capacity=3)
+    vectors.of(7)
+    twin = twin_of(vectors.cache)
+    assert twin.capacity == 3
+    weights = list(vectors.layer.parameters())
+    zero = twin.look_up(ids_of([7]), weights, lambda ids: torch.zeros(len(ids), DIM))
+    assert not zero.any()
+    assert vectors.are_exact(7)
+    assert vectors.computed == [[7]]
+
+
+def test_what_inference_mode_has_left_behind_serves_a_training_on_top() -> None:
+    vectors = Vectors(capacity=3)
+    with torch.inference_mode():
+        vectors.of(7, 8)
+        vectors.of(9)  # now it is full
+    scale = torch.ones((), requires_grad=True)
+    for words in ([7], [7, 4], [1, 2, 7]):
+        (vectors.of(*words) * scale).sum().backward()
+    with torch.inference_mode():
+        assert vectors.are_exact(4, 8, 9)
+    assert vectors.are_exact(4, 8, 9)
+    assert scale.grad is not None
