@@ -5,7 +5,7 @@ from typing import Dict, List, Set
 import pytest
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Registrable
-from allennlp.data import DatasetReader, Tokenizer
+from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
 from allennlp.models import Model
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.predictors import Predictor
@@ -21,8 +21,9 @@ REGISTERED: Dict[type, Set[str]] = {
     OutputSoftmax: {"full"},
     Predictor: {"ag_news"},
     Subcommand: {"elmo"},
-    TokenEmbedder: {"elmo_scratch"},
-    TokenEncoder: {"word"},
+    TokenEmbedder: {"elmo_scratch", "elmo_scratch_from_official"},
+    TokenEncoder: {"char_cnn", "word"},
+    TokenIndexer: {"elmo_scratch_characters"},
     Tokenizer: {"spacy_blank"},
 }
 """The names that a config or a command line may use: they are never taken back."""

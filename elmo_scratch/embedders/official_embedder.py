@@ -49,7 +49,7 @@ class OfficialEmbedder(TokenEmbedder):
     requires_grad : `bool`, optional (default = `False`)
         Train the biLM on with the task.
     projection_dim : `int`, optional (default = `None`)
-        Project the mixed vectors to this size.
+        Project the mixed vectors to this size. Neither `None` nor 0 projects.
     vocab_to_cache : `List[str]`, optional (default = `None`)
         As in `Elmo`.
     scalar_mix_parameters : `List[float]`, optional (default = `None`)
@@ -123,7 +123,7 @@ class OfficialEmbedder(TokenEmbedder):
         if warm_up_file is not None and (kept is None or _is_at_hand(warm_up_file)):
             self.elmo.warm_up([line.split() for line in text_lines(warm_up_file) if line.split()])
         self.projection: Optional[torch.nn.Linear] = None
-        if projection_dim is not None:
+        if projection_dim:
             self.projection = torch.nn.Linear(self.elmo.get_output_dim(), projection_dim)
 
     def get_output_dim(self) -> int:
