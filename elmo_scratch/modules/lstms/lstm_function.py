@@ -6,7 +6,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, Step, read, tanh
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Step, read, tanh
 from elmo_scratch.modules.lstms.steps_back import read_back
 from elmo_scratch.modules.products import WeightProduct
 
@@ -17,8 +17,10 @@ class Reading(NamedTuple):
 
     # Parameters
 
+    weights : `LstmWeights`
+        The weights that are given to `LstmFunction`, in the precision of products.
     products : `LstmProducts`
-        The weights that are given to `LstmFunction`, prepared.
+        The same, prepared.
     widths : `Sequence[int]`
         How many sentences are read at each step.
     clips : `Clips`
@@ -27,6 +29,7 @@ class Reading(NamedTuple):
         As in `read`.
     """
 
+    weights: LstmWeights
     products: LstmProducts
     widths: Sequence[int]
     clips: Clips
@@ -47,8 +50,8 @@ class LstmFunction(torch.autograd.Function):
         inputs: torch.Tensor,
         input_weight: torch.Tensor,
         recurrent_weight: torch.Tensor,
-        bias: torch.Tensor,
         projection_weight: torch.Tensor,
+        bias: torch.Tensor,
         hidden: torch.Tensor,
         cell: torch.Tensor,
     ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -63,10 +66,10 @@ class LstmFunction(torch.autograd.Function):
             Shape `(4 * cell, input_dim)`.
         recurrent_weight : `torch.Tensor`
             Shape `(4 * cell, dim)`.
-        bias : `torch.Tensor`
-            Shape `(4 * cell,)`, the forget gate's constant included.
         projection_weight : `torch.Tensor`
             Shape `(dim, cell)`, or `(0, cell)` where outputs are not projected.
+        bias : `torch.Tensor`
+            Shape `(4 * cell,)`, the forget gate's constant included.
         hidden : `torch.Tensor`
             Shape `(batch, dim)`.
         cell : `torch.Tensor`
@@ -98,23 +101,23 @@ class LstmFunction(torch.autograd.Function):
     def backward(ctx: Any, *gradients: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         """The gradients of all that `forward` took, in its order."""
         output_gradients, hidden_gradients, cell_gradients = gradients
-        inputs, input_weight, recurrent_weight, projection_weight, hidden, outputs = (
-            ctx.saved_tensors
-        )
+        # Asked for all: it is an error if one of the weights has changed since.
+        inputs, _, _, _, hidden, outputs = ctx.saved_tensors
         reading: Reading = ctx.reading
+        input_weight, recurrent_weight, projection_weight = reading.weights
         steps: List[Step] = ctx.steps
         dtype = reading.products.from_hidden.dtype
         is_projected = reading.products.projection is not None
         back = read_back(
-            WeightProduct(recurrent_weight.t(), dtype),
-            WeightProduct(projection_weight.t(), dtype) if is_projected else None,
+            WeightProduct(recurrent_weight.t(), dtype, len(steps)),
+            WeightProduct(projection_weight.t(), dtype, len(steps)) if is_projected else None,
             steps,
             reading.clips,
             reading.output_scale,
             output_gradients,
             LstmState(hidden_gradients, cell_gradients),
         )
-        gates = back.gates.to(dtype)  # (read, 4 * cell)
+        gates = back.gates  # (read, 4 * cell)
         needed = ctx.needs_input_grad
 
         def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -125,8 +128,8 @@ class LstmFunction(torch.autograd.Function):
             product(gates, input_weight) if needed[1] else None,
             product(gates.t(), inputs) if needed[2] else None,
             product(gates.t(), _before(hidden, outputs, reading.widths)) if needed[3] else None,
-            back.gates.sum(dim=0) if needed[4] else None,
-            product(back.projected.t(), _opened(steps)) if needed[5] and is_projected else None,
+            product(back.projected.t(), _opened(steps)) if needed[4] and is_projected else None,
+            back.bias if needed[5] else None,
             back.state.hidden if needed[6] else None,
             back.state.cell if needed[7] else None,
         )

@@ -1,12 +1,12 @@
 """One layer of an LSTM whose output is projected and whose cells and outputs are clipped."""
 
-from typing import NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Optional, Sequence
 
 import torch
 
 from elmo_scratch.modules.lstms.lstm_function import LstmFunction, Reading
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, read
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, read
 from elmo_scratch.modules.products import FrozenProducts, MixedPrecision
 
 
@@ -111,16 +111,8 @@ class ProjectedLstm(MixedPrecision):
             state = LstmState(
                 inputs.new_zeros(batch, self.dim), inputs.new_zeros(batch, self.cell_size)
             )
-        projection: torch.Tensor = self.recurrent_weight.new_zeros(0, self.cell_size)
-        if self.projection_weight is not None:
-            projection = self.projection_weight
-        weights: Tuple[torch.Tensor, torch.Tensor, torch.Tensor] = (
-            self.input_weight,
-            self.recurrent_weight,
-            projection,
-        )
+        weights = self._weights()
         dtype = self.matmul_dtype_for(self.recurrent_weight)
-        products = self._frozen.of(weights, dtype, lambda: LstmProducts.of(*weights, dtype))
         forget = torch.zeros_like(self.bias)
         forget[2 * self.cell_size : 3 * self.cell_size] = 1.0
         bias = self.bias + forget
@@ -128,17 +120,25 @@ class ProjectedLstm(MixedPrecision):
         scale = self._output_scale(state.hidden)
         graph = (inputs, *weights, bias, *state)
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph):
-            outputs, hidden, cell = LstmFunction.apply(
-                Reading(products, widths, clips, scale),
-                inputs,
-                *weights[:2],
-                bias,
-                projection,
-                *state,
+            rounded = LstmWeights(*(weight.detach().to(dtype) for weight in weights))
+            # Weights that are trained are prepared for this reading alone.
+            only = widths if any(weight.requires_grad for weight in weights) else None
+            products = self._frozen.of(
+                weights, dtype, lambda: LstmProducts.of(rounded, dtype, only)
             )
+            reading = Reading(rounded, products, widths, clips, scale)
+            outputs, hidden, cell = LstmFunction.apply(reading, inputs, *weights, bias, *state)
             return LstmOutput(outputs, LstmState(hidden, cell))
+        products = self._frozen.of(weights, dtype, lambda: LstmProducts.of(weights, dtype))
         done = read(products, bias, inputs, widths, state, clips, scale)
         return LstmOutput(done.outputs, done.state)
+
+    def _weights(self) -> LstmWeights:
+        """The weights, with a projection of no rows where there is none."""
+        projection: Optional[torch.Tensor] = self.projection_weight
+        if projection is None:
+            projection = self.recurrent_weight.new_zeros(0, self.cell_size)
+        return LstmWeights(self.input_weight, self.recurrent_weight, projection)
 
     def _output_scale(self, hidden: torch.Tensor) -> Optional[torch.Tensor]:
         """What recurrent dropout multiplies outputs with, of shape `(batch, dim)`."""

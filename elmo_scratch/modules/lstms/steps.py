@@ -12,6 +12,25 @@ ROWS_AT_ONCE = 256
 for the full rate, and not more memory than the processor's caches hold."""
 
 
+class LstmWeights(NamedTuple):
+    """
+    The matrices of an LSTM. The gates lie in the order i, j, f, o.
+
+    # Parameters
+
+    from_inputs : `torch.Tensor`
+        Shape `(4 * cell, input_dim)`.
+    from_hidden : `torch.Tensor`
+        Shape `(4 * cell, dim)`.
+    projection : `torch.Tensor`
+        Shape `(dim, cell)`, or `(0, cell)` where outputs are not projected.
+    """
+
+    from_inputs: torch.Tensor
+    from_hidden: torch.Tensor
+    projection: torch.Tensor
+
+
 class LstmProducts(NamedTuple):
     """
     The weights of an LSTM, ready for products.
@@ -30,17 +49,26 @@ class LstmProducts(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        input_weight: torch.Tensor,
-        recurrent_weight: torch.Tensor,
-        projection_weight: torch.Tensor,
-        dtype: torch.dtype,
+        cls, weights: LstmWeights, dtype: torch.dtype, widths: Optional[Sequence[int]] = None
     ) -> "LstmProducts":
-        """Prepares weights; one without rows stands for no projection."""
+        """
+        # Parameters
+
+        weights : `LstmWeights`
+            The weights.
+        dtype : `torch.dtype`
+            The precision of products.
+        widths : `Sequence[int]`, optional (default = `None`)
+            The only reading that they will serve, if it is known to be the only one.
+        """
+        num_groups = None if widths is None else len(list(_grouped(widths)))
+        num_steps = None if widths is None else len(widths)
         return cls(
-            WeightProduct(input_weight, dtype),
-            WeightProduct(recurrent_weight, dtype),
-            WeightProduct(projection_weight, dtype) if projection_weight.numel() else None,
+            WeightProduct(weights.from_inputs, dtype, num_groups),
+            WeightProduct(weights.from_hidden, dtype, num_steps),
+            WeightProduct(weights.projection, dtype, num_steps)
+            if len(weights.projection)
+            else None,
         )
 
 

@@ -16,7 +16,9 @@ class ReadGradients(NamedTuple):
     # Parameters
 
     gates : `torch.Tensor`
-        Shape `(read, 4 * cell)`, before the gates' nonlinearities.
+        Shape `(read, 4 * cell)`, before the gates' nonlinearities, in the precision of products.
+    bias : `torch.Tensor`
+        Shape `(4 * cell,)`: their sum.
     projected : `torch.Tensor`
         Shape `(read, dim)`, before clipping.
     state : `LstmState`
@@ -24,6 +26,7 @@ class ReadGradients(NamedTuple):
     """
 
     gates: torch.Tensor
+    bias: torch.Tensor
     projected: torch.Tensor
     state: LstmState
 
@@ -56,7 +59,10 @@ def read_back(
     """
     aten = torch.ops.aten
     num_cells = state_gradients.cell.size(1)
-    gates_gradients = output_gradients.new_empty(output_gradients.size(0), 4 * num_cells)
+    gates_gradients = output_gradients.new_empty(
+        output_gradients.size(0), 4 * num_cells, dtype=to_hidden.dtype
+    )
+    bias_gradient = output_gradients.new_zeros(4 * num_cells)
     projected_gradients = torch.empty_like(output_gradients)
     d_hidden, d_cell = state_gradients
     # What has been handed back so far, for the sentences read at the step after the present one.
@@ -88,7 +94,8 @@ def read_back(
             cell_gradient = aten.hardtanh_backward(
                 cell_gradient, step.cell, -clips.cell, clips.cell
             )
-        d_i, d_j, d_f, d_o = gates_gradients[start:end].chunk(4, dim=1)
+        gates_gradient = torch.empty_like(step.gates)
+        d_i, d_j, d_f, d_o = gates_gradient.chunk(4, dim=1)
         torch.mul(cell_gradient, j, out=d_i)
         aten.sigmoid_backward(d_i, i, grad_input=d_i)
         torch.mul(cell_gradient, i, out=d_j)
@@ -98,11 +105,14 @@ def read_back(
         torch.mul(hidden_gradient, squashed, out=d_o)
         aten.sigmoid_backward(d_o, o, grad_input=d_o)
         later_cell = cell_gradient.mul_(f)
+        bias_gradient += gates_gradient.sum(dim=0)
+        gates_gradients[start:end] = gates_gradient
         later_hidden = to_hidden(gates_gradients[start:end]).to(squashed.dtype)
         end = start
     width = later_hidden.size(0)
     return ReadGradients(
         gates_gradients,
+        bias_gradient,
         projected_gradients,
         LstmState(
             torch.cat([later_hidden, d_hidden[width:]]), torch.cat([later_cell, d_cell[width:]])

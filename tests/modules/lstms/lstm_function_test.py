@@ -5,7 +5,7 @@ import torch
 
 from elmo_scratch.modules import LstmState, ProjectedLstm, ReadingOrder
 from elmo_scratch.modules.lstms.lstm_function import LstmFunction, Reading
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights
 from elmo_scratch.modules.products import MixedPrecision
 from tests.modules.lstms.plain_lstm import Clipped, mask_of, read_packed, read_plainly
 
@@ -215,14 +215,15 @@ def test_it_takes_gates_in_the_order_of_the_file_format() -> None:
     input_weight = torch.zeros(4, 1, dtype=torch.double, requires_grad=True)
     recurrent_weight, no_projection = torch.zeros(4, 1).double(), torch.zeros(0, 1).double()
     bias = torch.tensor([100.0, 2.0, -100.0, 100.0], dtype=torch.double)
-    products = LstmProducts.of(input_weight, recurrent_weight, no_projection, torch.double)
+    weights = LstmWeights(input_weight, recurrent_weight, no_projection)
+    products = LstmProducts.of(weights, torch.double)
     outputs, hidden, cell = LstmFunction.apply(
-        Reading(products, [1], Clips(None, None), None),
+        Reading(weights, products, [1], Clips(None, None), None),
         torch.ones(1, 1).double(),
         input_weight,
         recurrent_weight,
-        bias,
         no_projection,
+        bias,
         torch.zeros(1, 1).double(),
         torch.full((1, 1), 5.0).double(),
     )

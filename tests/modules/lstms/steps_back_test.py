@@ -3,7 +3,7 @@ from typing import Tuple
 import torch
 
 from elmo_scratch.modules import LstmState
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, Read, read
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Read, read
 from elmo_scratch.modules.lstms.steps_back import ReadGradients, read_back
 from elmo_scratch.modules.products import WeightProduct
 
@@ -17,17 +17,20 @@ ROWS = torch.tensor([row for width in WIDTHS for row in range(width)])
 def run(output_gradients: torch.Tensor, state: LstmState) -> Tuple[Read, ReadGradients]:
     """There and back, without clips."""
     torch.manual_seed(13)
-    weights = (torch.randn(4 * CELLS, DIM), torch.randn(4 * CELLS, DIM), torch.randn(DIM, CELLS))
-    inputs, projection = [weight.double() for weight in weights[:2]], weights[2].double()
-    products = LstmProducts.of(inputs[0], inputs[1], projection, torch.double)
+    weights = LstmWeights(
+        torch.randn(4 * CELLS, DIM).double(),
+        torch.randn(4 * CELLS, DIM).double(),
+        torch.randn(DIM, CELLS).double(),
+    )
+    products = LstmProducts.of(weights, torch.double)
     start = LstmState(torch.randn(3, DIM).double(), torch.randn(3, CELLS).double())
     vectors = torch.randn(len(ROWS), DIM).double()
     bias = torch.zeros(4 * CELLS).double()
     clips = Clips(None, None)
     done = read(products, bias, vectors, WIDTHS, start, clips, keeps_steps=True)
     back = read_back(
-        WeightProduct(inputs[1].t(), torch.double),
-        WeightProduct(projection.t(), torch.double),
+        WeightProduct(weights.from_hidden.t(), torch.double),
+        WeightProduct(weights.projection.t(), torch.double),
         done.steps,
         clips,
         None,

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from elmo_scratch.modules import LstmState
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, Read, read, tanh
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Read, read, tanh
 
 WIDTHS = [3, 2, 2]
 BATCH, READ, INPUT_DIM, DIM, CELL = 4, 7, 3, 5, 11
@@ -21,12 +21,12 @@ def given(is_projected: bool = True) -> Given:
     """Random numbers, in float64. The fourth sentence has no position."""
     torch.manual_seed(13)
     dim = DIM if is_projected else CELL
-    products = LstmProducts.of(
+    weights = LstmWeights(
         torch.randn(4 * CELL, INPUT_DIM).double(),
         torch.randn(4 * CELL, dim).double(),
         torch.randn(dim if is_projected else 0, CELL).double(),
-        torch.double,
     )
+    products = LstmProducts.of(weights, torch.double)
     state = LstmState(torch.randn(BATCH, dim).double(), torch.randn(BATCH, CELL).double())
     return Given(products, torch.randn(4 * CELL).double(), torch.randn(READ, 3).double(), state)
 
