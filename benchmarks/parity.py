@@ -34,9 +34,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     is_close = True
-    for way in ("with gradients", "without", "frozen"):
+    for way in ("with gradients", "without", "frozen", "in float64"):
         bilm = read_official_bilm(folder / "options.json", folder / "lm_weights.hdf5")
         bilm.requires_grad_(way != "frozen")
+        if way == "in float64":
+            bilm.double()
         with torch.set_grad_enabled(way == "with gradients"):
             stages = {
                 "token layer": list(token_differences(bilm, folder)),

@@ -2,11 +2,12 @@
 
 import logging
 from os import PathLike
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
 import torch
 from allennlp.common import FromParams, Lazy
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.character_batch import batch_to_ids
 from elmo_scratch.embedders.cached_words import CachedWords
@@ -18,6 +19,9 @@ from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 
 logger = logging.getLogger(__name__)
+
+WARM_UP_AT_ONCE = 64
+"""Sentences whose words are encoded together while a text warms the biLM up."""
 
 
 class Elmo(torch.nn.Module, FromParams):
@@ -46,7 +50,7 @@ class Elmo(torch.nn.Module, FromParams):
     module : `torch.nn.Module`, optional (default = `None`)
         A biLM in place of the files: a `BiLm`, or a module with `num_layers`, `get_output_dim()`
         and a `forward` of ids of characters and words that returns a dictionary with `activations`
-        and `mask`. `requires_grad` has no effect on it.
+        and `mask`. `requires_grad`, `state` and `matmul_dtype` have no effect on it.
     mix : `Lazy[LayerMix]`, optional (default = `TrainableMix`)
         Combines the layers.
     state : `str`, optional (default = `"carry"`, as in AllenNLP)
@@ -133,25 +137,29 @@ class Elmo(torch.nn.Module, FromParams):
             )
         self.bilm.reset_states()
 
-    def warm_up(self, sentences: Sequence[Sequence[str]]) -> None:
+    def warm_up(self, sentences: Iterable[Sequence[str]]) -> None:
         """
         Finds the state that sentences start from where `state` is `"warm"`. It is stored with the
         weights.
 
         # Parameters
 
-        sentences : `Sequence[Sequence[str]]`
+        sentences : `Iterable[Sequence[str]]`
             The words of each sentence of a text, in its order.
 
         # Raises
 
+        ConfigurationError
+            If the biLM reads no characters.
         ValueError
-            If `state` is not `"warm"`, there is no sentence, or the biLM reads no characters.
+            If `state` is not `"warm"`, or there is no sentence.
         """
         encoder = self._character_encoder()
-        ids = batch_to_ids(sentences, encoder.max_characters_per_token).to(self._device())
         assert isinstance(self.bilm, BiLm)
-        self.bilm.warm_up(ids, (ids > 0).any(dim=-1))
+        device = next(self.bilm.parameters()).device
+        groups = lazy_groups_of(sentences, WARM_UP_AT_ONCE)
+        ids = (batch_to_ids(group, encoder.max_characters_per_token).to(device) for group in groups)
+        self.bilm.warm_up((group, (group > 0).any(dim=-1)) for group in ids)
 
     def forward(
         self, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor] = None
@@ -202,10 +210,6 @@ class Elmo(torch.nn.Module, FromParams):
             )
         mask = (inputs > 0).any(dim=-1) if self._id_axes() == 3 else inputs > 0
         return self.bilm(inputs, mask)
-
-    def _device(self) -> torch.device:
-        """Where the biLM is."""
-        return next(self.bilm.parameters()).device
 
     def _id_axes(self) -> int:
         """How many axes a batch of ids has."""

@@ -7,7 +7,6 @@ from typing import List, Optional, Union
 import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 from allennlp.modules.token_embedders import TokenEmbedder
 
 from elmo_scratch.data.text_lines import text_lines
@@ -99,15 +98,9 @@ class OfficialEmbedder(TokenEmbedder):
         kept: Optional[OfficialBlueprint] = None
         if serialization_dir is not None:
             kept = OfficialBlueprint.read(serialization_dir, options_file)
-        if kept is not None and not _is_at_hand(options_file, weight_file):
-            logger.info("%s is not there; its weights come from the archive", weight_file)
-            bilm = _without_weights(kept.build(state=state, matmul_dtype=matmul_dtype))
-        else:
-            bilm = read_official_bilm(
-                options_file, weight_file, state=state, matmul_dtype=matmul_dtype
-            )
-            if serialization_dir is not None:
-                OfficialBlueprint.of(bilm).write(serialization_dir, options_file)
+        bilm = _read_or_build(options_file, weight_file, kept, state, matmul_dtype)
+        if kept is None and serialization_dir is not None:
+            OfficialBlueprint.of(bilm).write(serialization_dir, options_file)
         self.elmo = Elmo(
             None,
             None,
@@ -119,12 +112,19 @@ class OfficialEmbedder(TokenEmbedder):
             module=bilm.requires_grad_(requires_grad),
             mix=mix,
         )
-        # In an archive the state lies among the weights.
-        if warm_up_file is not None and (kept is None or _is_at_hand(warm_up_file)):
-            self.elmo.warm_up([line.split() for line in text_lines(warm_up_file) if line.split()])
+        if warm_up_file is not None:
+            self._warm_up(warm_up_file, is_archived=kept is not None)
         self.projection: Optional[torch.nn.Linear] = None
         if projection_dim:
             self.projection = torch.nn.Linear(self.elmo.get_output_dim(), projection_dim)
+
+    def _warm_up(self, warm_up_file: str, is_archived: bool) -> None:
+        """Reads a text to warm up with. In an archive the state lies among the weights."""
+        try:
+            self.elmo.warm_up(line.split() for line in text_lines(warm_up_file) if line.split())
+        except ConfigurationError:
+            if not is_archived:
+                raise
 
     def get_output_dim(self) -> int:
         """`projection_dim`, or the `width` of the biLM."""
@@ -152,22 +152,28 @@ class OfficialEmbedder(TokenEmbedder):
         return vectors if self.projection is None else self.projection(vectors)
 
 
-def _is_at_hand(*files: str) -> bool:
-    """Whether all files are there, or can be fetched."""
+def _read_or_build(
+    options_file: str,
+    weight_file: str,
+    kept: Optional[OfficialBlueprint],
+    state: str,
+    matmul_dtype: str,
+) -> BiLm:
+    """
+    The biLM of the files; or, where they are gone or another's, one of the kept blueprint for the
+    archive to put its weights in.
+    """
     try:
-        for file in files:
-            cached_path(file)
-    except OSError:
-        return False
-    return True
-
-
-def _without_weights(bilm: BiLm) -> BiLm:
-    """
-    Takes all weights out, for an archive to put its own in. Were there none in it, no vector would
-    pass for a right one.
-    """
+        bilm = read_official_bilm(options_file, weight_file, state=state, matmul_dtype=matmul_dtype)
+        if kept is None or kept == OfficialBlueprint.of(bilm):
+            return bilm
+    except ConfigurationError:
+        if kept is None:
+            raise
+    logger.info("%s is not what it was; its weights come from the archive", weight_file)
+    bilm = kept.build(state=state, matmul_dtype=matmul_dtype)
     with torch.no_grad():
+        # Were there none in the archive, no vector would pass for a right one.
         for weight in bilm.parameters():
             weight.fill_(float("nan"))
     return bilm.eval()

@@ -1,6 +1,6 @@
 """The bidirectional language model's network: a token encoder and two stacks of LSTMs."""
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Iterable, List, NamedTuple, Optional, Tuple
 
 import torch
 from allennlp.common import FromParams
@@ -147,35 +147,33 @@ class BiLm(torch.nn.Module, FromParams):
         """Lets every sentence of the next batch start from zeros where `state` is `"carry"`."""
         self.state_memory.forget()
 
-    def warm_up(self, ids: torch.Tensor, mask: torch.Tensor) -> None:
+    def warm_up(self, batches: Iterable[Tuple[torch.Tensor, torch.Tensor]]) -> None:
         """
         Reads sentences one after the other, each from where the one before ended, and starts every
         sentence from now on from where the last ended. The state is stored with the weights.
 
         # Parameters
 
-        ids, mask : `torch.Tensor`
-            As in `forward`.
+        batches : `Iterable[Tuple[torch.Tensor, torch.Tensor]]`
+            Ids and masks as in `forward`: a text in its order, in pieces of any size.
 
         # Raises
 
         ValueError
             If `state` is not `"warm"`, or there is no sentence.
         """
-        if len(mask) == 0:
-            raise ValueError("expected at least one sentence to warm up with, but got none")
+        state: Optional[LstmState] = None
         with torch.no_grad():
-            vectors, mask = self.token_encoder(ids, mask)
-            sizes = (2 * (self.num_layers - 1), 1)
-            state = LstmState(
-                vectors.new_zeros(*sizes, self.dim),
-                vectors.new_zeros(*sizes, self.left_to_right.cell_size),
-            )
-            for row in range(len(mask)):
-                length = int(mask[row].sum())
-                _, state = self._read(
-                    vectors[row : row + 1, :length], mask[row : row + 1, :length], state
-                )
+            for ids, mask in batches:
+                vectors, mask = self.token_encoder(ids, mask)
+                for row in range(len(mask)):
+                    if state is None:
+                        state = self.state_memory.zeros(vectors, 1)
+                    length = int(mask[row].sum())
+                    sentence = (vectors[row : row + 1, :length], mask[row : row + 1, :length])
+                    _, state = self._read(*sentence, state)
+        if state is None:
+            raise ValueError("expected at least one sentence to warm up with, but got none")
         self.state_memory.fix(state)
 
     def _read(

@@ -1,6 +1,6 @@
 """Where the LSTMs start each sentence from, and what they keep for the next batch."""
 
-from typing import Dict, Optional
+from typing import Optional
 
 import torch
 
@@ -79,15 +79,21 @@ class StateMemory(torch.nn.Module):
                     for kept in (self.hidden, self.cell)
                 )
             )
-        zeros: Dict[str, torch.Tensor] = {
-            name: like.new_zeros(num_layers, batch, size)
-            for name, (num_layers, size) in self._sizes.items()
-        }
+        start = self.zeros(like, batch)
         if self._carried is not None:
-            for zero, carried in zip(zeros.values(), self._carried):
+            for part, carried in zip(start, self._carried):
                 rows = min(batch, carried.size(1))
-                zero[:, :rows] = carried[:, :rows]
-        return LstmState(**zeros)
+                part[:, :rows] = carried[:, :rows]
+        return start
+
+    def zeros(self, like: torch.Tensor, batch: int) -> LstmState:
+        """As `start`, with states of zeros."""
+        return LstmState(
+            **{
+                name: like.new_zeros(num_layers, batch, size)
+                for name, (num_layers, size) in self._sizes.items()
+            }
+        )
 
     def keep(self, final: LstmState) -> None:
         """

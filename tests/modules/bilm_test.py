@@ -269,7 +269,7 @@ def test_carried_each_row_is_read_on_from_where_the_row_before_ended(encoder: st
 @each_encoder
 def test_warmed_up_every_sentence_starts_where_the_last_of_a_text_ended(encoder: str) -> None:
     bilm = bilm_of(encoder, state="warm")
-    bilm.warm_up(ids_for(bilm, NEXT_IDS), NEXT_IDS > 0)
+    bilm.warm_up([(ids_for(bilm, NEXT_IDS), NEXT_IDS > 0)])
     for _ in range(2):
         layers = read(bilm, IDS).layers
         for row, positions in enumerate([7, 5]):
@@ -283,7 +283,7 @@ def test_warmed_up_every_sentence_starts_where_the_last_of_a_text_ended(encoder:
 
 def test_the_warm_state_is_kept_with_the_weights() -> None:
     bilm, loaded = bilm_of(state="warm"), bilm_of(state="warm")
-    bilm.warm_up(NEXT_IDS, NEXT_IDS > 0)
+    bilm.warm_up([(NEXT_IDS, NEXT_IDS > 0)])
     loaded.load_state_dict(bilm.state_dict())
     assert torch.equal(read(loaded, IDS).layers, read(bilm, IDS).layers)
     doubled = read(loaded.double(), IDS).layers
@@ -294,6 +294,6 @@ def test_a_bilm_that_is_cold_is_an_error() -> None:
     with pytest.raises(ValueError, match="`warm` state is not known yet"):
         read(bilm_of(state="warm"), IDS)
     with pytest.raises(ValueError, match="at least one sentence to warm up with"):
-        bilm_of(state="warm").warm_up(IDS[:0], IDS[:0] > 0)
+        bilm_of(state="warm").warm_up([(IDS[:0], IDS[:0] > 0)])
     with pytest.raises(ValueError, match="only a biLM whose `state` is `warm`.*'carry'"):
-        bilm_of(state="carry").warm_up(IDS, IDS > 0)
+        bilm_of(state="carry").warm_up([(IDS, IDS > 0)])
