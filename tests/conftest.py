@@ -1,4 +1,4 @@
-"""What several tests share, each trained once: a tiny biLM, and a classifier on top of it."""
+"""What several tests share, each made once: a tiny biLM, a classifier on top, official files."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ import torch
 
 import elmo_scratch  # noqa: F401  (registers what the configs name)
 from elmo_scratch.interop import PretrainedBiLm, read_bilm_archive
+from tests.tiny_elmo import OfficialFiles, write_files
 from tests.tiny_training import CONFIGS, params_on_fixtures, train
 
 # Threads cost more than they bring where tensors are tiny.
@@ -36,3 +37,9 @@ def pretrained(bilm_archive: Path) -> PretrainedBiLm:
     pretrained = read_bilm_archive(bilm_archive)
     pretrained.bilm.eval()
     return pretrained
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> OfficialFiles:
+    """The official files of a tiny biLM of characters with random weights. Not to be changed."""
+    return write_files(tmp_path_factory.mktemp("official"))

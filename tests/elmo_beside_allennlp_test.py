@@ -16,15 +16,9 @@ from tests.tiny_elmo import (
     OfficialFiles,
     vocabulary_of,
     word_ids,
-    write_files,
 )
 
 Output = Dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> OfficialFiles:
-    return write_files(tmp_path_factory.mktemp("official"))
 
 
 def assert_same(ours: Output, theirs: Output, only_real: bool = False) -> None:

@@ -14,15 +14,9 @@ from tests.tiny_elmo import (
     OfficialFiles,
     vocabulary_of,
     word_ids,
-    write_files,
 )
 
 IDS = batch_to_ids(SENTENCES)
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> OfficialFiles:
-    return write_files(tmp_path_factory.mktemp("official"))
 
 
 class Counting(torch.nn.Module):

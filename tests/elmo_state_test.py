@@ -24,11 +24,6 @@ TEXT = [["The", "river", "rose", "."], ["It", "rose", "for", "days"], ["naïve"]
 """What warms up."""
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> OfficialFiles:
-    return write_files(tmp_path_factory.mktemp("official"))
-
-
 def vectors_of(elmo: Elmo, batch: List[List[str]]) -> torch.Tensor:
     return elmo(batch_to_ids(batch))["elmo_representations"][0]
 

@@ -293,4 +293,4 @@ def test_options_do_not_change() -> None:
 
 
 def test_an_infinite_clip_is_an_error() -> None:
-    error_of(changed("lstm.cell_clip", float("inf")))
+    assert "`cell_clip` of `lstm`" in error_of(changed("lstm.cell_clip", float("inf")))

@@ -188,11 +188,6 @@ def test_copies_look_up_the_same(encoder: CharCnnEncoder) -> None:
 VOCABULARY = vocabulary_of(BATCHES[:2])
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> OfficialFiles:
-    return write_files(tmp_path_factory.mktemp("official"))
-
-
 def embedded(
     elmo: Elmo, batch: List[List[str]], words: Optional[torch.Tensor] = None
 ) -> torch.Tensor:

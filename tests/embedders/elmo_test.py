@@ -28,11 +28,6 @@ from tests.tiny_elmo import (
 IDS = batch_to_ids(SENTENCES)
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> OfficialFiles:
-    return write_files(tmp_path_factory.mktemp("official"))
-
-
 def vectors_of(elmo: Elmo, *inputs: torch.Tensor) -> torch.Tensor:
     """The first mix."""
     return elmo(*inputs)["elmo_representations"][0]

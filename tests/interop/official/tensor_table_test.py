@@ -264,4 +264,4 @@ def test_a_table_without_both_marks_is_an_error(tmp_path: Path) -> None:
     files = with_tensors(RESIDUAL, tmp_path, leave_one_word)
     record = {"lstm": RESIDUAL.record()["lstm"]}
     files.options.write_text(json.dumps(record), encoding="utf-8")
-    reading_error(files)
+    assert "`embedding`" in reading_error(files)
