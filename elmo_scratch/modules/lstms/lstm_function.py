@@ -6,9 +6,12 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Step, read, tanh
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Step, read
 from elmo_scratch.modules.lstms.steps_back import read_back
 from elmo_scratch.modules.products import WeightProduct
+
+ROWS_OF_A_PIECE = 1024
+"""Of a product whose numbers are to be widened."""
 
 
 class Reading(NamedTuple):
@@ -121,7 +124,7 @@ class LstmFunction(torch.autograd.Function):
         needed = ctx.needs_input_grad
 
         def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-            return (left.to(dtype) @ right.to(dtype)).to(inputs.dtype)
+            return _product(left.to(dtype), right.to(dtype), inputs.dtype)
 
         return (
             None,
@@ -129,10 +132,21 @@ class LstmFunction(torch.autograd.Function):
             product(gates.t(), inputs) if needed[2] else None,
             product(gates.t(), _before(hidden, outputs, reading.widths)) if needed[3] else None,
             product(back.projected.t(), _opened(steps)) if needed[4] and is_projected else None,
-            back.bias if needed[5] else None,
+            gates.sum(dim=0).to(inputs.dtype) if needed[5] else None,
             back.state.hidden if needed[6] else None,
             back.state.cell if needed[7] else None,
         )
+
+
+def _product(left: torch.Tensor, right: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The product, each number rounded to the factors' precision, as a matrix of type `dtype`."""
+    if left.dtype == dtype:
+        return left @ right
+    product = right.new_empty(left.size(0), right.size(1), dtype=dtype)
+    # Piece by piece, so that the rounded numbers never leave the processor's caches.
+    for place, rows in zip(product.split(ROWS_OF_A_PIECE), left.split(ROWS_OF_A_PIECE)):
+        place.copy_(rows @ right)
+    return product
 
 
 def _before(hidden: torch.Tensor, outputs: torch.Tensor, widths: Sequence[int]) -> torch.Tensor:
@@ -143,5 +157,4 @@ def _before(hidden: torch.Tensor, outputs: torch.Tensor, widths: Sequence[int]) 
 
 def _opened(steps: Sequence[Step]) -> torch.Tensor:
     """What each step projected, `σ(o) tanh(c)`, of shape `(read, cell)`."""
-    opened = tanh(torch.cat([step.cell for step in steps]))
-    return opened.mul_(torch.cat([step.gates.chunk(4, dim=1)[3] for step in steps]))
+    return torch.cat([step.opened.output for step in steps])

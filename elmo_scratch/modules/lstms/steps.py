@@ -5,6 +5,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence
 import torch
 
 from elmo_scratch.modules.lstms.lstm_state import LstmState
+from elmo_scratch.modules.lstms.memory_cells import Opened, open_gates
 from elmo_scratch.modules.products import WeightProduct
 
 ROWS_AT_ONCE = 256
@@ -94,17 +95,16 @@ class Step(NamedTuple):
 
     # Parameters
 
-    gates : `torch.Tensor`
-        Shape `(width, 4 * cell)`: σ(i), tanh(j), σ(f + 1), σ(o).
-    previous_cell, cell : `torch.Tensor`
-        Shape `(width, cell)`: memory before and after the step, clipped.
+    previous_cell : `torch.Tensor`
+        Shape `(width, cell)`: memory before the step.
+    opened : `Opened`
+        What became of it.
     output : `torch.Tensor`
         Shape `(width, dim)`: clipped, before dropout.
     """
 
-    gates: torch.Tensor
     previous_cell: torch.Tensor
-    cell: torch.Tensor
+    opened: Opened
     output: torch.Tensor
 
 
@@ -125,14 +125,6 @@ class Read(NamedTuple):
     outputs: torch.Tensor
     state: LstmState
     steps: List[Step]
-
-
-def tanh(numbers: torch.Tensor) -> torch.Tensor:
-    """
-    The hyperbolic tangent, within rounding, by `2σ(2x) - 1`: on processors PyTorch's `tanh` takes
-    several times as long as its `sigmoid`.
-    """
-    return numbers.mul(2.0).sigmoid_().mul_(2.0).sub_(1.0)
 
 
 def read(
@@ -169,7 +161,6 @@ def read(
     """
     dtype = products.from_hidden.dtype
     hidden, cell = state.hidden.to(dtype), state.cell
-    num_cells = cell.size(1)
     outputs = hidden.new_empty(inputs.size(0), hidden.size(1))
     ended: List[LstmState] = []  # the last first, as shorter sentences come last
     steps: List[Step] = []
@@ -178,24 +169,16 @@ def read(
         if width < hidden.size(0):
             ended.append(LstmState(hidden[width:].to(cell.dtype), cell[width:]))
             hidden, cell = hidden[:width], cell[:width]
-        gates = products.from_hidden.added_to(from_inputs, hidden).to(cell.dtype)
-        # One pass over all four: tanh(j) = 2σ(2j) - 1.
-        squashed = gates[:, num_cells : 2 * num_cells]
-        squashed.mul_(2.0)
-        gates.sigmoid_()
-        squashed.mul_(2.0).sub_(1.0)
-        i, j, f, o = gates.chunk(4, dim=1)  # each (width, cell)
-        previous_cell = cell
-        cell = torch.mul(f, previous_cell).addcmul_(i, j)
-        if clips.cell is not None:
-            cell.clamp_(-clips.cell, clips.cell)
-        output = tanh(cell).mul_(o)
+        gates = products.from_hidden.added_to(from_inputs, hidden)
+        opened = open_gates(gates, cell, clips.cell)
+        output = opened.output
         if products.projection is not None:
             output = products.projection(output)
             if clips.projection is not None:
                 output.clamp_(-clips.projection, clips.projection)
         if keeps_steps:
-            steps.append(Step(gates, previous_cell, cell, output))
+            steps.append(Step(cell, opened, output))
+        cell = opened.cell
         hidden = outputs[start : start + width]
         if output_scale is None:
             hidden.copy_(output)

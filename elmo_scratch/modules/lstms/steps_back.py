@@ -5,7 +5,8 @@ from typing import NamedTuple, Optional, Sequence
 import torch
 
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.steps import Clips, Step, tanh
+from elmo_scratch.modules.lstms.memory_cells import open_gates_back
+from elmo_scratch.modules.lstms.steps import Clips, Step
 from elmo_scratch.modules.products import WeightProduct
 
 
@@ -17,8 +18,6 @@ class ReadGradients(NamedTuple):
 
     gates : `torch.Tensor`
         Shape `(read, 4 * cell)`, before the gates' nonlinearities, in the precision of products.
-    bias : `torch.Tensor`
-        Shape `(4 * cell,)`: their sum.
     projected : `torch.Tensor`
         Shape `(read, dim)`, before clipping.
     state : `LstmState`
@@ -26,7 +25,6 @@ class ReadGradients(NamedTuple):
     """
 
     gates: torch.Tensor
-    bias: torch.Tensor
     projected: torch.Tensor
     state: LstmState
 
@@ -57,64 +55,35 @@ def read_back(
     state_gradients : `LstmState`
         Of shape `(batch, ...)`, of each sentence's last state.
     """
-    aten = torch.ops.aten
-    num_cells = state_gradients.cell.size(1)
-    gates_gradients = output_gradients.new_empty(
-        output_gradients.size(0), 4 * num_cells, dtype=to_hidden.dtype
-    )
-    bias_gradient = output_gradients.new_zeros(4 * num_cells)
+    num_rows, num_cells = output_gradients.size(0), state_gradients.cell.size(1)
+    gates_gradients = output_gradients.new_empty(num_rows, 4 * num_cells, dtype=to_hidden.dtype)
     projected_gradients = torch.empty_like(output_gradients)
-    d_hidden, d_cell = state_gradients
-    # What has been handed back so far, for the sentences read at the step after the present one.
-    later_hidden = d_hidden.new_zeros(0, d_hidden.size(1))
-    later_cell = d_cell.new_zeros(0, num_cells)
-    end = output_gradients.size(0)
+    # Sentences that end at a step start from the gradient of their last state.
+    d_hidden, d_cell = (gradient.clone() for gradient in state_gradients)
+    end = num_rows
     for step in reversed(steps):
-        width = step.cell.size(0)
+        width = step.output.size(0)
         start = end - width
-        # Sentences that end here start from the gradient of their last state.
-        hidden_gradient = torch.cat([later_hidden, d_hidden[later_hidden.size(0) : width]])
-        cell_gradient = torch.cat([later_cell, d_cell[later_cell.size(0) : width]])
-        hidden_gradient += output_gradients[start:end]
+        d_output = d_hidden[:width].add_(output_gradients[start:end])
         if output_scale is not None:
-            hidden_gradient *= output_scale[:width]
-        squashed = tanh(step.cell)
-        i, j, f, o = step.gates.chunk(4, dim=1)
+            d_output *= output_scale[:width]
         if to_cell is not None:
             if clips.projection is not None:
                 # As the outputs know it, which may be rounded.
                 bound = float(torch.tensor(clips.projection, dtype=step.output.dtype))
-                hidden_gradient = aten.hardtanh_backward(
-                    hidden_gradient, step.output.to(squashed.dtype), -bound, bound
+                torch.ops.aten.hardtanh_backward(
+                    d_output, step.output.to(d_output.dtype), -bound, bound, grad_input=d_output
                 )
-            projected_gradients[start:end] = hidden_gradient
-            hidden_gradient = to_cell(hidden_gradient).to(squashed.dtype)  # (width, cell)
-        cell_gradient += aten.tanh_backward(hidden_gradient * o, squashed)
-        if clips.cell is not None:
-            cell_gradient = aten.hardtanh_backward(
-                cell_gradient, step.cell, -clips.cell, clips.cell
-            )
-        gates_gradient = torch.empty_like(step.gates)
-        d_i, d_j, d_f, d_o = gates_gradient.chunk(4, dim=1)
-        torch.mul(cell_gradient, j, out=d_i)
-        aten.sigmoid_backward(d_i, i, grad_input=d_i)
-        torch.mul(cell_gradient, i, out=d_j)
-        aten.tanh_backward(d_j, j, grad_input=d_j)
-        torch.mul(cell_gradient, step.previous_cell, out=d_f)
-        aten.sigmoid_backward(d_f, f, grad_input=d_f)
-        torch.mul(hidden_gradient, squashed, out=d_o)
-        aten.sigmoid_backward(d_o, o, grad_input=d_o)
-        later_cell = cell_gradient.mul_(f)
-        bias_gradient += gates_gradient.sum(dim=0)
-        gates_gradients[start:end] = gates_gradient
-        later_hidden = to_hidden(gates_gradients[start:end]).to(squashed.dtype)
+            projected_gradients[start:end] = d_output
+            d_output = to_cell(d_output)  # (width, cell)
+        open_gates_back(
+            step.opened,
+            step.previous_cell,
+            clips.cell,
+            d_output,
+            d_cell[:width],
+            gates_gradients[start:end],
+        )
+        d_hidden[:width] = to_hidden(gates_gradients[start:end])
         end = start
-    width = later_hidden.size(0)
-    return ReadGradients(
-        gates_gradients,
-        bias_gradient,
-        projected_gradients,
-        LstmState(
-            torch.cat([later_hidden, d_hidden[width:]]), torch.cat([later_cell, d_cell[width:]])
-        ),
-    )
+    return ReadGradients(gates_gradients, projected_gradients, LstmState(d_hidden, d_cell))

@@ -1,0 +1,104 @@
+"""What one step does to the memory of an LSTM, number by number."""
+
+from typing import NamedTuple, Optional
+
+import torch
+
+
+class Opened(NamedTuple):
+    """
+    What a step makes of its gates.
+
+    # Parameters
+
+    cell : `torch.Tensor`
+        Shape `(width, cell)`: memory after the step, clipped.
+    output : `torch.Tensor`
+        Shape `(width, cell)`, of the type of the gates: what goes on to the projection.
+    gates : `torch.Tensor`
+        Shape `(width, 4 * cell)`, of the type of memory: σ(i), tanh(j), σ(f), σ(o).
+    """
+
+    cell: torch.Tensor
+    output: torch.Tensor
+    gates: torch.Tensor
+
+
+def open_gates(gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]) -> Opened:
+    """
+    The pointwise part of an LSTM's step:
+
+        c = clip(σ(f) c + σ(i) tanh(j))
+        output = σ(o) tanh(c)
+
+    # Parameters
+
+    gates : `torch.Tensor`
+        Shape `(width, 4 * cell)`, in the order i, j, f, o, the forget gate's constant included;
+        may be written over.
+    cell : `torch.Tensor`
+        Shape `(width, cell)`: memory before the step.
+    clip : `Optional[float]`
+        The bound of memory, if there is one.
+    """
+    dtype = gates.dtype
+    gates = gates.to(cell.dtype)
+    num_cells = cell.size(1)
+    # One pass over all four: tanh(j) = 2σ(2j) - 1.
+    squashed = gates[:, num_cells : 2 * num_cells]
+    squashed.mul_(2.0)
+    gates.sigmoid_()
+    squashed.mul_(2.0).sub_(1.0)
+    i, j, f, o = gates.chunk(4, dim=1)  # each (width, cell)
+    after = torch.mul(f, cell).addcmul_(i, j)
+    if clip is not None:
+        after.clamp_(-clip, clip)
+    return Opened(after, tanh(after).mul_(o).to(dtype), gates)
+
+
+def open_gates_back(
+    opened: Opened,
+    previous_cell: torch.Tensor,
+    clip: Optional[float],
+    output_gradient: torch.Tensor,
+    cell_gradient: torch.Tensor,
+    gates_gradient: torch.Tensor,
+) -> None:
+    """
+    The way back through `open_gates`.
+
+    # Parameters
+
+    opened : `Opened`
+        What it returned.
+    previous_cell, clip
+        What it was given.
+    output_gradient : `torch.Tensor`
+        Shape `(width, cell)`.
+    cell_gradient : `torch.Tensor`
+        Shape `(width, cell)`: that of memory after the step; written over with that of memory
+        before it.
+    gates_gradient : `torch.Tensor`
+        Shape `(width, 4 * cell)`: written.
+    """
+    aten = torch.ops.aten
+    squashed = tanh(opened.cell)
+    output_gradient = output_gradient.to(squashed.dtype)
+    i, j, f, o = opened.gates.chunk(4, dim=1)
+    cell_gradient += aten.tanh_backward(output_gradient * o, squashed)
+    if clip is not None:
+        aten.hardtanh_backward(cell_gradient, opened.cell, -clip, clip, grad_input=cell_gradient)
+    d_i, d_j, d_f, d_o = gates_gradient.chunk(4, dim=1)
+    d_i.copy_(aten.sigmoid_backward(cell_gradient * j, i))
+    d_j.copy_(aten.tanh_backward(cell_gradient * i, j))
+    d_f.copy_(aten.sigmoid_backward(cell_gradient * previous_cell, f))
+    d_o.copy_(aten.sigmoid_backward(squashed.mul_(output_gradient), o))
+    cell_gradient *= f
+
+
+def tanh(numbers: torch.Tensor) -> torch.Tensor:
+    """
+    The hyperbolic tangent, within rounding, by `2σ(2x) - 1`: on processors PyTorch's `tanh` takes
+    several times as long as its `sigmoid`.
+    """
+    return numbers.mul(2.0).sigmoid_().mul_(2.0).sub_(1.0)
