@@ -16,19 +16,18 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from functools import partial
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Dict, Iterator, List, NamedTuple
 
 import torch
 from allennlp.modules.elmo import Elmo as AllenNlpElmo
+from work import lstm_operations, product_rate, timed, word_operations
 
 from elmo_scratch import Elmo, batch_to_ids
 from elmo_scratch.interop.official.reading import build_bilm
 from elmo_scratch.interop.official.writing import write_official_bilm
 from elmo_scratch.modules import BiLm
-from elmo_scratch.modules.token_encoders import CharCnnEncoder
 from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
 
 ROOT = Path(__file__).parent.parent
@@ -186,26 +185,6 @@ def start_pass(models: Dict[str, torch.nn.Module]) -> None:
     models["allennlp"]._elmo_lstm._elmo_lstm.reset_states()
 
 
-def timed(run: Callable[[], torch.Tensor], device: torch.device) -> Tuple[float, torch.Tensor]:
-    """Seconds and the result."""
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-    started = time.perf_counter()
-    result = run()
-    if device.type == "cuda":
-        torch.cuda.synchronize()
-    return time.perf_counter() - started, result
-
-
-def product_rate(dtype: str, device: torch.device) -> float:
-    """Operations a second of a large matrix product, the best of several."""
-    size = 2048 if device.type == "cpu" else 8192
-    matrix = torch.randn(size, size, device=device, dtype=getattr(torch, dtype))
-    matrix @ matrix
-    seconds = min(timed(lambda: matrix @ matrix, device)[0] for _ in range(10))
-    return 2 * size**3 / seconds
-
-
 def operations(model: torch.nn.Module, batches: List[torch.Tensor], task: str) -> float:
     """
     Operations of the products that the batches need: of the LSTMs for every position, of the
@@ -213,31 +192,15 @@ def operations(model: torch.nn.Module, batches: List[torch.Tensor], task: str) -
     times as many.
     """
     bilm = model.bilm
-    lstms = 2 * sum(
-        weight.numel()
-        for stack in (bilm.left_to_right, bilm.right_to_left)
-        for name, weight in stack.named_parameters()
-        if name.endswith("weight")
-    )
-    encoder: CharCnnEncoder = bilm.token_encoder
-    convolutions = sum(2 * one.weight.numel() for one in encoder.convolution.convolutions)
-    above = 2 * sum(
-        weight.numel()
-        for name, weight in encoder.named_parameters()
-        if name.endswith("weight") and not name.startswith("convolution")
-    )
     needed = 0.0
     known = set()
     for ids in batches:
         positions = int((ids > 0).any(dim=-1).sum()) + 2 * len(ids)
-        needed += positions * lstms
-        for word in ids.flatten(0, 1).unique(dim=0).tolist():
-            if any(word) and tuple(word) not in known:
-                known.add(tuple(word))
-                windows = len([character for character in word if character != 261]) + 1
-                needed += windows * convolutions + above
-        if task == "training":
-            known.clear()
+        needed += positions * lstm_operations(bilm)
+        words = {tuple(word) for word in ids.flatten(0, 1).tolist() if any(word)} - known
+        needed += word_operations(bilm.token_encoder, torch.tensor(sorted(words)))
+        if task == "inference":
+            known |= words
     return needed * (3 if task == "training" else 1)
 
 

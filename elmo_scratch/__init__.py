@@ -14,6 +14,7 @@ from elmo_scratch import interop as interop  # isort: skip
 from elmo_scratch import embedders as embedders  # isort: skip
 from elmo_scratch import models as models  # isort: skip
 from elmo_scratch import predictors as predictors  # isort: skip
+from elmo_scratch import training as training  # isort: skip
 from elmo_scratch import commands as commands  # isort: skip
 from elmo_scratch.data import batch_to_ids as batch_to_ids
 from elmo_scratch.embedders import BiLmEmbedder as BiLmEmbedder

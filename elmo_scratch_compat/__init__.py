@@ -26,6 +26,7 @@ HELP: Dict[str, str] = {
     "allennlp.commands.predict": "predictions.write_whole_file",
     "allennlp.common.plugins": "plugins.find_plugin",
     "allennlp.data.image_loader": "absent_torchvision.without_torchvision",
+    "allennlp.data.vocabulary": "vocabularies.find_unknown_word",
     "allennlp.models.archival": "archives.unpack_safely",
     "allennlp.modules.vision.grid_embedder": "absent_torchvision.without_torchvision",
     "allennlp.modules.vision.region_detector": "absent_torchvision.without_torchvision",

@@ -18,7 +18,7 @@ FLOORS = [
     ["data", "metrics", "modules"],
     ["interop"],
     ["embedders", "models"],
-    ["predictors"],
+    ["predictors", "training"],
     ["report"],
     ["commands"],
 ]

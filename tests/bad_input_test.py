@@ -26,10 +26,7 @@ BAD_NEWS = [
     ("bad_class.csv", "bad_class.csv, line 3: expected a class from 1 to 4, but found '5'"),
     ("not_utf8.csv", "not_utf8.csv, line 3: expected UTF-8 text"),
 ]
-BAD_TEXT = [
-    ("empty.txt", "empty.txt: expected at least one line of text, but it is empty"),
-    ("not_utf8.txt", "not_utf8.txt, line 2: expected UTF-8 text"),
-]
+NOT_UTF8 = ("not_utf8.txt", "not_utf8.txt, line 2: expected UTF-8 text")
 
 Allennlp = Callable[..., None]
 
@@ -97,7 +94,14 @@ def assert_no_model(run: Path) -> None:
     assert set(files_in(run)) <= {"config.json", "meta.json", "out.log"}
 
 
-@pytest.mark.parametrize("file_name, complaint", BAD_NEWS + BAD_TEXT)
+@pytest.mark.parametrize(
+    "file_name, complaint",
+    [
+        *BAD_NEWS,
+        NOT_UTF8,
+        ("empty.txt", "empty.txt: expected sentences, but no line holds a token"),
+    ],
+)
 def test_pre_training_on_a_bad_file_is_an_error(
     file_name: str,
     complaint: str,
@@ -252,7 +256,11 @@ def export(allennlp: Allennlp, bilm_archive: Path, outputs: Path) -> Callable[..
 
 @pytest.mark.parametrize(
     "file_name, complaint",
-    [*BAD_TEXT, ("blank_line.txt", "blank_line.txt, line 2: expected a sentence")],
+    [
+        NOT_UTF8,
+        ("empty.txt", "empty.txt: expected at least one line of text, but it is empty"),
+        ("blank_line.txt", "blank_line.txt, line 2: expected a sentence"),
+    ],
 )
 def test_exporting_a_bad_file_is_one_line_and_an_older_output_keeps_its_bytes(
     file_name: str, complaint: str, export: Callable[..., str]

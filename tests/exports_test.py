@@ -5,26 +5,41 @@ from typing import Dict, List, Set
 import pytest
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Registrable
-from allennlp.data import DatasetReader, TokenIndexer, Tokenizer
+from allennlp.data import DataLoader, DatasetReader, TokenIndexer, Tokenizer, Vocabulary
 from allennlp.models import Model
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.predictors import Predictor
+from allennlp.training import Checkpointer, TrainerCallback
 
 import elmo_scratch
 from elmo_scratch.modules import LayerMix, OutputSoftmax, TokenEncoder
 from tests import PROJECT_ROOT
 
 REGISTERED: Dict[type, Set[str]] = {
+    Checkpointer: {"elmo_scratch_whole"},
+    DataLoader: {"elmo_scratch_stream"},
     DatasetReader: {"ag_news", "elmo_scratch_sentences"},
     LayerMix: {"frozen", "function", "trainable"},
-    Model: {"elmo_scratch_bilm", "elmo_scratch_classifier"},
-    OutputSoftmax: {"full"},
+    Model: {
+        "elmo_scratch_bilm",
+        "elmo_scratch_bilm_from_archive",
+        "elmo_scratch_bilm_from_official",
+        "elmo_scratch_classifier",
+    },
+    OutputSoftmax: {"adaptive", "full", "sampled"},
     Predictor: {"ag_news"},
-    Subcommand: {"elmo"},
+    Subcommand: {"elmo", "elmo-export"},
     TokenEmbedder: {"elmo_scratch", "elmo_scratch_from_official"},
     TokenEncoder: {"char_cnn", "word"},
     TokenIndexer: {"elmo_scratch_characters"},
     Tokenizer: {"spacy_blank"},
+    TrainerCallback: {
+        "elmo_scratch_exact_resume",
+        "elmo_scratch_norms",
+        "elmo_scratch_speed",
+        "elmo_scratch_stop_at_nan",
+    },
+    Vocabulary: {"elmo_scratch_corpus"},
 }
 """The names that a config or a command line may use: they are never taken back."""
 

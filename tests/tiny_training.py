@@ -21,6 +21,10 @@ CONFIGS = PROJECT_ROOT / "training_config"
 EXT_VARS = {
     "AG_NEWS_TRAIN": str(FIXTURES_ROOT / "news" / "train.csv"),
     "AG_NEWS_DEV": str(FIXTURES_ROOT / "news" / "dev.csv"),
+    "CORPUS_TRAIN": str(FIXTURES_ROOT / "text" / "sentences.txt"),
+    "CORPUS_DEV": str(FIXTURES_ROOT / "text" / "heldout.txt"),
+    "PTB_TRAIN": str(FIXTURES_ROOT / "text" / "sentences.txt"),
+    "PTB_DEV": str(FIXTURES_ROOT / "text" / "heldout.txt"),
     "NEWS_TRAIN": str(FIXTURES_ROOT / "news" / "train.csv"),
     "NEWS_DEV": str(FIXTURES_ROOT / "news" / "dev.csv"),
 }
@@ -48,9 +52,12 @@ def config_on_fixtures(config_file: Path, bilm_archive: Optional[Path] = None) -
 
 
 def params_on_fixtures(config_file: Path, bilm_archive: Optional[Path] = None) -> Params:
-    """The config with data from the fixtures, an encoder that fits the tiny biLM, and one epoch."""
+    """The config with data from the fixtures, sizes that fit them, and one epoch."""
     config = config_on_fixtures(config_file, bilm_archive)
     fit_encoder(config["model"], BILM_WIDTH)
+    softmax = config["model"].get("softmax", {})
+    if "num_samples" in softmax:
+        softmax["num_samples"] = 100
     config["trainer"]["num_epochs"] = 1
     return Params(config)
 

@@ -1,5 +1,6 @@
 """The door: one subcommand of `allennlp` a file."""
 
 from elmo_scratch.commands.elmo import Elmo as Elmo
+from elmo_scratch.commands.elmo_export import ElmoExport as ElmoExport
 
-__all__ = ["Elmo"]
+__all__ = ["Elmo", "ElmoExport"]

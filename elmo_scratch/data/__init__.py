@@ -1,5 +1,5 @@
 """
-Text to batches: dataset readers and tokenizers.
+Text to batches: readers, tokenizers, prepared corpora, vocabularies and streams.
 
 The room promises that every sentence it yields came from a file that was checked line by line: a
 file that is empty, is not UTF-8 or has a malformed row is one `ConfigurationError` that names the
@@ -9,13 +9,19 @@ file and the line.
 from elmo_scratch.data.ag_news_reader import AgNewsReader as AgNewsReader
 from elmo_scratch.data.character_batch import batch_to_ids as batch_to_ids
 from elmo_scratch.data.character_indexer import CharacterIndexer as CharacterIndexer
+from elmo_scratch.data.corpus import PreparedCorpus as PreparedCorpus
+from elmo_scratch.data.corpus_vocabulary import CorpusVocabulary as CorpusVocabulary
 from elmo_scratch.data.sentences_reader import SentencesReader as SentencesReader
 from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer as SpacyBlankTokenizer
+from elmo_scratch.data.streams import StreamLoader as StreamLoader
 
 __all__ = [
     "AgNewsReader",
     "CharacterIndexer",
+    "CorpusVocabulary",
+    "PreparedCorpus",
     "SentencesReader",
     "SpacyBlankTokenizer",
+    "StreamLoader",
     "batch_to_ids",
 ]

@@ -1,6 +1,6 @@
 """spaCy's rule-based tokenizers, for any language, with nothing to download."""
 
-from typing import List
+from typing import Any, Dict, List
 
 import spacy
 from allennlp.common.checks import ConfigurationError
@@ -27,6 +27,7 @@ class SpacyBlankTokenizer(Tokenizer):
     """
 
     def __init__(self, language: str = "en") -> None:
+        self._language = language
         try:
             self._tokenizer = spacy.blank(language).tokenizer
         except ImportError as error:
@@ -53,3 +54,7 @@ class SpacyBlankTokenizer(Tokenizer):
             for token in self._tokenizer(text)
             if not token.is_space
         ]
+
+    def _to_params(self) -> Dict[str, Any]:
+        """What it takes to build it again."""
+        return {"type": "spacy_blank", "language": self._language}

@@ -13,6 +13,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from elmo_scratch.interop import BiLmBlueprint, read_bilm_archive
 from elmo_scratch.modules.boundaries import remove_boundaries
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
+from elmo_scratch.modules.token_ids import check_token_ids
 
 logger = logging.getLogger(__name__)
 
@@ -22,10 +23,13 @@ class BiLmEmbedder(TokenEmbedder):
     """
     Runs a trained biLM over each text and mixes its layers into one vector a token.
 
-    The words of the biLM join `namespace`, so that at prediction time a word is known that the
-    task's own training data lacked. The configuration and the words of the biLM are kept in the
-    task's own output folder and archive, its weights among the task's weights: the archive loads
-    where `pretrained_file` is no more.
+    A biLM of words needs the indexer `single_id`; its words join `namespace`, so that at prediction
+    time a word is known that the task's own training data lacked. A biLM of characters knows every
+    word; its indexer is `elmo_scratch_characters`.
+
+    The configuration and the words of the biLM are kept in the task's own output folder and
+    archive, its weights among the task's weights: the archive loads where `pretrained_file` is no
+    more.
 
     Registered as a `TokenEmbedder` with name "elmo_scratch".
 
@@ -45,14 +49,16 @@ class BiLmEmbedder(TokenEmbedder):
     namespace : `str`, optional (default = `"tokens"`)
         The namespace that the indexer of this embedder writes; it must treat words as the
         biLM's own indexer did, by `lowercase_tokens` above all. Give it a namespace of its own
-        where another embedder of the model has a table of words: this one adds all its words.
+        where another embedder of the model has a table of words: this one adds all its words. For
+        a biLM of characters it is no more than a name that tells the model's biLMs apart.
     serialization_dir : `str`, optional (default = `None`)
         The task's output folder. AllenNLP supplies it.
 
     # Raises
 
     ConfigurationError
-        If the archive can't be read, or no indexer writes `namespace`.
+        If the archive can't be read, or no indexer writes `namespace`; later, if the indexer makes
+        other ids than the biLM reads.
 
     # Source
 
@@ -73,17 +79,9 @@ class BiLmEmbedder(TokenEmbedder):
         serialization_dir: Optional[Union[str, PathLike]] = None,
     ) -> None:
         super().__init__()
-        if namespace not in vocab.get_namespaces():
-            raise ConfigurationError(
-                f"The embedder reads words of the namespace {namespace!r}, but no token indexer "
-                f"writes it; the vocabulary has {sorted(vocab.get_namespaces())}. Give the "
-                "`single_id` indexer and the embedder `elmo_scratch` the same `namespace`."
-            )
         if pretrained_file is not None:
             pretrained = read_bilm_archive(pretrained_file)
             blueprint, self.bilm = pretrained.blueprint, pretrained.bilm
-            if serialization_dir is not None:
-                blueprint.write(serialization_dir, namespace)
         elif serialization_dir is not None:
             blueprint = BiLmBlueprint.read(serialization_dir, namespace)
             self.bilm = blueprint.build()
@@ -93,7 +91,11 @@ class BiLmEmbedder(TokenEmbedder):
             )
         self._words = blueprint.words
         self._namespace = namespace
-        self._join(vocab)
+        if not self.bilm.token_encoder.reads_characters:
+            self._check_namespace(vocab)
+            self._join(vocab)
+        if pretrained_file is not None and serialization_dir is not None:
+            blueprint.write(serialization_dir, namespace)
         self._is_frozen = not requires_grad
         self.bilm.requires_grad_(requires_grad)
         self.mix = mix.construct(num_layers=self.bilm.num_layers, width=self.bilm.width)
@@ -116,23 +118,39 @@ class BiLmEmbedder(TokenEmbedder):
         # Parameters
 
         tokens : `torch.Tensor`
-            Shape `(batch, tokens)`: ids of the task's namespace, 0 where a row has ended.
+            Shape `(batch, tokens)`: ids of the task's namespace; or, for a biLM of characters,
+            `(batch, tokens, characters)`. 0 where a row has ended.
 
         # Returns
 
         `torch.Tensor`
             Shape `(batch, tokens, width)`.
         """
-        mask = tokens != 0
+        encoder = self.bilm.token_encoder
+        check_token_ids(tokens, encoder)
+        if encoder.reads_characters:
+            ids, mask = tokens, (tokens != 0).any(dim=-1)
+        else:
+            ids, mask = self._id_table[tokens], tokens != 0
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self._is_frozen):
-            layers = self.bilm(self._id_table[tokens], mask).layers
+            layers = self.bilm(ids, mask).layers
         layers = remove_boundaries(layers)  # (layers, batch, tokens, width)
         mixed = self.dropout(self.mix(layers))  # (batch, tokens, width)
         return mixed.masked_fill(~mask.unsqueeze(-1), 0.0)
 
     def extend_vocab(self, extended_vocab: Vocabulary, *_: Any, **__: Any) -> None:
         """Called by AllenNLP after words were added to the task's vocabulary."""
-        self._join(extended_vocab)
+        if not self.bilm.token_encoder.reads_characters:
+            self._join(extended_vocab)
+
+    def _check_namespace(self, vocab: Vocabulary) -> None:
+        """Explains that no indexer makes what the embedder reads."""
+        if self._namespace not in vocab.get_namespaces():
+            raise ConfigurationError(
+                f"The embedder reads words of the namespace {self._namespace!r}, but no token "
+                f"indexer writes it; the vocabulary has {sorted(vocab.get_namespaces())}. Give the "
+                "`single_id` indexer and the embedder `elmo_scratch` the same `namespace`."
+            )
 
     def _join(self, vocab: Vocabulary) -> None:
         """Adds the biLM's words to the task's and builds the table between their ids."""

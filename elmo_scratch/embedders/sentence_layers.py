@@ -6,14 +6,11 @@ import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch, Token
-from allennlp.nn.util import (
-    get_text_field_mask,
-    get_token_ids_from_text_field_tensors,
-    move_to_device,
-)
+from allennlp.nn.util import get_text_field_mask, move_to_device
 
 from elmo_scratch.interop import PretrainedBiLm
 from elmo_scratch.modules.boundaries import remove_boundaries
+from elmo_scratch.modules.token_ids import token_ids
 
 
 class SentenceLayers:
@@ -54,6 +51,11 @@ class SentenceLayers:
 
         `List[numpy.ndarray]`
             For each sentence its layers, float32, shape `(layers, tokens, width)`.
+
+        # Raises
+
+        ConfigurationError
+            If the reader's indexers don't make what the biLM reads.
         """
         reader = self._pretrained.reader
         instances = [
@@ -65,8 +67,7 @@ class SentenceLayers:
         batch.index_instances(self._pretrained.vocab)
         text = move_to_device(batch.as_tensor_dict()["sentence"], self._device)
         with torch.inference_mode():
-            output = self._bilm(
-                get_token_ids_from_text_field_tensors(text), get_text_field_mask(text)
-            )
+            ids = token_ids(text, self._bilm.token_encoder)
+            output = self._bilm(ids, get_text_field_mask(text))
             layers = remove_boundaries(output.layers).cpu()  # (layers, batch, tokens, width)
         return [layers[:, row, : len(sentence)].numpy() for row, sentence in enumerate(sentences)]

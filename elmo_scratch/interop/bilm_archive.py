@@ -6,8 +6,9 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Iterator, NamedTuple, Union
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Union
 
+import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
@@ -16,14 +17,20 @@ from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights
 from allennlp.nn.util import read_state_dict
 
 from elmo_scratch.interop.bilm_blueprint import BiLmBlueprint
+from elmo_scratch.interop.kept_config import kept_bilm_config
 from elmo_scratch.interop.word_list import WordList
 from elmo_scratch.modules import BiLm
 
 LANGUAGE_MODEL = "elmo_scratch_bilm"
 """The registered name of the model whose archives are read here."""
 
-BILM_PREFIX = "bilm."
-"""Begins the names of the biLM's tensors among those of the language model."""
+FROM_OFFICIAL, FROM_ARCHIVE = f"{LANGUAGE_MODEL}_from_official", f"{LANGUAGE_MODEL}_from_archive"
+"""The names of the same model where a training started from another's weights."""
+
+BILM_PREFIX, SOFTMAX_PREFIX = "bilm.", "softmax."
+"""Begin the names of the tensors of the language model's parts."""
+
+Tensors = Dict[str, torch.Tensor]
 
 
 class PretrainedBiLm(NamedTuple):
@@ -48,7 +55,38 @@ class PretrainedBiLm(NamedTuple):
     reader: DatasetReader
 
 
+class PretrainedLanguageModel(NamedTuple):
+    """
+    A trained biLM and what predicted words from its states.
+
+    # Parameters
+
+    pretrained : `PretrainedBiLm`
+        The biLM.
+    softmax : `Dict[str, torch.Tensor]`
+        The tensors of the softmax, by the names they have in it.
+    """
+
+    pretrained: PretrainedBiLm
+    softmax: Tensors
+
+
 def read_bilm_archive(archive_file: Union[str, PathLike]) -> PretrainedBiLm:
+    """
+    # Parameters
+
+    archive_file : `Union[str, PathLike]`
+        As in `read_language_model`.
+
+    # Raises
+
+    ConfigurationError
+        As `read_language_model` does.
+    """
+    return read_language_model(archive_file).pretrained
+
+
+def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguageModel:
     """
     # Parameters
 
@@ -65,31 +103,60 @@ def read_bilm_archive(archive_file: Union[str, PathLike]) -> PretrainedBiLm:
         config = Params.from_file(str(folder / CONFIG_NAME))
         model = config.get("model", Params({}))
         kind = model.get("type")
-        if kind != LANGUAGE_MODEL:
+        if kind not in (LANGUAGE_MODEL, FROM_OFFICIAL, FROM_ARCHIVE):
             raise ConfigurationError(
                 f"{archive_file}: expected an archive of the model {LANGUAGE_MODEL!r}, but it "
                 f"holds a {kind!r}. Pre-train a biLM with a config of training_config/bilm/."
             )
-        vocab = Vocabulary.from_files(str(folder / "vocabulary"))
+        vocab = _read_vocabulary(config, folder, archive_file)
         words = WordList.from_vocabulary(vocab, model.get("namespace", "tokens"))
-        blueprint = BiLmBlueprint(model.get("bilm").as_dict(quiet=True), words)
+        if kind == LANGUAGE_MODEL:
+            plan: Optional[Dict[str, Any]] = model.get("bilm", Params({})).as_dict(quiet=True)
+        else:
+            plan = kept_bilm_config(folder)
+        if not plan:
+            raise ConfigurationError(f"{archive_file}: it holds no configuration of a biLM")
+        blueprint = BiLmBlueprint(plan, words)
         bilm = blueprint.build()
         state = read_state_dict(get_weights_path(str(folder)))
         try:
-            bilm.load_state_dict(
-                {
-                    name.removeprefix(BILM_PREFIX): tensor
-                    for name, tensor in state.items()
-                    if name.startswith(BILM_PREFIX)
-                }
-            )
+            bilm.load_state_dict(_part(state, BILM_PREFIX))
         except RuntimeError as error:
             reason = " ".join(str(error).split())
             raise ConfigurationError(
                 f"{archive_file}: the weights do not fit the config. {reason}"
             ) from None
         reader = DatasetReader.from_params(config.get("dataset_reader"))
-    return PretrainedBiLm(bilm, blueprint, vocab, reader)
+    pretrained = PretrainedBiLm(bilm, blueprint, vocab, reader)
+    return PretrainedLanguageModel(pretrained, _part(state, SOFTMAX_PREFIX))
+
+
+def _read_vocabulary(
+    config: Params, folder: Path, archive_file: Union[str, PathLike]
+) -> Vocabulary:
+    """As AllenNLP does where it loads a model: the kind of the vocabulary knows its files."""
+    settings = config.get("vocabulary", Params({}))
+    kind = settings.get("type", Vocabulary.list_available()[0])
+    try:
+        vocabulary_class, _ = Vocabulary.resolve_class_name(kind)
+        return vocabulary_class.from_files(
+            str(folder / "vocabulary"), settings.get("padding_token"), settings.get("oov_token")
+        )
+    except (AssertionError, ConfigurationError) as error:
+        # The assertion is AllenNLP's, about a vocabulary that lacks the unknown word.
+        reason = error.message if isinstance(error, ConfigurationError) else error
+        raise ConfigurationError(
+            f"{archive_file}: its vocabulary, of the type {kind!r}, can't be read. {reason}"
+        ) from None
+
+
+def _part(state: Tensors, prefix: str) -> Tensors:
+    """The tensors of a part of the language model, by the names they have in it."""
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in state.items()
+        if name.startswith(prefix)
+    }
 
 
 @contextmanager

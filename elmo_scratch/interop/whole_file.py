@@ -1,9 +1,10 @@
 """Output files that appear whole or not at all."""
 
 import os
+import shutil
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, Sequence
 
 
 @contextmanager
@@ -24,3 +25,34 @@ def whole_file(path: Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+    """
+    Gives the block an empty folder beside `folder`, and moves the files that the block wrote there
+    to `folder` when it ends without an error. After an error nothing has changed.
+
+    A new folder appears with all its files at once. In a folder that is there already, the last of
+    the files goes first and comes last: where it is, the others are those that belong to it.
+
+    # Parameters
+
+    folder : `Path`
+        Where the files shall appear. The folder above it must exist.
+    names : `Sequence[str]`
+        The files that the block writes.
+    """
+    folder = folder.resolve()
+    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    try:
+        temporary.mkdir()
+        yield temporary
+        if folder.exists():
+            (folder / names[-1]).unlink(missing_ok=True)
+            for name in names:
+                os.replace(temporary / name, folder / name)
+        else:
+            os.replace(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

@@ -3,6 +3,7 @@
 from typing import Dict, List
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 BEGIN_WORD = "<S>"
@@ -39,11 +40,26 @@ class WordList:
             The vocabulary of a language model.
         namespace : `str`
             The namespace of its words.
+
+        # Raises
+
+        ConfigurationError
+            If it has no unknown word.
         """
         for mark in (BEGIN_WORD, END_WORD):
             vocab.add_token_to_namespace(mark, namespace)
         by_id = vocab.get_index_to_token_vocabulary(namespace)
+        if vocab._oov_token not in by_id.values():
+            raise ConfigurationError(
+                f"expected the word {vocab._oov_token!r}, which stands for all unknown ones, among "
+                f"the words of the namespace {namespace!r}, but it is missing"
+            )
         return cls([by_id[number] for number in range(len(by_id))], vocab._oov_token)
+
+    @property
+    def unknown_id(self) -> int:
+        """The id of `unknown_word`."""
+        return self._ids[self.unknown_word]
 
     def sizes(self) -> Dict[str, int]:
         """What the token encoders and softmaxes of `modules` ask about a vocabulary."""
@@ -70,11 +86,28 @@ class WordList:
             Shape `(words of the namespace,)`: for each the id here, or the unknown word's.
         """
         by_id = vocab.get_index_to_token_vocabulary(namespace)
-        unknown = self._ids[self.unknown_word]
         return torch.tensor(
-            [self._ids.get(by_id[number], unknown) for number in range(len(by_id))],
+            [self._ids.get(by_id[number], self.unknown_id) for number in range(len(by_id))],
             dtype=torch.long,
         )
+
+    def ids_in(self, other: "WordList") -> torch.Tensor:
+        """
+        # Parameters
+
+        other : `WordList`
+            The words of another biLM.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(words,)`: for each word here the id of the same one there, or -1. Padding and
+            the unknown word are the same whatever their spelling.
+        """
+        ids = [other._ids.get(word, -1) for word in self.words]
+        ids[0] = 0
+        ids[self.unknown_id] = other.unknown_id
+        return torch.tensor(ids, dtype=torch.long)
 
     def count_known(self, vocab: Vocabulary, namespace: str) -> int:
         """How many words of a namespace of `vocab` are in this list."""

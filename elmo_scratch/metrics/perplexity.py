@@ -13,7 +13,8 @@ class Perplexity:
 
     def __init__(self) -> None:
         self._loss_sum = 0.0
-        self._num_tokens = 0
+        self.num_tokens = 0
+        """How many were seen."""
 
     def __call__(self, losses: torch.Tensor) -> None:
         """
@@ -23,12 +24,12 @@ class Perplexity:
             Shape `(predicted,)`: the negative log probability of each token, in nats.
         """
         self._loss_sum += dist_reduce_sum(losses.detach().double().sum().item())
-        self._num_tokens += dist_reduce_sum(losses.numel())
+        self.num_tokens += dist_reduce_sum(losses.numel())
 
     @property
     def loss(self) -> float:
         """Mean loss of a token, in nats; 0 before the first token."""
-        return self._loss_sum / max(self._num_tokens, 1)
+        return self._loss_sum / max(self.num_tokens, 1)
 
     @property
     def perplexity(self) -> float:
@@ -46,4 +47,4 @@ class Perplexity:
     def reset(self) -> None:
         """Forgets everything seen."""
         self._loss_sum = 0.0
-        self._num_tokens = 0
+        self.num_tokens = 0

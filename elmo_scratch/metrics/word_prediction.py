@@ -55,12 +55,12 @@ class WordPrediction:
     @property
     def top_1_accuracy(self) -> float:
         """The share of words that were guessed first."""
-        return self._counts[0].sum().item() / self._num_predicted
+        return self._counts[0].sum().item() / max(self.num_predicted, 1)
 
     @property
     def top_5_accuracy(self) -> float:
         """The share of words that were among the five best guesses."""
-        return self._num_hits_in_best / self._num_predicted
+        return self._num_hits_in_best / max(self.num_predicted, 1)
 
     @property
     def confusion(self) -> torch.Tensor:
@@ -78,5 +78,6 @@ class WordPrediction:
         self._confusion.reset()
 
     @property
-    def _num_predicted(self) -> int:
-        return max(int(self._counts[2].sum()), 1)
+    def num_predicted(self) -> int:
+        """How many words were predicted."""
+        return int(self._counts[2].sum())

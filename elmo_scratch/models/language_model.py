@@ -5,18 +5,22 @@ from typing import Any, Dict, Optional
 import torch
 from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules.token_embedders import Embedding
-from allennlp.nn.util import get_text_field_mask, get_token_ids_from_text_field_tensors
+from allennlp.nn.util import dist_reduce_sum, get_text_field_mask
 
 from elmo_scratch.interop.bilm_archive import LANGUAGE_MODEL
 from elmo_scratch.interop.word_list import BEGIN_WORD, END_WORD, WordList
 from elmo_scratch.metrics import Perplexity, WordPrediction
+from elmo_scratch.models.predictions import Predictions
 from elmo_scratch.modules import BiLm, OutputSoftmax
 from elmo_scratch.modules.boundaries import add_boundaries
+from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.softmaxes import FullSoftmax
 from elmo_scratch.modules.token_encoders import WordEncoder
+from elmo_scratch.modules.token_ids import token_ids
 
 
 @Model.register(LANGUAGE_MODEL)
@@ -42,6 +46,12 @@ class LanguageModel(Model):
     pretrained_file : `str`, optional (default = `None`)
         A text file of word vectors, in the format of word2vec, that the token encoder `word`
         starts from. Words that it lacks start at random.
+    matmul_dtype : `str`, optional (default = `None`)
+        With `"bfloat16"` all matrix products of the training run in bfloat16, those of the softmax
+        too; weights, memory cells, losses and all sums stay in float32. `None` leaves it to `bilm`.
+    loss_weight : `float`, optional (default = `1.0`)
+        Multiplies the loss that is trained on. The original trains on the loss of a window, not of
+        a word: its settings of optimizer and clipping go with the weight `unroll_steps`.
     num_confusion_words : `int`, optional (default = `20`)
         The confusion matrix tells this many of the most frequent words apart.
 
@@ -62,6 +72,8 @@ class LanguageModel(Model):
         dropout: float = 0.1,
         namespace: str = "tokens",
         pretrained_file: Optional[str] = None,
+        matmul_dtype: Optional[str] = None,
+        loss_weight: float = 1.0,
         num_confusion_words: int = 20,
         **kwargs: Any,
     ) -> None:
@@ -71,6 +83,10 @@ class LanguageModel(Model):
         self.bilm = bilm.construct(**sizes)
         self.softmax = softmax.construct(num_words=sizes["num_words"], dim=self.bilm.dim)
         self.dropout = torch.nn.Dropout(dropout)
+        if matmul_dtype is not None:
+            MixedPrecision.set_everywhere(self, matmul_dtype)
+        self._loss_weight = loss_weight
+        self._running_text = self.bilm.new_state_memory("carry")
         self.register_buffer("_begin", torch.tensor(sizes["begin_id"]), persistent=False)
         self.register_buffer("_end", torch.tensor(sizes["end_id"]), persistent=False)
         if pretrained_file is not None:
@@ -88,67 +104,125 @@ class LanguageModel(Model):
             ),
         )
 
-    def forward(self, sentence: TextFieldTensors) -> Dict[str, torch.Tensor]:
+    def forward(
+        self,
+        sentence: Optional[TextFieldTensors] = None,
+        windows: Optional[Dict[str, torch.Tensor]] = None,
+    ) -> Dict[str, Any]:
         """
         # Parameters
 
-        sentence : `TextFieldTensors`
-            The ids of a batch of sentences, by one `single_id` indexer.
+        sentence : `TextFieldTensors`, optional (default = `None`)
+            A batch of sentences, each on its own: the ids of their words by a `single_id` indexer,
+            and those of their characters by an `elmo_scratch_characters` if the biLM reads them.
+        windows : `Dict[str, torch.Tensor]`, optional (default = `None`)
+            Or a batch of the loader `elmo_scratch_stream`: windows of running text. What the LSTMs
+            remember is carried from window to window.
 
         # Returns
 
-        `Dict[str, torch.Tensor]`
-            `loss`, shape `()`: the mean over both directions of the loss of a word, in nats.
+        `Dict[str, Any]`
+            `loss`, shape `()`: the mean over both directions of the loss of a word, in nats;
+            `num_tokens`: how many words each direction predicted.
         """
+        if windows is not None:
+            predictions = self._of_windows(windows)
+        elif sentence is not None:
+            predictions = self._of_sentences(sentence)
+        else:
+            raise ValueError("expected a batch with the field `sentence` or `windows`")
+        states, targets, num_ahead = predictions
+        scored = self.softmax(self.dropout(states), targets)  # over (predicted,)
+        if scored.is_exact:
+            self._left_to_right(scored.losses[:num_ahead])
+            self._right_to_left(scored.losses[num_ahead:])
+        if scored.best.size(1):
+            self._prediction(scored.best, targets)
+        # AllenNLP's workers average their gradients as if all had predicted as many words.
+        share = len(targets) / max(mean_over_workers(len(targets)), 1.0)
+        return {"loss": scored.loss * share * self._loss_weight, "num_tokens": num_ahead}
+
+    def _of_sentences(self, sentence: TextFieldTensors) -> Predictions:
+        """What is predicted within sentences."""
         mask = get_text_field_mask(sentence)  # (batch, tokens)
-        ids = get_token_ids_from_text_field_tensors(sentence)  # (batch, tokens)
-        output = self.bilm(ids, mask)
-        words = add_boundaries(ids, mask, self._begin, self._end).ids  # (batch, positions)
-        top = self.dropout(output.layers[-1])  # (batch, positions, width)
-        ahead, back = top.split(self.bilm.dim, dim=-1)  # each (batch, positions, dim)
-        # Every position but the first is predicted from its left, and every one but the last from
-        # its right: as many predictions in both directions, `followed` marks where.
-        followed = output.mask[:, 1:]  # (batch, positions - 1)
-        states = torch.cat([ahead[:, :-1][followed], back[:, 1:][followed]])
-        targets = torch.cat([words[:, 1:][followed], words[:, :-1][followed]])
-        scored = self.softmax(states, targets)  # over (2 * predicted,)
-        ahead_losses, back_losses = scored.losses.chunk(2)
-        self._left_to_right(ahead_losses)
-        self._right_to_left(back_losses)
-        self._prediction(scored.best, targets)
-        return {"loss": scored.loss}
+        by_name = {name: ids for tensors in sentence.values() for name, ids in tensors.items()}
+        words = by_name["tokens"]  # (batch, tokens)
+        output = self.bilm(token_ids(sentence, self.bilm.token_encoder), mask)
+        bounded = add_boundaries(words, mask, self._begin, self._end)
+        return Predictions.of_sentences(output.layers[-1], bounded.ids, output.mask)
+
+    def _of_windows(self, windows: Dict[str, torch.Tensor]) -> Predictions:
+        """What is predicted in windows of running text."""
+        if bool(windows["is_first"]):
+            self._running_text.forget()
+        encoder = self.bilm.token_encoder
+        if encoder.reads_characters and "characters" not in windows:
+            raise ConfigurationError(
+                "the biLM reads the characters of words: add an indexer `elmo_scratch_characters` "
+                "to the `token_indexers` of the reader"
+            )
+        words = windows["characters" if encoder.reads_characters else "words"]
+        vectors = encoder.encode_words(words)  # (distinct, dim)
+        mask = windows["mask"]  # (batch, positions)
+        read = self.bilm.read_windows(
+            torch.nn.functional.embedding(windows["ahead"], vectors),
+            torch.nn.functional.embedding(windows["back"], vectors),
+            mask,
+            self._running_text.start(vectors, len(mask)),
+        )
+        self._running_text.keep(read.state)
+        return Predictions.of_windows(
+            read.ahead, read.back, windows["ahead_targets"], windows["back_targets"]
+        )
 
     def get_metrics(self, reset: bool = False) -> Dict[str, Any]:
         """
         # Returns
 
         `Dict[str, Any]`
-            Perplexities (over both directions, left to right, right to left) and the accuracy of
-            the first and of the five best guesses. At the end of an epoch (`reset`) also the mean
-            losses behind the perplexities in nats, macro precision, recall and F1, `confusion`, the
-            counts of true words in rows and guessed words in columns, and `confusion_words`, the
-            names of both.
+            Perplexities (over both directions, left to right, right to left), where the exact
+            softmax was computed, and the accuracy of the first and of the five best guesses, where
+            there were guesses. At the end of an epoch (`reset`) also the mean losses behind the
+            perplexities in nats, macro precision, recall and F1, `confusion`, the counts of true
+            words in rows and guessed words in columns, and `confusion_words`, the names of both.
         """
-        both = (self._left_to_right.loss + self._right_to_left.loss) / 2
+        metrics: Dict[str, Any] = {}
+        if self._left_to_right.num_tokens or self._right_to_left.num_tokens:
+            metrics.update(self._perplexities(reset))
+        if self._prediction.num_predicted:
+            metrics.update(self._guesses(reset))
+        if reset:
+            self._left_to_right.reset()
+            self._right_to_left.reset()
+            self._prediction.reset()
+        return metrics
+
+    def _perplexities(self, is_end: bool) -> Dict[str, float]:
+        """What is known of perplexities."""
+        losses = {
+            "left_to_right": self._left_to_right.loss,
+            "right_to_left": self._right_to_left.loss,
+        }
+        metrics = {"perplexity": Perplexity.of_loss(sum(losses.values()) / 2)}
+        for direction, loss in losses.items():
+            metrics[f"perplexity_{direction}"] = Perplexity.of_loss(loss)
+        if is_end:
+            metrics.update({f"loss_{direction}": loss for direction, loss in losses.items()})
+        return metrics
+
+    def _guesses(self, is_end: bool) -> Dict[str, Any]:
+        """What is known of guesses."""
         metrics: Dict[str, Any] = {
-            "perplexity": Perplexity.of_loss(both),
-            "perplexity_left_to_right": self._left_to_right.perplexity,
-            "perplexity_right_to_left": self._right_to_left.perplexity,
             "top_1_accuracy": self._prediction.top_1_accuracy,
             "top_5_accuracy": self._prediction.top_5_accuracy,
         }
-        if reset:
+        if is_end:
             macro = self._prediction.macro()
-            metrics["loss_left_to_right"] = self._left_to_right.loss
-            metrics["loss_right_to_left"] = self._right_to_left.loss
             metrics["macro_precision"] = macro.precision
             metrics["macro_recall"] = macro.recall
             metrics["macro_f1"] = macro.f1
             metrics["confusion"] = self._prediction.confusion.tolist()
             metrics["confusion_words"] = [*self._confusion_words, "(the rest)"]
-            self._left_to_right.reset()
-            self._right_to_left.reset()
-            self._prediction.reset()
         return metrics
 
     def _start_from(self, pretrained_file: str, namespace: str) -> None:
@@ -167,3 +241,10 @@ class LanguageModel(Model):
             padding_index=0,
         )
         encoder.embedding.load_state_dict({"weight": vectors.weight.detach()})
+
+
+def mean_over_workers(number: int) -> float:
+    """Of a number that each worker of a distributed training has, or the number itself."""
+    if not is_distributed():
+        return number
+    return dist_reduce_sum(number) / torch.distributed.get_world_size()

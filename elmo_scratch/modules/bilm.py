@@ -5,7 +5,7 @@ from typing import Iterable, List, NamedTuple, Optional, Tuple
 import torch
 from allennlp.common import FromParams
 
-from elmo_scratch.modules.lstms import LstmStack, LstmState, ReadingOrder
+from elmo_scratch.modules.lstms import LstmStack, LstmState, ReadingOrder, StackOutput
 from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.state_memory import StateMemory
 from elmo_scratch.modules.token_encoders import EncodedTokens, TokenEncoder
@@ -26,6 +26,24 @@ class BiLmOutput(NamedTuple):
 
     layers: torch.Tensor
     mask: torch.Tensor
+
+
+class WindowsOutput(NamedTuple):
+    """
+    What a biLM makes of windows of running text.
+
+    # Parameters
+
+    ahead, back : `torch.Tensor`
+        Shape `(batch, positions, dim)`: the last layer of each direction, in its own order of
+        reading. Zero where the mask is `False`.
+    state : `LstmState`
+        Of shape `(layers, batch, ...)`: where each row ends.
+    """
+
+    ahead: torch.Tensor
+    back: torch.Tensor
+    state: LstmState
 
 
 class BiLm(torch.nn.Module, FromParams):
@@ -99,7 +117,8 @@ class BiLm(torch.nn.Module, FromParams):
             )
             for _ in range(2)
         )
-        self.state_memory = StateMemory(state, 2 * num_layers, token_encoder.dim, cell_size)
+        self._cell_size = cell_size
+        self.state_memory = self.new_state_memory(state)
         MixedPrecision.set_everywhere(self, matmul_dtype)
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> BiLmOutput:
@@ -143,6 +162,42 @@ class BiLm(torch.nn.Module, FromParams):
         self.state_memory.keep(final)
         return BiLmOutput(layers, mask)
 
+    def read_windows(
+        self, ahead: torch.Tensor, back: torch.Tensor, mask: torch.Tensor, start: LstmState
+    ) -> WindowsOutput:
+        """
+        Runs the LSTMs over windows of running text, of which each direction has its own.
+
+        # Parameters
+
+        ahead, back : `torch.Tensor`
+            Shape `(batch, positions, dim)`: the vectors of what the left-to-right and the
+            right-to-left LSTMs read, each in the order in which it is read.
+        mask : `torch.BoolTensor`
+            Shape `(batch, positions)`; real positions come first in each row.
+        start : `LstmState`
+            Of shape `(layers, batch, ...)`: where each row starts.
+
+        # Returns
+
+        `WindowsOutput`
+        """
+        order = ReadingOrder.of(mask)
+        # Both are laid in the order of reading already.
+        places = (order.left_to_right, order.left_to_right)
+        stacks, final = self._run((ahead, back), places, order, start)
+        ahead_top, back_top = (
+            vectors.new_zeros(mask.numel(), self.dim)
+            .index_copy(0, order.left_to_right, read.layers[-1])
+            .view(*mask.shape, self.dim)
+            for vectors, read in zip((ahead, back), stacks)
+        )
+        return WindowsOutput(ahead_top, back_top, final)
+
+    def new_state_memory(self, state: str) -> StateMemory:
+        """A memory, of the kind `state`, for states of this network."""
+        return StateMemory(state, 2 * (self.num_layers - 1), self.dim, self._cell_size)
+
     def reset_states(self) -> None:
         """Lets every sentence of the next batch start from zeros where `state` is `"carry"`."""
         self.state_memory.forget()
@@ -182,14 +237,27 @@ class BiLm(torch.nn.Module, FromParams):
         """The layers of a batch and its last state, of shape `(layers, batch, ...)`."""
         order = ReadingOrder.of(mask)
         places = (order.left_to_right, order.right_to_left)
-        laid_end_to_end = vectors.flatten(0, 1)  # (batch * positions, dim)
+        stacks, final = self._run((vectors, vectors), places, order, start)
         layers = vectors.new_zeros(self.num_layers, mask.numel(), 2, self.dim)
         layers[0] = vectors.masked_fill(~mask.unsqueeze(-1), 0.0).view(-1, 1, self.dim)
-        finals: List[LstmState] = []
-        for direction, stack in enumerate((self.left_to_right, self.right_to_left)):
-            own = start.half(direction).rows(order.rows)
-            read = stack(laid_end_to_end[places[direction]], order.widths, own)
+        for direction, read in enumerate(stacks):
             for number, outputs in enumerate(read.layers, start=1):
                 layers[number, :, direction].index_copy_(0, places[direction], outputs)
-            finals.append(read.state.rows(order.restored))
-        return layers.view(self.num_layers, *mask.shape, self.width), LstmState.cat(finals)
+        return layers.view(self.num_layers, *mask.shape, self.width), final
+
+    def _run(
+        self,
+        vectors: Tuple[torch.Tensor, torch.Tensor],
+        places: Tuple[torch.Tensor, torch.Tensor],
+        order: ReadingOrder,
+        start: LstmState,
+    ) -> Tuple[List[StackOutput], LstmState]:
+        """What each direction makes of its vectors, and both directions' last states."""
+        stacks: List[StackOutput] = []
+        finals: List[LstmState] = []
+        for direction, stack in enumerate((self.left_to_right, self.right_to_left)):
+            laid_end_to_end = vectors[direction].flatten(0, 1)  # (batch * positions, dim)
+            own = start.half(direction).rows(order.rows)
+            stacks.append(stack(laid_end_to_end[places[direction]], order.widths, own))
+            finals.append(stacks[-1].state.rows(order.restored))
+        return stacks, LstmState.cat(finals)

@@ -116,6 +116,34 @@ class StateMemory(torch.nn.Module):
             ]
         self._carried = LstmState(*parts)
 
+    def carried(self) -> Optional[LstmState]:
+        """
+        # Returns
+
+        `Optional[LstmState]`
+            What the next batch starts from where states are carried, of shape
+            `(layers, batch, ...)`: all rows that there have been. `None` for zeros.
+        """
+        return self._carried
+
+    def carry_on_from(self, carried: Optional[LstmState]) -> None:
+        """
+        Lets the next batch start from what `carried` returned once, perhaps in another process.
+
+        # Parameters
+
+        carried : `LstmState`, optional
+            Of shape `(layers, batch, ...)`; `None` for zeros.
+
+        # Raises
+
+        ValueError
+            If the state is not `carry`.
+        """
+        if self.state != "carry":
+            raise ValueError(f"only where `state` is `carry` is one carried on, not {self.state!r}")
+        self._carried = carried
+
     def forget(self) -> None:
         """Lets the next batch start from zeros where states are carried."""
         self._carried = None

@@ -60,3 +60,10 @@ def test_a_language_whose_package_is_missing_is_an_error_that_says_how_to_get_it
     monkeypatch.setitem(sys.modules, "sudachipy", None)  # as if it were not installed
     with pytest.raises(ConfigurationError, match="language 'ja': .*pip install sudachipy"):
         SpacyBlankTokenizer("ja")
+
+
+def test_it_tells_what_it_takes_to_build_it_again() -> None:
+    params = SpacyBlankTokenizer("de").to_params()
+    assert params.as_dict() == {"type": "spacy_blank", "language": "de"}
+    again = Tokenizer.from_params(params)
+    assert [token.text for token in again.tokenize("z. B. so")] == ["z.", "B.", "so"]

@@ -66,7 +66,7 @@ def test_a_word_that_the_bilm_does_not_know_is_the_unknown_word(
 
 
 def test_a_long_sentence_is_not_shortened(pretrained: PretrainedBiLm) -> None:
-    pretrained.reader._max_tokens = 3  # type: ignore[attr-defined]
+    pretrained.reader.max_tokens = 3  # type: ignore[attr-defined]
     assert SentenceLayers(pretrained)([["the"] * 211])[0].shape == (LAYERS, 211, WIDTH)
 
 

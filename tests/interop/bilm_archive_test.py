@@ -12,7 +12,9 @@ from allennlp.models.archival import load_archive
 
 from elmo_scratch.data import SentencesReader
 from elmo_scratch.interop import read_bilm_archive
+from elmo_scratch.interop.bilm_archive import read_language_model
 from tests import FIXTURES_ROOT
+from tests.tiny_archives import BILM, SENTENCES, VOCABULARY_LINES, WORD_BILM, archive_of
 
 
 @pytest.fixture
@@ -132,3 +134,66 @@ def test_words_that_do_not_fit_the_weights_are_an_error(unpacked: Path) -> None:
         file.write("\nintruder")
     with pytest.raises(ConfigurationError, match="do not fit the config.*embedding.weight"):
         read_bilm_archive(packed(unpacked))
+
+
+@pytest.mark.parametrize("has_corpus_vocabulary", [False, True])
+@pytest.mark.parametrize("bilm", [BILM, WORD_BILM], ids=["characters", "words"])
+def test_bilms_of_all_kinds_are_read(
+    bilm: Dict[str, Any], has_corpus_vocabulary: bool, tmp_path: Path
+) -> None:
+    archive = archive_of(tmp_path, bilm=bilm, has_corpus_vocabulary=has_corpus_vocabulary)
+    trained = load_archive(archive).model.get_submodule("bilm").state_dict()
+    pretrained = read_bilm_archive(archive)
+    read = pretrained.bilm.state_dict()
+    assert set(read) == set(trained)
+    assert all(torch.equal(read[name], trained[name]) for name in trained)
+    words = pretrained.blueprint.words
+    if has_corpus_vocabulary:
+        assert words.words == ["@@PADDING@@", *VOCABULARY_LINES]
+        assert words.unknown_word == "<UNK>"
+        assert pretrained.vocab.get_token_index("zzyzx") == 3
+    else:
+        assert words.words[:2] == ["@@PADDING@@", "@@UNKNOWN@@"]
+        assert set(words.words[2:]) == {"<S>", "</S>", *sum(SENTENCES, [])}
+        assert words.unknown_word == "@@UNKNOWN@@"
+
+
+def test_a_stock_vocabulary_may_have_another_unknown_word(tmp_path: Path) -> None:
+    archive = archive_of(tmp_path)
+    folder = archive.parent
+    (folder / "vocabulary" / "tokens.txt").write_text("<unk>\nriver\n", encoding="utf-8")
+    config = json.loads((folder / "config.json").read_text())
+    config["vocabulary"] = {"oov_token": "<unk>"}
+    (folder / "config.json").write_text(json.dumps(config))
+    words = read_bilm_archive(folder).blueprint.words
+    assert words.words == ["@@PADDING@@", "<unk>", "river", "<S>", "</S>"]
+    assert words.unknown_word == "<unk>"
+
+
+def test_a_vocabulary_that_lacks_the_unknown_word_is_an_error(unpacked: Path) -> None:
+    (unpacked / "vocabulary" / "tokens.txt").write_text("river\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="its vocabulary, of the type .*OOV token not"):
+        read_bilm_archive(unpacked)
+
+
+def test_a_vocabulary_that_nobody_registered_is_an_error(unpacked: Path) -> None:
+    config = json.loads((unpacked / "config.json").read_text())
+    config["vocabulary"] = {"type": "someone_elses"}
+    (unpacked / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigurationError, match="of the type 'someone_elses', can't be read"):
+        read_bilm_archive(unpacked)
+
+
+def test_the_softmax_comes_with_a_language_model(bilm_archive: Path) -> None:
+    trained = load_archive(bilm_archive).model.get_submodule("softmax").state_dict()
+    softmax = read_language_model(bilm_archive).softmax
+    assert set(softmax) == set(trained) >= {"weight", "bias"}
+    assert all(torch.equal(softmax[name], trained[name]) for name in trained)
+
+
+def test_a_config_without_a_bilm_is_an_error(unpacked: Path) -> None:
+    config = json.loads((unpacked / "config.json").read_text())
+    del config["model"]["bilm"]
+    (unpacked / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigurationError, match="holds no configuration of a biLM"):
+        read_bilm_archive(unpacked)

@@ -3,10 +3,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import List
 
 import pytest
 
-from elmo_scratch.interop.whole_file import whole_file
+from elmo_scratch.interop.whole_file import whole_file, whole_files
 
 
 def test_what_the_block_wrote_appears_under_the_name(tmp_path: Path) -> None:
@@ -76,3 +77,71 @@ def test_two_processes_do_not_share_a_temporary(
             theirs.write_text("theirs")
         ours.write_text("ours")
     assert path.read_text() == "ours"
+
+
+NAMES = ("first", "second", "last")
+
+
+def write_all(folder: Path, text: str) -> None:
+    for name in NAMES:
+        (folder / name).write_text(text)
+
+
+def test_files_appear_together_in_a_new_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    with whole_files(folder, NAMES) as temporary:
+        write_all(temporary, "new")
+        assert not folder.exists()
+    assert {file.name: file.read_text() for file in folder.iterdir()} == dict.fromkeys(NAMES, "new")
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("path", [".", "link"])
+def test_files_join_those_of_a_folder_that_is_there(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    write_all(folder, "old")
+    (folder / "other").write_text("other")
+    (folder / "link").symlink_to(folder)
+    monkeypatch.chdir(folder)
+    with whole_files(Path(path), NAMES) as temporary:
+        write_all(temporary, "new")
+        assert (folder / "last").read_text() == "old"
+    assert [(folder / name).read_text() for name in (*NAMES, "other")] == ["new"] * 3 + ["other"]
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_after_an_error_a_folder_is_as_it_was(is_there: bool, error: type, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    if is_there:
+        folder.mkdir()
+        write_all(folder, "old")
+    with pytest.raises(error):
+        with whole_files(folder, NAMES) as temporary:
+            (temporary / "first").write_text("new")
+            raise error
+    assert os.listdir(tmp_path) == (["out"] if is_there else [])
+    assert not is_there or {file.read_text() for file in folder.iterdir()} == {"old"}
+
+
+@pytest.mark.parametrize("moved", [0, 1, 2])
+def test_while_files_are_moved_the_last_is_missing(
+    moved: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_all(tmp_path, "old")
+    replaced: List[Path] = []
+
+    def replace(source: Path, target: Path) -> None:
+        if len(replaced) == moved:
+            raise KeyboardInterrupt
+        replaced.append(source.rename(target))
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        with whole_files(tmp_path, NAMES) as temporary:
+            write_all(temporary, "new")
+    assert not (tmp_path / "last").exists()

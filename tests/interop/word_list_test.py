@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import List
 
 import pytest
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from elmo_scratch.interop import WordList
@@ -70,3 +71,24 @@ def test_a_vocabulary_on_disk_gives_the_same_list(tmp_path: Path) -> None:
     after = WordList.from_vocabulary(Vocabulary.from_files(tmp_path / "vocabulary"), "tokens")
     assert after.words == before.words
     assert after.sizes() == before.sizes()
+
+
+def test_another_vocabularys_unknown_word_is_the_lists() -> None:
+    vocab = Vocabulary(tokens_to_add={"tokens": ["river"]}, oov_token="<UNK>")
+    words = WordList.from_vocabulary(vocab, "tokens")
+    assert words.words == [PADDING, "<UNK>", "river", "<S>", "</S>"]
+    assert words.unknown_word == "<UNK>"
+    assert words.unknown_id == 1
+
+
+def test_a_namespace_without_an_unknown_word_is_an_error() -> None:
+    vocab = Vocabulary(tokens_to_add={"tokens": ["river"]}, non_padded_namespaces=["tokens"])
+    with pytest.raises(ConfigurationError, match="'@@UNKNOWN@@', .* 'tokens', but it is missing"):
+        WordList.from_vocabulary(vocab, "tokens")
+
+
+def test_words_are_found_in_another_list_by_their_spelling(words: WordList) -> None:
+    other = WordList(["", "<S>", "</S>", "<UNK>", "naïve", "shore", "bank"], "<UNK>")
+    #                        padding, unknown, river, bank, <S>, </S>, naïve
+    assert words.ids_in(other).tolist() == [0, 3, -1, 6, 1, 2, 4]
+    assert other.ids_in(words).tolist() == [0, 4, 5, 1, 6, -1, 3]

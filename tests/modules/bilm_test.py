@@ -1,3 +1,5 @@
+from typing import Tuple
+
 import pytest
 import torch
 from allennlp.common import Params
@@ -297,3 +299,43 @@ def test_a_bilm_that_is_cold_is_an_error() -> None:
         bilm_of(state="warm").warm_up([(IDS[:0], IDS[:0] > 0)])
     with pytest.raises(ValueError, match="only a biLM whose `state` is `warm`.*'carry'"):
         bilm_of(state="carry").warm_up([(IDS, IDS > 0)])
+
+
+WINDOW = 3
+"""Positions of a window of running text."""
+
+
+def read_running_text(bilm: BiLm, size: int) -> Tuple[torch.Tensor, torch.Tensor]:
+    """The last layer of each direction over two rows of running text, read in windows."""
+    torch.manual_seed(7)
+    ahead, back = torch.randn(2, 2, 8, DIM)
+    mask = torch.tensor([[True] * 8, [True] * 5 + [False] * 3])
+    state = bilm.new_state_memory("carry").zeros(ahead, 2)
+    tops = []
+    for window in torch.arange(8).split(size):
+        read = bilm.read_windows(ahead[:, window], back[:, window], mask[:, window], state)
+        state = read.state
+        tops.append(torch.stack([read.ahead, read.back]))
+    whole = torch.cat(tops, dim=2)
+    assert not whole[:, ~mask].any()
+    return whole[0], whole[1]
+
+
+def test_running_text_does_not_depend_on_where_it_is_cut() -> None:
+    bilm = bilm_of().requires_grad_(False)
+    whole = read_running_text(bilm, 8)
+    for size in (1, WINDOW, 5):
+        for ours, expected in zip(read_running_text(bilm, size), whole):
+            assert torch.allclose(ours, expected, rtol=0, atol=1e-6)
+
+
+def test_each_direction_reads_running_text_in_the_order_it_is_given() -> None:
+    bilm = bilm_of().requires_grad_(False)
+    torch.manual_seed(7)
+    ahead, back = torch.randn(2, 2, 8, DIM)
+    widths = [2] * 8
+    for direction, vectors in ((0, ahead), (1, back)):
+        stack = (bilm.left_to_right, bilm.right_to_left)[direction]
+        expected = stack(vectors.transpose(0, 1).flatten(0, 1), widths).layers[-1]
+        read = read_running_text(bilm, 8)[direction]
+        assert torch.allclose(read[0], expected.view(8, 2, DIM)[:, 0], rtol=0, atol=1e-6)

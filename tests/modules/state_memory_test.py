@@ -181,3 +181,22 @@ def test_copies_go_ways_of_their_own(
 def test_a_way_that_there_is_not_is_an_error() -> None:
     with pytest.raises(ValueError, match="`state` among carry, reset, warm, but got 'cold'"):
         memory_of("cold")
+
+
+def test_another_memory_carries_on() -> None:
+    memory, other = memory_of("carry"), memory_of("carry")
+    memory.keep(rows_of(5, 6))
+    memory.keep(rows_of(7))
+    other.carry_on_from(memory.carried())
+    assert same(other.start(LIKE, 3), rows_of(7, 6, 0))
+    other.carry_on_from(memory_of("carry").carried())
+    assert same(other.start(LIKE, 2), rows_of(0, 0))
+
+
+@pytest.mark.parametrize("state", ["reset", "warm"])
+def test_only_what_is_carried_is_carried_on(state: str) -> None:
+    memory = memory_of(state)
+    memory.keep(rows_of(5))
+    assert memory.carried() is None
+    with pytest.raises(ValueError, match=f"only where `state` is `carry`.*'{state}'"):
+        memory.carry_on_from(rows_of(5))

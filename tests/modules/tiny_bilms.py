@@ -7,11 +7,29 @@ import torch
 
 from elmo_scratch.alphabet import character_ids
 from elmo_scratch.modules import BiLm, BiLmOutput, LstmState
-from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
+from elmo_scratch.modules.token_encoders import (
+    CharCnnEncoder,
+    EncodedTokens,
+    TokenEncoder,
+    WordEncoder,
+)
 
 WORDS, DIM, CELL, CHARACTERS = 13, 3, 7, 11
 SPELLED = ["the", "a", "cats", "of", "Paris", "sleep", "in", "extraordinary", "é", "", "...", "I"]
 """The words of the numbers from 1 on."""
+
+
+class LetterEncoder(TokenEncoder):
+    """A token encoder of someone else."""
+
+    reads_characters = True
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> EncodedTokens:
+        raise NotImplementedError
+
+    def encode_words(self, ids: torch.Tensor) -> torch.Tensor:
+        raise NotImplementedError
+
 
 each_encoder = pytest.mark.parametrize("encoder", ["word", "char_cnn"])
 

@@ -131,7 +131,9 @@ class LstmFunction(torch.autograd.Function):
             product(gates, input_weight) if needed[1] else None,
             product(gates.t(), inputs) if needed[2] else None,
             product(gates.t(), _before(hidden, outputs, reading.widths)) if needed[3] else None,
-            product(back.projected.t(), _opened(steps)) if needed[4] and is_projected else None,
+            product(back.projected.t(), _opened(steps, gates))
+            if needed[4] and is_projected
+            else None,
             gates.sum(dim=0).to(inputs.dtype) if needed[5] else None,
             back.state.hidden if needed[6] else None,
             back.state.cell if needed[7] else None,
@@ -151,10 +153,12 @@ def _product(left: torch.Tensor, right: torch.Tensor, dtype: torch.dtype) -> tor
 
 def _before(hidden: torch.Tensor, outputs: torch.Tensor, widths: Sequence[int]) -> torch.Tensor:
     """The output that each step started from, of shape `(read, dim)`."""
-    steps = [hidden, *outputs.split(list(widths))]
-    return torch.cat([step[:width] for step, width in zip(steps, widths)])
+    steps = [hidden, *outputs.split(list(widths))] if widths else []
+    # A part without rows, because there may be no step.
+    return torch.cat([hidden[:0], *(step[:width] for step, width in zip(steps, widths))])
 
 
-def _opened(steps: Sequence[Step]) -> torch.Tensor:
+def _opened(steps: Sequence[Step], gates: torch.Tensor) -> torch.Tensor:
     """What each step projected, `σ(o) tanh(c)`, of shape `(read, cell)`."""
-    return torch.cat([step.opened.output for step in steps])
+    none = gates.chunk(4, dim=1)[0][:0]
+    return torch.cat([none, *(step.opened.output for step in steps)])

@@ -6,6 +6,9 @@ from typing import NamedTuple
 import torch
 from allennlp.common import Registrable
 
+NUM_BEST = 5
+"""How many of the most probable words are reported, for the top-5 accuracy."""
+
 
 class ScoredWords(NamedTuple):
     """
@@ -16,16 +19,20 @@ class ScoredWords(NamedTuple):
     loss : `torch.Tensor`
         Shape `()`: the mean loss of a target, in nats, to train with.
     losses : `torch.Tensor`
-        Shape `(predicted,)`: the negative log probability of each target by the exact softmax, in
-        nats, to report. Without gradient.
+        Shape `(predicted,)`: the negative log probability of each target, in nats, without
+        gradient. To be reported only where `is_exact`.
     best : `torch.Tensor`
         Shape `(predicted, 5)`, or fewer columns with fewer words: the most probable words, best
-        first.
+        first. Shape `(predicted, 0)` where finding them is too dear: in evaluation never.
+    is_exact : `bool`
+        Whether `losses` are of the distribution over the whole vocabulary: in evaluation always, in
+        training not if only a part of the vocabulary was looked at.
     """
 
     loss: torch.Tensor
     losses: torch.Tensor
     best: torch.Tensor
+    is_exact: bool
 
 
 class OutputSoftmax(torch.nn.Module, Registrable, ABC):

@@ -70,6 +70,8 @@ class CharCnnEncoder(TokenEncoder):
     of `bilm-tf`.
     """
 
+    reads_characters = True
+
     _begin: torch.Tensor
     _end: torch.Tensor
 

@@ -1,7 +1,7 @@
 """What every token encoder promises."""
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from allennlp.common import Registrable
@@ -34,6 +34,9 @@ class TokenEncoder(torch.nn.Module, Registrable, ABC):
         The size of a vector.
     """
 
+    reads_characters: ClassVar[bool]
+    """Whether a token's id is the ids of its characters."""
+
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.dim = dim
@@ -52,4 +55,18 @@ class TokenEncoder(torch.nn.Module, Registrable, ABC):
 
         `EncodedTokens`
             Vectors of shape `(batch, tokens + 2, dim)`.
+        """
+
+    @abstractmethod
+    def encode_words(self, ids: torch.Tensor) -> torch.Tensor:
+        """
+        # Parameters
+
+        ids : `torch.Tensor`
+            Shape `(words,)`, or `(words, characters)`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(words, dim)`.
         """

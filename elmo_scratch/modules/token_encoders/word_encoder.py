@@ -26,6 +26,8 @@ class WordEncoder(TokenEncoder):
         The words that mark the beginning and the end of a sentence. Supplied likewise.
     """
 
+    reads_characters = False
+
     _begin: torch.Tensor
     _end: torch.Tensor
 
@@ -58,3 +60,17 @@ class WordEncoder(TokenEncoder):
         """
         bounded = add_boundaries(ids, mask, self._begin, self._end)
         return EncodedTokens(self.embedding(bounded.ids), bounded.mask)
+
+    def encode_words(self, ids: torch.Tensor) -> torch.Tensor:
+        """
+        # Parameters
+
+        ids : `torch.Tensor`
+            Shape `(words,)`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(words, dim)`.
+        """
+        return self.embedding(ids)

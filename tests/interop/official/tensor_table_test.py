@@ -13,9 +13,8 @@ from elmo_scratch.interop.official.tensor_table import (
     official_tensors,
     tensor_table,
 )
-from elmo_scratch.modules import BiLm, TokenEncoder
-from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
-from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens
+from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
 from tests.interop.official.reference import (
     BATCHES,
     RESIDUAL,
@@ -26,16 +25,10 @@ from tests.interop.official.reference import (
     with_options,
     with_tensors,
 )
+from tests.modules.tiny_bilms import LetterEncoder
 
 DIM, CELLS = 4, 7
 CELL = "RNN_1/RNN/MultiRNNCell/Cell0/LSTMCell"
-
-
-class LetterEncoder(TokenEncoder):
-    """A token encoder of someone else."""
-
-    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> EncodedTokens:
-        raise NotImplementedError
 
 
 def characters(dim: int = DIM, num_highway: int = 1) -> CharCnnEncoder:

@@ -13,9 +13,8 @@ from allennlp.modules.elmo import Elmo, _ElmoBiLm
 
 from elmo_scratch.interop.official import write_official_bilm
 from elmo_scratch.interop.official.writing import official_options
-from elmo_scratch.modules import BiLm, TokenEncoder
+from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import WordEncoder
-from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens
 from elmo_scratch.options import Options
 from tests.interop.official.reference import (
     BATCHES,
@@ -29,6 +28,7 @@ from tests.interop.official.reference import (
     layers_of,
     word_batch,
 )
+from tests.modules.tiny_bilms import LetterEncoder
 
 CHARACTERS: Dict[str, Any] = {
     "type": "char_cnn",
@@ -66,13 +66,6 @@ READ_BY_ALLENNLP = ["as released", "four layers", "never clipped"]
 
 WORD_BATCHES: List[List[List[int]]] = [[[2, 3, 4, 9], []], [[5], [0, 1, 9, 8, 7]]]
 """For a model of words: their rows in `embedding`."""
-
-
-class LetterEncoder(TokenEncoder):
-    """A token encoder of someone else."""
-
-    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> EncodedTokens:
-        raise NotImplementedError
 
 
 def built(config: Dict[str, Any]) -> BiLm:

@@ -1,4 +1,5 @@
 import math
+import resource
 from typing import Any, Callable, List
 
 import pytest
@@ -6,7 +7,8 @@ import torch
 from torch.nn.functional import cross_entropy, linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from elmo_scratch.modules.softmaxes import FullSoftmax, full_softmax
+from elmo_scratch.modules.products import MixedPrecision
+from elmo_scratch.modules.softmaxes import FullSoftmax, chunked_cross_entropy
 
 PREDICTED, WORDS, DIM = 7, 11, 3
 ROWS_OF_A_CHUNK = 3  # so 7 predictions make chunks of 3, 3 and 1
@@ -14,7 +16,8 @@ ROWS_OF_A_CHUNK = 3  # so 7 predictions make chunks of 3, 3 and 1
 
 @pytest.fixture
 def softmax(monkeypatch: pytest.MonkeyPatch) -> FullSoftmax:
-    monkeypatch.setattr(full_softmax, "CHUNK_SIZE", ROWS_OF_A_CHUNK * WORDS + 2)
+    monkeypatch.setattr(chunked_cross_entropy, "CHUNK_SIZE", ROWS_OF_A_CHUNK * WORDS + 2)
+    monkeypatch.setattr(chunked_cross_entropy, "MIN_ROWS", 1)
     torch.manual_seed(13)
     softmax = FullSoftmax(num_words=WORDS, dim=DIM).double()
     torch.nn.init.normal_(softmax.bias)
@@ -76,7 +79,7 @@ def test_the_chunks_do_not_show(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     in_chunks = softmax(states, targets)
-    monkeypatch.setattr(full_softmax, "CHUNK_SIZE", 2**22)
+    monkeypatch.setattr(chunked_cross_entropy, "CHUNK_SIZE", 2**22)
     at_once = softmax(states, targets)
     assert torch.allclose(in_chunks.losses, at_once.losses)
     assert torch.equal(in_chunks.best, at_once.best)
@@ -89,7 +92,7 @@ def test_a_chunk_holds_one_prediction_at_least(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     expected = softmax(states, targets).losses
-    monkeypatch.setattr(full_softmax, "CHUNK_SIZE", 1)
+    monkeypatch.setattr(chunked_cross_entropy, "CHUNK_SIZE", 1)
     assert torch.allclose(softmax(states, targets).losses, expected)
 
 
@@ -144,7 +147,7 @@ class RecordedOperations(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
     def num_products(self) -> int:
-        return sum(name in ("mm", "addmm", "addmm_") for name in self.names)
+        return sum(name in ("addmm", "addmm_", "linear", "mm") for name in self.names)
 
 
 @pytest.mark.parametrize("without_gradients", [torch.no_grad, torch.inference_mode])
@@ -161,6 +164,58 @@ def test_no_gradient_is_made_where_none_is_wanted(
     assert training.num_products() == 3 * 3  # the scores and two gradients of each chunk
     assert evaluation.num_products() == 3
     assert "zeros_like" not in evaluation.names
+
+
+@pytest.mark.parametrize("words", [WORDS, 1000])
+def test_products_may_run_in_less_precision(words: int) -> None:
+    torch.manual_seed(13)
+    softmax = FullSoftmax(num_words=words, dim=DIM)
+    states, targets = torch.randn(PREDICTED, DIM, requires_grad=True), torch.arange(PREDICTED)
+    inputs = (states, softmax.weight, softmax.bias)
+    exact = softmax(states, targets)
+    of_exact = torch.autograd.grad(exact.loss, inputs)
+    MixedPrecision.set_everywhere(softmax, "bfloat16")
+    rounded = softmax(states, targets)
+    of_rounded = torch.autograd.grad(rounded.loss, inputs)
+    assert rounded.losses.dtype == torch.float32
+    assert not torch.equal(rounded.losses, exact.losses)
+    # Eight bits of each number in a product, none less in the sums after it.
+    assert torch.allclose(rounded.losses, exact.losses, atol=0.03)
+    for ours, theirs in zip(of_rounded, of_exact, strict=True):
+        assert ours.dtype == torch.float32
+        assert (ours - theirs).norm() < 0.02 * theirs.norm()
+
+
+def test_losses_are_not_rounded_to_the_precision_of_the_products() -> None:
+    # 100.001 and 100 would be the same in bfloat16: biases are added to products in full precision.
+    softmax = FullSoftmax(num_words=2, dim=1)
+    softmax.weight.data = torch.ones(2, 1)
+    softmax.bias.data = torch.tensor([0.001, 0.0])
+    MixedPrecision.set_everywhere(softmax, "bfloat16")
+    scored = softmax(torch.full((1, 1), 100.0), torch.tensor([0]))
+    assert scored.losses.item() == pytest.approx(math.log1p(math.exp(-0.001)), abs=1e-5)
+
+
+@pytest.mark.large
+def test_the_vocabulary_of_the_released_models_fits() -> None:
+    # All scores of the 4096 predictions would take 13 GB.
+    torch.manual_seed(13)
+    softmax = FullSoftmax(num_words=793_471, dim=4)
+    states, targets = torch.randn(4096, 4), torch.randint(793_471, (4096,))
+    scored = softmax(states, targets)
+    scored.loss.backward()
+    for row in (0, 255, 256, 4095):
+        scores = linear(states[row], softmax.weight, softmax.bias)
+        assert torch.allclose(scored.losses[row], cross_entropy(scores, targets[row]))
+        assert torch.equal(scored.best[row], scores.topk(5).indices)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 2**10
+    assert peak < 6e9
+
+
+def test_it_says_that_it_is_exact(
+    softmax: FullSoftmax, states: torch.Tensor, targets: torch.Tensor
+) -> None:
+    assert softmax.train()(states, targets).is_exact and softmax.eval()(states, targets).is_exact
 
 
 def test_names_of_its_tensors_are_a_file_format(softmax: FullSoftmax) -> None:

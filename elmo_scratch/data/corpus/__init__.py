@@ -1,0 +1,15 @@
+"""
+Text of any size, prepared once and then read from disk as numbers.
+
+The room promises that a corpus is prepared from shards that were checked line by line, that every
+process with the same text and settings finds the same prepared folder, and that such a folder is
+whole or not there.
+"""
+
+from elmo_scratch.data.corpus.corpus_audit import CorpusAudit as CorpusAudit
+from elmo_scratch.data.corpus.prepared_corpus import PreparedCorpus as PreparedCorpus
+from elmo_scratch.data.corpus.shards import DataPath as DataPath
+from elmo_scratch.data.corpus.shards import list_shards as list_shards
+from elmo_scratch.data.corpus.word_table import WordTable as WordTable
+
+__all__ = ["CorpusAudit", "DataPath", "PreparedCorpus", "WordTable", "list_shards"]

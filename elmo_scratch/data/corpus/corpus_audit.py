@@ -1,0 +1,62 @@
+"""What a corpus turned out to hold."""
+
+import json
+from pathlib import Path
+from typing import List, NamedTuple
+
+
+class CorpusAudit(NamedTuple):
+    """
+    The figures of a prepared corpus.
+
+    # Parameters
+
+    tokens : `int`
+        Words of the text, repetitions included.
+    sentences : `int`
+        Lines that hold a token.
+    distinct_words : `int`
+        Words of the text, each counted once.
+    cut_share : `float`
+        The share of the tokens that are too long for the 50 characters of the released models.
+    empty_shards : `List[str]`
+        The names of the shards without a token.
+    duplicate_lines : `int`
+        Sentences whose line equals an earlier one.
+    blank_lines : `int`
+        Lines without a token, which were passed over.
+    bytes_read : `int`
+        The size of the shards on the disk.
+    """
+
+    tokens: int
+    sentences: int
+    distinct_words: int
+    cut_share: float
+    empty_shards: List[str]
+    duplicate_lines: int
+    blank_lines: int
+    bytes_read: int
+
+    def describe(self) -> str:
+        """The figures in one line, for a log."""
+        parts = [
+            f"{self.tokens:,} tokens in {self.sentences:,} sentences",
+            f"{self.distinct_words:,} distinct words",
+            f"{self.cut_share:.4%} of the tokens cut at 50 characters",
+            f"{self.duplicate_lines:,} duplicate lines",
+            f"{self.blank_lines:,} blank lines",
+            f"{self.bytes_read:,} bytes read",
+        ]
+        if self.empty_shards:
+            parts.append(f"empty: {', '.join(self.empty_shards)}")
+        return "; ".join(parts)
+
+    def write(self, path: Path) -> None:
+        """Writes the figures as JSON."""
+        path.write_text(json.dumps(self._asdict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+
+    @classmethod
+    def read(cls, path: Path) -> "CorpusAudit":
+        """The figures that `write` wrote."""
+        return cls(**json.loads(path.read_text("utf-8")))

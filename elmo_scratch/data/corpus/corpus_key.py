@@ -1,0 +1,143 @@
+"""The name of a prepared corpus: a digest of its text and of all that decides how it is split."""
+
+import hashlib
+import json
+import logging
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Dict, List, Optional
+
+from allennlp.common import Registrable
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.tokenizers import Tokenizer
+
+logger = logging.getLogger(__name__)
+
+FORMAT_VERSION = 1
+"""Of the files in the folder of a prepared corpus."""
+
+DIGESTS = "digests"
+"""The folder in which the digests of shards are remembered."""
+
+_BYTES_AT_ONCE = 2**20
+_SETTLED_AFTER = 2.0
+"""Seconds after which a second change of a file surely shows in its time stamp."""
+
+_PLAIN = (str, int, float, bool, type(None))
+
+
+def corpus_key(
+    shards: List[Path], tokenizer: Optional[Tokenizer], max_tokens: Optional[int], cache_dir: Path
+) -> str:
+    """
+    # Parameters
+
+    shards : `List[Path]`
+        The files of the corpus. Their contents count and their order, not their names.
+    tokenizer : `Tokenizer`, optional
+        `None` splits at white space.
+    max_tokens : `int`, optional
+        Where sentences are cut.
+    cache_dir : `Path`
+        Remembers the digest of a file for as long as its size and time stamp stay.
+
+    # Raises
+
+    ConfigurationError
+        If a shard can't be read, or the tokenizer's settings can't be told.
+    """
+    settings = {
+        "format": FORMAT_VERSION,
+        "tokenizer": tokenizer_settings(tokenizer),
+        "max_tokens": max_tokens,
+        "shards": [_remembered_digest(shard, cache_dir / DIGESTS) for shard in shards],
+    }
+    return _short_digest(json.dumps(settings, sort_keys=True))
+
+
+def tokenizer_settings(tokenizer: Optional[Tokenizer]) -> Optional[Dict[str, Any]]:
+    """
+    # Returns
+
+    `Dict[str, Any]`
+        The name of a tokenizer's class, and the settings that tell it from others of its class:
+        those of its `_to_params`, or else its attributes. `None` for none.
+
+    # Raises
+
+    ConfigurationError
+        If it has no `_to_params`, and attributes that are more than numbers and texts.
+    """
+    if tokenizer is None:
+        return None
+    kind = type(tokenizer)
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    # The method that classes inherit from AllenNLP gives only what it finds, not all settings.
+    has_params = kind._to_params is not Registrable._to_params
+    settings = tokenizer.to_params().as_dict(quiet=True) if has_params else vars(tokenizer)
+    try:
+        return {"class": name, "settings": _plain(settings)}
+    except TypeError as error:
+        raise ConfigurationError(
+            f"a corpus can't be prepared with the tokenizer {name}: {error}, so that it can't be "
+            "told from others with other settings. Give the class a method `_to_params`, as "
+            "AllenNLP's own tokenizers have."
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    """The same value in lists and dictionaries, if it is made of numbers and texts."""
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(json.dumps(_plain(item), sort_keys=True) for item in value)
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    raise TypeError(f"it holds a {type(value).__name__}")
+
+
+def _remembered_digest(shard: Path, folder: Path) -> str:
+    """The digest of a file's content, read only if the file isn't known by its time stamp."""
+    try:
+        state = os.stat(shard)
+    except OSError as error:
+        raise ConfigurationError(f"{shard}: cannot be read ({error.strerror})") from None
+    identity = [os.path.realpath(shard), state.st_size, state.st_mtime_ns, state.st_ino]
+    memory = folder / _short_digest(json.dumps(identity))
+    try:
+        return memory.read_text("ascii")
+    except OSError:
+        pass
+    digest = _content_digest(shard)
+    if time.time() - state.st_mtime < _SETTLED_AFTER:
+        return digest
+    temporary = memory.with_name(f".{memory.name}.{os.getpid()}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(digest, "ascii")
+        os.replace(temporary, memory)
+    except OSError as error:
+        logger.info("The digest of %s is not remembered: %s", shard, error)
+        with suppress(OSError):
+            temporary.unlink()
+    return digest
+
+
+def _content_digest(shard: Path) -> str:
+    """The digest of all bytes of a file."""
+    digest = hashlib.blake2b(digest_size=16)
+    try:
+        with open(shard, "rb") as file:
+            while block := file.read(_BYTES_AT_ONCE):
+                digest.update(block)
+    except OSError as error:
+        raise ConfigurationError(f"{shard}: cannot be read ({error.strerror})") from None
+    return digest.hexdigest()
+
+
+def _short_digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()

@@ -1,0 +1,183 @@
+"""From the text of shards to numbers in files."""
+
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.tqdm import Tqdm
+from allennlp.data.tokenizers import Tokenizer
+
+from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN
+from elmo_scratch.data.corpus.corpus_audit import CorpusAudit
+from elmo_scratch.data.corpus.number_arrays import count_numbers, count_repeats, replace_numbers
+from elmo_scratch.data.corpus.shard_blocks import shard_blocks
+from elmo_scratch.data.corpus.word_table import WordTable, write_words
+
+TOKENS, SENTENCE_STARTS, SHARD_STARTS = "tokens.bin", "sentence_starts.bin", "shard_starts.bin"
+AUDIT = "audit.json"
+TOKEN_TYPE, START_TYPE = "<u4", "<i8"
+
+_LINE_HASHES, _HASH_TYPE = "line_hashes.bin", "<u8"
+
+Split = Callable[[List[str]], List[List[str]]]
+"""From lines to the words of each, none for a blank line."""
+
+
+class _Numbers(Dict[str, int]):
+    """Words by the order in which they first came."""
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = len(self)
+        return number
+
+
+class _Counts(NamedTuple):
+    """What the reading of all shards has counted."""
+
+    shard_starts: List[int]
+    tokens: int
+    sentences: int
+    blank_lines: int
+    bytes_read: int
+
+
+def prepare_corpus(
+    shards: List[Path], tokenizer: Optional[Tokenizer], max_tokens: Optional[int], folder: Path
+) -> None:
+    """
+    Writes the files that `PreparedCorpus` reads. Memory holds the distinct words and no more of the
+    corpus than a few thousand lines.
+
+    # Parameters
+
+    shards : `List[Path]`
+        Text files, one sentence a line.
+    tokenizer : `Tokenizer`, optional
+        Splits sentences. `None` splits at white space.
+    max_tokens : `int`, optional
+        Tokens of a sentence after this many are dropped. `None` keeps all.
+    folder : `Path`
+        An empty folder.
+
+    # Raises
+
+    ConfigurationError
+        If a shard can't be read or is not UTF-8, or none holds a token.
+    """
+    numbers = _Numbers()
+    counted = _number_shards(shards, _splitter(tokenizer, max_tokens), numbers, folder)
+    if counted.tokens == 0:
+        names = ", ".join(map(str, shards[:3])) + (", …" if len(shards) > 3 else "")
+        raise ConfigurationError(f"{names}: expected sentences, but no line holds a token")
+    duplicate_lines = count_repeats(folder / _LINE_HASHES, _HASH_TYPE)
+    (folder / _LINE_HASHES).unlink()
+    counts = count_numbers(folder / TOKENS, TOKEN_TYPE, len(numbers))
+    words, order = _by_frequency(numbers, counts)
+    # Held no longer than needed: it is the largest thing in memory.
+    numbers.clear()
+    write_words(words, counts[order], folder)
+    rows = numpy.empty(len(words), dtype=TOKEN_TYPE)
+    rows[order] = numpy.arange(len(words), dtype=TOKEN_TYPE)
+    del words
+    replace_numbers(folder / TOKENS, TOKEN_TYPE, rows)
+    starts = counted.shard_starts
+    (folder / SHARD_STARTS).write_bytes(numpy.array(starts, dtype=START_TYPE).tobytes())
+    CorpusAudit(
+        tokens=counted.tokens,
+        sentences=counted.sentences,
+        distinct_words=len(rows),
+        cut_share=_count_cut(WordTable(folder)) / counted.tokens,
+        empty_shards=[
+            shard.name for shard, start, end in zip(shards, starts, starts[1:]) if start == end
+        ],
+        duplicate_lines=duplicate_lines,
+        blank_lines=counted.blank_lines,
+        bytes_read=counted.bytes_read,
+    ).write(folder / AUDIT)
+
+
+def _splitter(tokenizer: Optional[Tokenizer], max_tokens: Optional[int]) -> Split:
+    """How lines are split into words."""
+
+    def tokenized(line: str) -> List[str]:
+        text = line.strip()
+        tokens = tokenizer.tokenize(text) if tokenizer is not None and text else []
+        return [token.ensure_text() for token in tokens if token.text != ""]
+
+    split_line: Callable[[str], List[str]] = str.split if tokenizer is None else tokenized
+    if max_tokens is None:
+        return lambda lines: [split_line(line) for line in lines]
+    return lambda lines: [split_line(line)[:max_tokens] for line in lines]
+
+
+def _number_shards(
+    shards: List[Path], split: Split, numbers: Dict[str, int], folder: Path
+) -> _Counts:
+    """Writes the numbers of all tokens, in order of first occurrence, and where sentences begin."""
+    shard_starts = [0]
+    num_tokens = blank_lines = bytes_read = num_sentences = 0
+    total = sum(shard.stat().st_size for shard in shards)
+    with (
+        open(folder / TOKENS, "wb") as tokens,
+        open(folder / SENTENCE_STARTS, "wb") as sentence_starts,
+        open(folder / _LINE_HASHES, "wb") as line_hashes,
+        Tqdm.tqdm(total=total, unit="B", unit_scale=True, desc="preparing corpus") as progress,
+    ):
+        sentence_starts.write(numpy.zeros(1, dtype=START_TYPE).tobytes())
+        for shard in shards:
+            for text in shard_blocks(shard, progress.update):
+                lines = text.split("\n")
+                if not lines[-1]:
+                    lines.pop()
+                lengths = _write_block(lines, split(lines), numbers, tokens, line_hashes)
+                ends = num_tokens + numpy.cumsum(lengths, dtype=START_TYPE)
+                sentence_starts.write(ends.tobytes())
+                num_tokens += int(lengths.sum())
+                num_sentences += len(lengths)
+                blank_lines += len(lines) - len(lengths)
+            bytes_read += shard.stat().st_size
+            shard_starts.append(num_sentences)
+    return _Counts(shard_starts, num_tokens, num_sentences, blank_lines, bytes_read)
+
+
+def _write_block(
+    lines: List[str],
+    sentences: List[List[str]],
+    numbers: Dict[str, int],
+    tokens: BinaryIO,
+    line_hashes: BinaryIO,
+) -> numpy.ndarray:
+    """Writes tokens and line hashes; the lengths of the sentences that aren't blank."""
+    lengths = numpy.fromiter(map(len, sentences), dtype=numpy.int64, count=len(sentences))
+    tokens.write(_numbered(sentences, numbers, int(lengths.sum())).tobytes())
+    # Python's own hashes are of 64 bits, which two different lines of a corpus hardly ever share.
+    hashes = numpy.fromiter(map(hash, lines), dtype=numpy.int64, count=len(lines))
+    line_hashes.write(hashes[lengths > 0].tobytes())
+    return lengths[lengths > 0]
+
+
+def _numbered(
+    sentences: Iterable[List[str]], numbers: Dict[str, int], num_tokens: int
+) -> numpy.ndarray:
+    """The numbers of all words."""
+    return numpy.fromiter(
+        map(numbers.__getitem__, chain.from_iterable(sentences)), TOKEN_TYPE, num_tokens
+    )
+
+
+def _by_frequency(
+    numbers: Dict[str, int], counts: numpy.ndarray
+) -> Tuple[List[str], numpy.ndarray]:
+    """The words in the order of a `WordTable`, and the numbers that they had before."""
+    alphabetical = sorted(numbers)
+    before = numpy.fromiter(map(numbers.__getitem__, alphabetical), numpy.int64, len(numbers))
+    order = numpy.argsort(-counts[before], kind="stable")
+    return [alphabetical[place] for place in order.tolist()], before[order]
+
+
+def _count_cut(words: WordTable) -> int:
+    """How many tokens are longer than the room that the released models have for bytes."""
+    room = MAX_CHARACTERS_PER_TOKEN - 2
+    return int(words.counts[words.lengths() > room].sum())

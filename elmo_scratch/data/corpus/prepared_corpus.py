@@ -1,0 +1,162 @@
+"""A corpus of any size that is read from disk."""
+
+import logging
+import mmap
+import os
+from pathlib import Path
+from typing import Any, Iterable, Optional, Tuple
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.data.tokenizers import Tokenizer, WhitespaceTokenizer
+
+from elmo_scratch.data.corpus.corpus_audit import CorpusAudit
+from elmo_scratch.data.corpus.corpus_key import corpus_key
+from elmo_scratch.data.corpus.preparation import (
+    AUDIT,
+    SENTENCE_STARTS,
+    SHARD_STARTS,
+    START_TYPE,
+    TOKEN_TYPE,
+    TOKENS,
+    prepare_corpus,
+)
+from elmo_scratch.data.corpus.shards import DataPath, list_shards
+from elmo_scratch.data.corpus.whole_folder import make_once
+from elmo_scratch.data.corpus.word_table import WordTable
+from elmo_scratch.data.vocabulary_file import MARKS
+
+logger = logging.getLogger(__name__)
+
+CACHE_VARIABLE = "ELMO_SCRATCH_CACHE"
+"""The environment variable that names the folder of prepared corpora."""
+
+
+class PreparedCorpus:
+    """
+    The sentences of a corpus, one shard after the other, as numbers of words. All arrays are
+    memory-mapped: the processes of a machine share them, and they take no memory that the machine
+    could not take back.
+
+    # Parameters
+
+    folder : `Path`
+        A folder that `PreparedCorpus.of` has prepared.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.words = WordTable(folder)
+        """The distinct words. A token is the number of its word here."""
+        self.tokens = numpy.memmap(folder / TOKENS, dtype=TOKEN_TYPE, mode="r")
+        """Shape `(tokens,)`, without marks of sentence boundaries."""
+        self.sentence_starts = numpy.memmap(folder / SENTENCE_STARTS, dtype=START_TYPE, mode="r")
+        """Shape `(sentences + 1,)`: where each sentence begins in `tokens`."""
+        self.shard_starts = numpy.fromfile(folder / SHARD_STARTS, dtype=START_TYPE)
+        """Shape `(shards + 1,)`: the first sentence of each shard."""
+        self.audit = CorpusAudit.read(folder / AUDIT)
+
+    @classmethod
+    def of(
+        cls,
+        data_path: DataPath,
+        tokenizer: Optional[Tokenizer] = None,
+        max_tokens: Optional[int] = None,
+        cache_dir: Optional[str] = None,
+    ) -> "PreparedCorpus":
+        """
+        Finds the prepared form of a corpus, or prepares it: once for all processes and trainings
+        with the same text and settings. Lines without a token are passed over.
+
+        # Parameters
+
+        data_path : `DataPath`
+            Text files, one sentence a line, plain or compressed by gzip: as in `list_shards`.
+        tokenizer : `Tokenizer`, optional (default = `None`)
+            Splits a line into tokens. `None` splits at white space.
+        max_tokens : `int`, optional (default = `None`)
+            Tokens of a sentence after this many are dropped. `None` keeps all.
+        cache_dir : `str`, optional (default = `None`)
+            The folder of prepared corpora. `None` takes the environment variable
+            `ELMO_SCRATCH_CACHE`, or else `~/.cache/elmo_scratch/corpora`.
+
+        # Raises
+
+        ConfigurationError
+            If no file matches, one can't be read, is not UTF-8 or is a damaged gzip file, none
+            holds a token, or the disk is full.
+        """
+        if max_tokens is not None and max_tokens < 1:
+            raise ConfigurationError(f"expected `max_tokens` of at least 1, but got {max_tokens}")
+        if type(tokenizer) is WhitespaceTokenizer:
+            tokenizer = None
+        shards = list_shards(data_path)
+        cache = Path(cache_dir) if cache_dir is not None else default_cache_dir()
+        folder = cache / corpus_key(shards, tokenizer, max_tokens, cache)
+        make_once(folder, lambda part: prepare_corpus(shards, tokenizer, max_tokens, part))
+        corpus = cls(folder)
+        logger.info("Corpus in %s: %s", folder, corpus.audit.describe())
+        if corpus.audit.empty_shards:
+            logger.warning(
+                "Files of the corpus without a token: %s", ", ".join(corpus.audit.empty_shards)
+            )
+        return corpus
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return PreparedCorpus, (self.folder,)
+
+    def ids_in(
+        self, vocab: Vocabulary, namespace: str = "tokens", lowercase: bool = False
+    ) -> numpy.ndarray:
+        """
+        # Parameters
+
+        vocab : `Vocabulary`
+            Any vocabulary.
+        namespace : `str`, optional (default = `"tokens"`)
+            The namespace of its words.
+        lowercase : `bool`, optional (default = `False`)
+            Whether it holds words in lower case only.
+
+        # Returns
+
+        `numpy.ndarray`
+            Shape `(words,)`, of int64: the id of each word of `words`, or the unknown word's.
+        """
+        ids = vocab.get_token_to_index_vocabulary(namespace)
+        unknown = vocab.get_token_index(vocab._oov_token, namespace)
+        words: Iterable[str] = self.words
+        if lowercase:
+            # What is spelled like a mark stands for it, and so does not change.
+            words = (word if word in MARKS else word.lower() for word in self.words)
+        found = numpy.fromiter(
+            (ids.get(word, unknown) for word in words), numpy.int64, len(self.words)
+        )
+        if vocab.is_padded(namespace):
+            # A word that is written like AllenNLP's padding is not padding.
+            found[found == 0] = unknown
+        return found
+
+    def unknown_share(
+        self, vocab: Vocabulary, namespace: str = "tokens", lowercase: bool = False
+    ) -> float:
+        """The share of the tokens whose words a vocabulary lacks; parameters as in `ids_in`."""
+        unknown = vocab.get_token_index(vocab._oov_token, namespace)
+        is_unknown = self.ids_in(vocab, namespace, lowercase) == unknown
+        return float(self.words.counts[is_unknown].sum() / len(self.tokens))
+
+    def release_pages(self) -> None:
+        """
+        Gives back what memory the pages take that were read so far. They stay on the disk, and as
+        long as the machine has room in its cache of files.
+        """
+        for array in (self.tokens, self.sentence_starts):
+            pages = array._mmap  # type: ignore[attr-defined]
+            pages.madvise(mmap.MADV_DONTNEED)
+
+
+def default_cache_dir() -> Path:
+    """Where prepared corpora are kept."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named) if named else Path.home() / ".cache" / "elmo_scratch" / "corpora"

@@ -1,0 +1,85 @@
+"""The text of a shard, many lines at a time."""
+
+import gzip
+import zlib
+from pathlib import Path
+from typing import BinaryIO, Callable, Iterator, Optional, cast
+
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.data.text_lines import BYTE_ORDER_MARK
+
+BLOCK_SIZE = 2**18
+"""Bytes of text that are read at once: many lines, and still in the processor's cache."""
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None) -> Iterator[str]:
+    """
+    Yields the text of a shard in blocks of whole lines. Only a line feed ends a line, the last line
+    may lack it, and a byte order mark at the beginning is dropped. An empty shard has no blocks.
+
+    # Parameters
+
+    shard : `Path`
+        A text file, plain or compressed by gzip.
+    on_read : `Callable[[int], object]`, optional (default = `None`)
+        Is told after each block how many more bytes of the file were read, as it lies on the disk.
+
+    # Raises
+
+    ConfigurationError
+        If the shard can't be read, is a damaged gzip file, or a line is not UTF-8.
+    """
+    try:
+        file = open(shard, "rb")
+    except OSError as error:
+        raise ConfigurationError(f"{shard}: cannot be read ({error.strerror})") from None
+    with file:
+        start = file.read(len(_GZIP_MAGIC))
+        file.seek(0)
+        text_file: BinaryIO = file
+        if start == _GZIP_MAGIC:
+            text_file = cast(BinaryIO, gzip.GzipFile(fileobj=file))
+        elif start and shard.suffix == ".gz":
+            raise ConfigurationError(
+                f"{shard}: expected a gzip file, as its name says, but it doesn't begin like one. "
+                "Rename it if it is plain text."
+            )
+        lines_before = 0
+        reported = 0
+        while True:
+            raw = _read_block(text_file, shard)
+            if not raw:
+                break
+            text = _decoded(raw, shard, lines_before)
+            yield text.removeprefix(BYTE_ORDER_MARK) if lines_before == 0 else text
+            lines_before += raw.count(b"\n")
+            if on_read is not None:
+                position = file.tell()
+                on_read(position - reported)
+                reported = position
+
+
+def _read_block(file: BinaryIO, shard: Path) -> bytes:
+    """The next lines."""
+    try:
+        return file.read(BLOCK_SIZE) + file.readline()
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise ConfigurationError(
+            f"{shard}: the gzip file is damaged or was cut off ({error}). Fetch or pack it again."
+        ) from None
+
+
+def _decoded(raw: bytes, shard: Path, lines_before: int) -> str:
+    """Whole lines as text."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = lines_before + raw.count(b"\n", 0, error.start) + 1
+        byte = error.start - raw.rfind(b"\n", 0, error.start)
+        raise ConfigurationError(
+            f"{shard}, line {line}: expected UTF-8 text, but byte {byte} of the line is "
+            f"0x{raw[error.start]:02x}. Convert the file to UTF-8 first."
+        ) from None

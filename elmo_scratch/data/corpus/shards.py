@@ -1,0 +1,98 @@
+"""The files of a corpus."""
+
+import glob
+import os
+from os import PathLike
+from pathlib import Path
+from typing import List, Sequence, Union
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+
+DataPath = Union[str, PathLike, Sequence[Union[str, PathLike]]]
+"""What names a corpus: a path, a pattern or an address, or several of them."""
+
+_NAMES_TO_SHOW = 3
+
+
+def list_shards(data_path: DataPath) -> List[Path]:
+    """
+    # Parameters
+
+    data_path : `DataPath`
+        A file, a pattern such as `corpus/*.txt.gz` (`**` stands for folders within folders), an
+        address that AllenNLP's `cached_path` can fetch, or a list of those.
+
+    # Returns
+
+    `List[Path]`
+        The files in the order of the list, those of one pattern sorted by their paths, none twice.
+
+    # Raises
+
+    ConfigurationError
+        If nothing is there, an address can't be fetched, or a path is a folder.
+    """
+    patterns = [data_path] if isinstance(data_path, (str, PathLike)) else list(data_path)
+    if not patterns:
+        raise ConfigurationError("expected `data_path` to name a corpus, but the list is empty")
+    shards: List[Path] = []
+    known = set()
+    for pattern in patterns:
+        for path in _matching(os.fspath(pattern)):
+            real = os.path.realpath(path)
+            if real not in known:
+                known.add(real)
+                shards.append(path)
+    return shards
+
+
+def _matching(pattern: str) -> List[Path]:
+    """The files that one path, pattern or address names."""
+    if "://" in pattern:
+        return [_fetched(pattern)]
+    expanded = os.path.expanduser(pattern)
+    path = Path(expanded)
+    if path.is_file():
+        return [path]
+    if path.is_dir():
+        raise ConfigurationError(
+            f"{pattern}: expected text files, but this is a folder. Name the files in it by a "
+            f"pattern, such as {path / '*.txt'}"
+        )
+    if path.exists():
+        raise ConfigurationError(
+            f"{pattern}: expected a file that can be read more than once, but this is a pipe or a "
+            "device. Write the text to a file first."
+        )
+    files = [Path(name) for name in sorted(glob.glob(expanded, recursive=True))]
+    files = [file for file in files if file.is_file()]
+    if not files:
+        raise ConfigurationError(f"{pattern}: no file matches. {_what_there_is(path)}")
+    return files
+
+
+def _fetched(address: str) -> Path:
+    """The file that an address leads to."""
+    try:
+        return Path(cached_path(address))
+    # Each kind of address has errors of its own, from libraries that may be missing.
+    except Exception as error:
+        reason = " ".join(str(error).split())
+        raise ConfigurationError(f"{address}: cannot be fetched ({reason})") from None
+
+
+def _what_there_is(path: Path) -> str:
+    """The innermost folder of a path that exists, and what is in it."""
+    folder = path.absolute().parent
+    while not folder.is_dir():
+        folder = folder.parent
+    try:
+        names = sorted(os.listdir(folder))
+    except PermissionError:
+        return f"The folder {folder} may not be read."
+    if not names:
+        return f"The folder {folder} is empty."
+    shown = ", ".join(names[:_NAMES_TO_SHOW])
+    more = len(names) - _NAMES_TO_SHOW
+    return f"The folder {folder} holds {shown}" + (f" and {more} more." if more > 0 else ".")

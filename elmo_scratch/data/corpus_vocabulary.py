@@ -1,0 +1,171 @@
+"""The vocabulary of a language model: of a corpus, or of a vocabulary file."""
+
+import logging
+from os import PathLike
+from typing import Any, Dict, Iterable, List, Optional, Union
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import namespace_match
+from allennlp.data import Vocabulary
+from allennlp.data.tokenizers import Tokenizer
+from allennlp.data.vocabulary import DEFAULT_PADDING_TOKEN
+
+from elmo_scratch.data.corpus import PreparedCorpus
+from elmo_scratch.data.vocabulary_file import (
+    MARKS,
+    UNKNOWN_WORD,
+    is_writable,
+    read_vocabulary_file,
+)
+
+logger = logging.getLogger(__name__)
+
+
+@Vocabulary.register("elmo_scratch_corpus", constructor="from_corpus")
+class CorpusVocabulary(Vocabulary):
+    """
+    Words in the order that `bilm-tf` expects: after AllenNLP's padding, `<S>`, `</S>` and `<UNK>`,
+    then by falling frequency. `<UNK>` stands for all other words. The file `tokens.txt` in which
+    AllenNLP keeps such a vocabulary is itself a vocabulary file of `bilm-tf`.
+
+    Made by `from_corpus`, which is registered as a `Vocabulary` with name "elmo_scratch_corpus",
+    and by `from_files`.
+    """
+
+    @classmethod
+    def from_corpus(
+        cls,
+        *,
+        data_path: Optional[Union[str, List[str]]] = None,
+        vocab_file: Optional[str] = None,
+        min_count: int = 1,
+        max_size: Optional[int] = None,
+        lowercase: bool = False,
+        tokenizer: Optional[Tokenizer] = None,
+        max_tokens: Optional[int] = None,
+        cache_dir: Optional[str] = None,
+        namespace: str = "tokens",
+    ) -> "CorpusVocabulary":
+        """
+        Counts the words of a corpus, or reads a vocabulary file, whose order stays as it is.
+        Instances that AllenNLP has read are not looked at.
+
+        # Parameters
+
+        data_path : `Union[str, List[str]]`, optional (default = `None`)
+            The corpus; as in `PreparedCorpus.of`.
+        vocab_file : `str`, optional (default = `None`)
+            The vocabulary file; as in `read_vocabulary_file`. Exactly one of both is needed.
+        min_count : `int`, optional (default = `1`)
+            Words that occur less often are unknown.
+        max_size : `int`, optional (default = `None`)
+            Only so many words, the most frequent, are known; the marks don't count. `None` for all.
+        lowercase : `bool`, optional (default = `False`)
+            Count words in lower case. The indexer of words must do the same.
+        tokenizer, max_tokens, cache_dir
+            As in `PreparedCorpus.of`, and as the training reads the corpus.
+        namespace : `str`, optional (default = `"tokens"`)
+            Of the words.
+
+        # Raises
+
+        ConfigurationError
+            If both or none of `data_path` and `vocab_file` are given, a setting doesn't go with
+            them, or a file can't be read.
+        """
+        if (data_path is None) == (vocab_file is None):
+            raise ConfigurationError(
+                "the vocabulary `elmo_scratch_corpus` needs either `data_path`, a corpus, or "
+                "`vocab_file`, a list of words"
+            )
+        if min_count < 1 or (max_size is not None and max_size < 1):
+            raise ConfigurationError(
+                f"expected `min_count` and `max_size` of at least 1, but got {min_count} and "
+                f"{max_size}"
+            )
+        if data_path is not None:
+            corpus = PreparedCorpus.of(data_path, tokenizer, max_tokens, cache_dir)
+            words = _frequent_words(corpus, min_count, max_size, lowercase)
+            vocab = cls._of([*MARKS, *words], namespace)
+            logger.info(
+                "Vocabulary of %d words; %.4f%% of the corpus's tokens are unknown",
+                vocab.get_vocab_size(namespace) - 1,
+                100 * corpus.unknown_share(vocab, namespace, lowercase),
+            )
+            return vocab
+        assert vocab_file is not None
+        if (min_count, max_size, lowercase, tokenizer, max_tokens) != (1, None, False, None, None):
+            raise ConfigurationError(
+                "`min_count`, `max_size`, `lowercase`, `tokenizer` and `max_tokens` say how words "
+                "of a corpus are counted; with `vocab_file` leave them out"
+            )
+        words = read_vocabulary_file(vocab_file)
+        for word in words:
+            if word == DEFAULT_PADDING_TOKEN or not is_writable(word):
+                raise ConfigurationError(
+                    f"{vocab_file}: the word {word!r} has a meaning of its own in AllenNLP's "
+                    "vocabularies. Write another word in its line."
+                )
+        logger.info("Vocabulary of %d words from %s", len(words), vocab_file)
+        return cls._of(words, namespace)
+
+    @classmethod
+    def from_files(
+        cls,
+        directory: Union[str, PathLike],
+        padding_token: Optional[str] = None,
+        oov_token: Optional[str] = None,
+    ) -> "CorpusVocabulary":
+        """
+        Reads what `save_to_files` wrote, as `Vocabulary.from_files` does.
+
+        # Parameters
+
+        directory : `Union[str, PathLike]`
+            The folder, or an archive of a model.
+        padding_token : `str`, optional (default = `None`)
+            `None` for AllenNLP's own.
+        oov_token : `str`, optional (default = `None`)
+            `None` for `<UNK>`.
+        """
+        vocab = super().from_files(directory, padding_token, oov_token or UNKNOWN_WORD)
+        assert isinstance(vocab, cls)
+        return vocab
+
+    @classmethod
+    def _of(cls, words: Iterable[str], namespace: str) -> "CorpusVocabulary":
+        """A vocabulary of one namespace, with the ids 1, 2, … for these words."""
+        vocab = cls(oov_token=UNKNOWN_WORD)
+        for pattern in vocab._non_padded_namespaces:
+            if namespace_match(pattern, namespace):
+                raise ConfigurationError(
+                    f"the namespace {namespace!r} has no place for padding and unknown words in "
+                    f"AllenNLP, since it matches {pattern!r}. Choose another for the words."
+                )
+        # AllenNLP begins each namespace with the unknown word, so it isn't asked to begin this one.
+        by_id: Dict[int, str] = dict(enumerate([vocab._padding_token, *words]))
+        vocab._index_to_token[namespace] = by_id
+        vocab._token_to_index[namespace] = {word: number for number, word in by_id.items()}
+        return vocab
+
+
+def _frequent_words(
+    corpus: PreparedCorpus, min_count: int, max_size: Optional[int], lowercase: bool
+) -> List[str]:
+    """The words to know, the most frequent first, without the marks."""
+    special = {*MARKS, DEFAULT_PADDING_TOKEN}
+    counted: Iterable[Any] = zip(corpus.words, corpus.words.counts.tolist())
+    if lowercase:
+        totals: Dict[str, int] = {}
+        for word, count in counted:
+            # What is spelled like a mark stands for it, and so does not change.
+            word = word if word in special else word.lower()
+            totals[word] = totals.get(word, 0) + count
+        counted = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+    words: List[str] = []
+    for word, count in counted:
+        if count < min_count or len(words) == max_size:
+            break
+        if word not in special and is_writable(word):
+            words.append(word)
+    return words

@@ -1,0 +1,5 @@
+"""Parallel streams of text, cut into windows, for a language model that carries its state."""
+
+from elmo_scratch.data.streams.stream_loader import StreamLoader as StreamLoader
+
+__all__ = ["StreamLoader"]

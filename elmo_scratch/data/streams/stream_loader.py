@@ -1,0 +1,268 @@
+"""Batches of windows over parallel streams of text."""
+
+from typing import Any, Dict, Iterator, List, Optional
+
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import is_distributed
+from allennlp.data import DataLoader, DatasetReader, Instance, Vocabulary
+from allennlp.data.data_loaders import TensorDict
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.nn.util import move_to_device
+
+from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
+from elmo_scratch.data.character_indexer import CharacterIndexer
+from elmo_scratch.data.corpus import DataPath, PreparedCorpus, list_shards
+from elmo_scratch.data.sentences_reader import SentencesReader
+from elmo_scratch.data.streams.spelling import Spelling
+from elmo_scratch.data.streams.stream import Positions, windows
+from elmo_scratch.data.streams.stream_order import StreamOrder
+
+WINDOWS_PER_RELEASE = 1024
+"""After so many windows the memory of what was read from disk is given back."""
+
+
+@DataLoader.register("elmo_scratch_stream")
+class StreamLoader(DataLoader):
+    """
+    Cuts a corpus into `batch_size` parallel streams, and the streams into windows of `unroll_steps`
+    positions: the scheme of the original. A language model carries its state from window to window.
+
+    A batch holds one field, "windows", with the tensors
+
+    - `words`, shape `(distinct,)`: the ids of the distinct words of the batch in the vocabulary;
+    - `characters`, shape `(distinct, characters)`: their spelling, if the reader has an indexer of
+      characters;
+    - `ahead` and `back`, shape `(batch, positions)`: what each of both directions reads, as rows of
+      `words`;
+    - `ahead_targets` and `back_targets`, shape `(batch, positions)`: the id of the word that
+      follows in each direction, and 0 where none is predicted: after the end of a sentence, where
+      what follows is sure, and where a stream has ended;
+    - `mask`, of bool, shape `(batch, positions)`: where a stream goes on;
+    - `is_first`, of bool, shape `()`: whether an epoch begins.
+
+    Registered as a `DataLoader` with name "elmo_scratch_stream".
+
+    # Parameters
+
+    reader : `DatasetReader`
+        A reader "elmo_scratch_sentences". Its tokenizer and indexers apply.
+    data_path : `DataPath`
+        Text files, one sentence a line, plain or gzip: a path, a pattern such as
+        `corpus/*.txt.gz`, or a list of those.
+    batch_size : `int`
+        How many streams, of each worker where there are several.
+    unroll_steps : `int`, optional (default = `20`, the original's value)
+        Positions of a window.
+    shuffle : `bool`, optional (default = `False`)
+        Whether each epoch reads the files in a new order.
+    shuffle_sentences : `bool`, optional (default = `False`)
+        Whether each epoch also reads the sentences of each file in a new order, as the original
+        does. Otherwise what is carried from sentence to sentence is that of the text.
+    seed : `int`, optional (default = `13370`, AllenNLP's own seed)
+        Draws those orders, apart from all other random numbers.
+    cache_dir : `str`, optional (default = `None`)
+        As in `PreparedCorpus.of`.
+    """
+
+    def __init__(
+        self,
+        reader: DatasetReader,
+        data_path: DataPath,
+        *,
+        batch_size: int,
+        unroll_steps: int = 20,
+        shuffle: bool = False,
+        shuffle_sentences: bool = False,
+        seed: int = 13370,
+        cache_dir: Optional[str] = None,
+    ) -> None:
+        if not isinstance(reader, SentencesReader):
+            raise ConfigurationError(
+                "the loader `elmo_scratch_stream` reads plain text: give the dataset reader "
+                f"`elmo_scratch_sentences` with it, not {type(reader).__name__}"
+            )
+        if min(batch_size, unroll_steps) < 1:
+            raise ConfigurationError(
+                "expected `batch_size` and `unroll_steps` of at least 1, but got "
+                f"{batch_size} and {unroll_steps}"
+            )
+        self._reader = reader
+        self._data_path = data_path
+        self._batch_size = batch_size
+        self._unroll_steps = unroll_steps
+        self._shuffles = shuffle or shuffle_sentences
+        self._shuffles_sentences = shuffle_sentences
+        self._seed = seed
+        self._rank, self._num_workers = 0, 1
+        if is_distributed():
+            self._rank = torch.distributed.get_rank()
+            self._num_workers = torch.distributed.get_world_size()
+        self._corpus = PreparedCorpus.of(data_path, reader.tokenizer, reader.max_tokens, cache_dir)
+        self._word_indexer, self._character_indexer = _indexers(reader)
+        self._word_ids: Optional[numpy.ndarray] = None
+        self._spelling: Optional[Spelling] = None
+        self._device = torch.device("cpu")
+        self._epoch = 0
+        self._epochs_to_skip = self._batches_to_skip = 0
+        self._check_size()
+
+    def __len__(self) -> int:
+        return self._num_windows(self._order(self._epoch))
+
+    def __iter__(self) -> Iterator[TensorDict]:
+        if self._word_ids is None:
+            raise ConfigurationError("`index_with` a vocabulary first")
+        order = self._order(self._epoch)
+        num_windows = self._num_windows(order)
+        skipped = 0
+        if self._epoch < self._epochs_to_skip:
+            skipped = num_windows
+        elif self._epoch == self._epochs_to_skip:
+            skipped = self._batches_to_skip
+        self._epoch += 1
+        for _ in range(skipped):
+            yield {}
+        first = self._rank * self._batch_size
+        streams = [
+            windows(
+                self._corpus.tokens,
+                self._corpus.sentence_starts,
+                order,
+                stream,
+                self._unroll_steps,
+                skipped,
+            )
+            for stream in range(first, first + self._batch_size)
+        ]
+        for number in range(skipped, num_windows):
+            batch = self._batch([next(stream, None) for stream in streams])
+            batch["is_first"] = torch.tensor(number == 0)
+            if number % WINDOWS_PER_RELEASE == 0:
+                self._corpus.release_pages()
+            yield move_to_device({"windows": batch}, self._device)
+
+    def skip(self, epochs: int, batches: int) -> None:
+        """
+        Lets a training that goes on pass quickly over what it has seen: of those batches only empty
+        ones are given out.
+
+        # Parameters
+
+        epochs : `int`
+            Whole epochs, counted from the first.
+        batches : `int`
+            Batches of the epoch after them.
+        """
+        self._epochs_to_skip, self._batches_to_skip = epochs, batches
+
+    def iter_instances(self) -> Iterator[Instance]:
+        """The sentences, for vocabularies that count words of instances."""
+        return (
+            instance
+            for shard in list_shards(self._data_path)
+            for instance in self._reader.read(shard)
+        )
+
+    def index_with(self, vocab: Vocabulary) -> None:
+        """
+        # Parameters
+
+        vocab : `Vocabulary`
+            Gives the words their ids.
+        """
+        indexer = self._word_indexer
+        begin, end = (
+            vocab.get_token_index(mark, indexer.namespace)
+            for mark in (BEGIN_SENTENCE_WORD, END_SENTENCE_WORD)
+        )
+        ids = self._corpus.ids_in(vocab, indexer.namespace, indexer.lowercase_tokens)
+        self._word_ids = numpy.concatenate([[begin, end], ids])
+        if self._character_indexer is not None:
+            self._spelling = Spelling(
+                self._corpus.words.text,
+                self._corpus.words.starts,
+                self._character_indexer.max_characters_per_token,
+                (numpy.flatnonzero(ids == begin), numpy.flatnonzero(ids == end)),
+            )
+
+    def set_target_device(self, device: torch.device) -> None:
+        """Where batches shall lie."""
+        self._device = device
+
+    def _batch(self, parts: List[Optional[Positions]]) -> Dict[str, torch.Tensor]:
+        """The windows of all streams as tensors."""
+        shape = (len(parts), self._unroll_steps)
+        numbers = numpy.zeros((2, *shape), dtype=numpy.int64)  # ahead and back
+        following = numpy.zeros_like(numbers)
+        mask, predicts = numpy.zeros(shape, dtype=bool), numpy.zeros(shape, dtype=bool)
+        for row, part in enumerate(parts):
+            if part is None:
+                continue
+            size = min(part.size, self._unroll_steps)
+            mask[row, :size] = True
+            predicts[row, :size] = part.predicts[:size]
+            for direction, read in enumerate((part.ahead, part.back)):
+                numbers[direction, row, :size] = read[:size]
+                following[direction, row, : part.size - 1] = read[1:]
+        distinct, rows = numpy.unique(numbers, return_inverse=True)
+        ahead, back = torch.from_numpy(rows.reshape(numbers.shape))
+        assert self._word_ids is not None
+        targets = numpy.where(predicts, self._word_ids[following], 0)
+        batch = {
+            "words": torch.from_numpy(self._word_ids[distinct]),
+            "ahead": ahead,
+            "back": back,
+            "ahead_targets": torch.from_numpy(targets[0]),
+            "back_targets": torch.from_numpy(targets[1]),
+            "mask": torch.from_numpy(mask),
+        }
+        if self._spelling is not None:
+            batch["characters"] = torch.from_numpy(self._spelling.of(distinct))
+        return batch
+
+    def _order(self, epoch: int) -> StreamOrder:
+        """The order of an epoch, the same for all workers."""
+        return StreamOrder(
+            self._corpus.sentence_starts,
+            self._corpus.shard_starts,
+            self._batch_size * self._num_workers,
+            numpy.random.SeedSequence([self._seed, epoch]) if self._shuffles else None,
+            self._shuffles_sentences,
+        )
+
+    def _num_windows(self, order: StreamOrder) -> int:
+        """As many as the longest stream of all workers has."""
+        num_streams = self._batch_size * self._num_workers
+        longest = max(order.num_positions(stream) for stream in range(num_streams))
+        return -(-longest // self._unroll_steps)
+
+    def _check_size(self) -> None:
+        """Explains a corpus that is too short."""
+        num_streams = self._batch_size * self._num_workers
+        needed = num_streams * self._unroll_steps
+        num_sentences = len(self._corpus.sentence_starts) - 1
+        num_positions = len(self._corpus.tokens) + 2 * num_sentences
+        if num_positions < needed or num_sentences < num_streams:
+            raise ConfigurationError(
+                f"{self._data_path}: {num_sentences} sentences with {num_positions} tokens and "
+                f"marks are too short for {num_streams} streams (`batch_size` times workers) with "
+                f"windows of {self._unroll_steps} (`unroll_steps`), which need {needed}. Make "
+                "either smaller, or give more text."
+            )
+
+
+def _indexers(reader: SentencesReader) -> Any:
+    """The indexers of words and, if there is one, of characters."""
+    by_kind: Dict[type, Any] = {}
+    for indexer in reader.token_indexers.values():
+        by_kind[type(indexer)] = indexer
+    unknown = set(by_kind) - {SingleIdTokenIndexer, CharacterIndexer}
+    if unknown or SingleIdTokenIndexer not in by_kind:
+        raise ConfigurationError(
+            "the loader `elmo_scratch_stream` needs in the reader's `token_indexers` a "
+            "`single_id`, for the words that are predicted, and, where the biLM reads characters, "
+            "an `elmo_scratch_characters`, and no other"
+        )
+    return by_kind[SingleIdTokenIndexer], by_kind.get(CharacterIndexer)

@@ -1,0 +1,141 @@
+"""The vocabulary files of `bilm-tf`: one word a line, in the order of their ids."""
+
+import os
+from os import PathLike
+from pathlib import Path
+from typing import Dict, List, Sequence, Union
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+
+from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
+from elmo_scratch.data.text_lines import text_lines
+
+UNKNOWN_WORD = "<UNK>"
+"""Stands for all words that are not in the file."""
+
+MARKS = (BEGIN_SENTENCE_WORD, END_SENTENCE_WORD, UNKNOWN_WORD)
+"""The words that every vocabulary file must hold."""
+
+_SKIPPED = "!!!MAXTERMID"
+"""A line that `bilm-tf` passes over."""
+
+_LINE_FEED = "@@NEWLINE@@"
+"""What AllenNLP writes for a line feed, and reads as one."""
+
+
+def read_vocabulary_file(path: Union[str, PathLike]) -> List[str]:
+    """
+    # Parameters
+
+    path : `Union[str, PathLike]`
+        A file, or an address that AllenNLP's `cached_path` can fetch.
+
+    # Returns
+
+    `List[str]`
+        Its words. The id of a word in official weights is its place here.
+
+    # Raises
+
+    ConfigurationError
+        If the file can't be read, a line is blank or not UTF-8, a word is there twice, or one of
+        `<S>`, `</S>` and `<UNK>` is missing.
+    """
+    lines: Dict[str, int] = {}
+    for number, line in enumerate(text_lines(path), start=1):
+        word = line.strip()
+        if word == _SKIPPED:
+            continue
+        if not word:
+            raise ConfigurationError(
+                f"{path}, line {number}: expected a word, but the line is blank. Remove it: each "
+                "line counts as a word."
+            )
+        if word in lines:
+            raise ConfigurationError(
+                f"{path}, line {number}: the word {word!r} is in line {lines[word]} already. "
+                "Remove one of the lines: a word has one id."
+            )
+        lines[word] = number
+    _check_marks(lines, path)
+    return list(lines)
+
+
+def write_vocabulary_file(words: Sequence[str], path: Union[str, PathLike]) -> None:
+    """
+    Writes a vocabulary file, whole or not at all.
+
+    # Parameters
+
+    words : `Sequence[str]`
+        In the order of their ids, without padding and with `<S>`, `</S>` and `<UNK>`, such as
+        `vocabulary_file_words` gives.
+    path : `Union[str, PathLike]`
+        Where to.
+
+    # Raises
+
+    ConfigurationError
+        If a mark is missing, a word is there twice, or one would not be read back as it is.
+    """
+    path = Path(path)
+    known = set()
+    for word in words:
+        if not is_writable(word):
+            raise ConfigurationError(
+                f"{path}: the word {word!r} can't be written to a vocabulary file, which would "
+                "give it back as another. Leave it out of the vocabulary."
+            )
+        if word in known:
+            raise ConfigurationError(f"{path}: the word {word!r} is twice among those to write")
+        known.add(word)
+    _check_marks(known, path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{word}\n" for word in words)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def vocabulary_file_words(vocab: Vocabulary, namespace: str = "tokens") -> List[str]:
+    """
+    # Parameters
+
+    vocab : `Vocabulary`
+        Any vocabulary of AllenNLP.
+    namespace : `str`, optional (default = `"tokens"`)
+        The namespace of its words.
+
+    # Returns
+
+    `List[str]`
+        The words in the order of their ids, without padding and with `<UNK>` for the unknown word.
+    """
+    by_id = vocab.get_index_to_token_vocabulary(namespace)
+    first = 1 if vocab.is_padded(namespace) else 0
+    words = (by_id[number] for number in range(first, len(by_id)))
+    return [UNKNOWN_WORD if word == vocab._oov_token else word for word in words]
+
+
+def is_writable(word: str) -> bool:
+    """Whether AllenNLP and `bilm-tf` read a word as it is from a line of a file."""
+    return (
+        word == word.strip()
+        and word not in ("", _SKIPPED)
+        and "\n" not in word
+        and "\r" not in word
+        and _LINE_FEED not in word
+    )
+
+
+def _check_marks(words: Union[Dict[str, int], set], path: Union[str, PathLike]) -> None:
+    """Explains that a mark is missing."""
+    missing = [mark for mark in MARKS if mark not in words]
+    if missing:
+        raise ConfigurationError(
+            f"{path}: expected the words {', '.join(MARKS)}, but {' and '.join(missing)} is "
+            "missing. A vocabulary file has one word a line, and begins with these three."
+        )

@@ -1,0 +1,150 @@
+"""A trained archive, written as official files for AllenNLP, `bilm-tf` and all that read theirs."""
+
+import logging
+from os import PathLike
+from pathlib import Path
+from typing import List, Union
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+
+from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN
+from elmo_scratch.data import SentencesReader
+from elmo_scratch.data.vocabulary_file import write_vocabulary_file
+from elmo_scratch.interop.bilm_archive import PretrainedBiLm, read_bilm_archive
+from elmo_scratch.interop.official.word_order import OfficialWords
+from elmo_scratch.interop.official.writing import OPTIONS_NAME, WEIGHTS_NAME, write_official_bilm
+from elmo_scratch.interop.whole_file import whole_files
+from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
+
+logger = logging.getLogger(__name__)
+
+VOCABULARY_NAME = "vocab.txt"
+
+FILES = (WEIGHTS_NAME, VOCABULARY_NAME, OPTIONS_NAME)
+
+
+def export_bilm(
+    archive_file: Union[str, PathLike], folder: Union[str, PathLike], *, force: bool = False
+) -> None:
+    """
+    Writes `options.json`, `weights.hdf5` and `vocab.txt`, all three or none. The vocabulary begins
+    with `<S>`, `</S>` and `<UNK>`; the other words follow in the order of their ids, as do the rows
+    of `embedding` in the weights of a biLM of words. What the files can't say is logged as a
+    warning.
+
+    # Parameters
+
+    archive_file : `Union[str, PathLike]`
+        The archive of a language model, or the output folder of a training.
+    folder : `Union[str, PathLike]`
+        Is made if it doesn't exist.
+    force : `bool`, optional (default = `False`)
+        Replace an older export.
+
+    # Raises
+
+    ConfigurationError
+        If the archive can't be read or has no official form, or the folder can't be written to or
+        holds one of the files already.
+    """
+    folder = Path(folder)
+    _check_place(folder, force)
+    pretrained = read_bilm_archive(archive_file)
+    official = OfficialWords.of(pretrained.blueprint.words)
+    bilm = pretrained.bilm
+    for shortcoming in shortcomings(pretrained, official):
+        logger.warning("%s: %s", archive_file, shortcoming)
+    if isinstance(bilm.token_encoder, WordEncoder):
+        bilm.token_encoder = official.reordered(bilm.token_encoder)
+    with whole_files(folder, FILES) as temporary:
+        try:
+            write_official_bilm(bilm, temporary)
+        except ValueError as error:
+            raise ConfigurationError(f"{archive_file}: {error}") from None
+        write_vocabulary_file(official.words, temporary / VOCABULARY_NAME)
+
+
+def shortcomings(pretrained: PretrainedBiLm, official: OfficialWords) -> List[str]:
+    """
+    # Parameters
+
+    pretrained : `PretrainedBiLm`
+        What is to be exported.
+    official : `OfficialWords`
+        Its words.
+
+    # Returns
+
+    `List[str]`
+        What official files don't tell of it, or AllenNLP can't read.
+    """
+    bilm, found = pretrained.bilm, []
+    if bilm.state_memory.state == "warm":
+        found.append(
+            "official files have no place for the `warm` state that each sentence starts from; "
+            "other programs start from zeros and carry the state from batch to batch"
+        )
+    if _lower_cases(pretrained):
+        found.append(
+            "the biLM was trained on words in lower case, which official files don't tell; give "
+            "other programs text in lower case"
+        )
+    if official.left_out:
+        found.append(
+            f"{VOCABULARY_NAME} lacks {len(official.left_out)} words that it can't hold, such as "
+            f"{official.left_out[0]!r}; they become unknown words"
+        )
+    obstacles = _obstacles_to_allennlp(bilm)
+    if obstacles:
+        found.append(f"AllenNLP can't read it, because {' and '.join(obstacles)}")
+    return found
+
+
+def _lower_cases(pretrained: PretrainedBiLm) -> bool:
+    """Whether the biLM reads words in lower case."""
+    reader = pretrained.reader
+    return (
+        isinstance(pretrained.bilm.token_encoder, WordEncoder)
+        and isinstance(reader, SentencesReader)
+        and any(
+            isinstance(indexer, SingleIdTokenIndexer) and indexer.lowercase_tokens
+            for indexer in reader.token_indexers.values()
+        )
+    )
+
+
+def _obstacles_to_allennlp(bilm: BiLm) -> List[str]:
+    """Why AllenNLP's own `Elmo` doesn't read a biLM."""
+    encoder, found = bilm.token_encoder, []
+    if not isinstance(encoder, CharCnnEncoder):
+        return ["its `Elmo` reads characters, not words"]
+    if encoder.max_characters_per_token != MAX_CHARACTERS_PER_TOKEN:
+        found.append(f"its words have {MAX_CHARACTERS_PER_TOKEN} characters")
+    if not bilm.left_to_right.use_skip_connections:
+        found.append("it expects skip connections")
+    if not encoder.is_projected:
+        found.append("it expects filters that are projected to another number of dimensions")
+    if bilm.left_to_right.cell_size == bilm.dim:
+        found.append("it expects LSTMs whose outputs are projected")
+    return found
+
+
+def _check_place(folder: Path, force: bool) -> None:
+    """Makes the folders above, and explains why a folder can't be written to."""
+    for above in (folder, *folder.absolute().parents):
+        if above.exists() and not above.is_dir():
+            raise ConfigurationError(
+                f"{folder}: expected a folder to write to, but {above} is a file"
+            )
+    older = [name for name in FILES if (folder / name).exists()]
+    for name in older:
+        if (folder / name).is_dir():
+            raise ConfigurationError(f"{folder / name}: expected a file, but it is a folder")
+    if older and not force:
+        raise ConfigurationError(
+            f"{folder}: there are files of another biLM already: {', '.join(sorted(older))}. "
+            "Choose another folder, or replace them by `--force`."
+        )
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,74 @@
+"""What a language model has to predict in a batch, and from what."""
+
+from typing import NamedTuple
+
+import torch
+
+
+class Predictions(NamedTuple):
+    """
+    The two directions, one after the other.
+
+    # Parameters
+
+    states : `torch.Tensor`
+        Shape `(predicted, dim)`: what each word is predicted from; the left-to-right ones first.
+    targets : `torch.Tensor`
+        Shape `(predicted,)`: the ids of the words.
+    num_ahead : `int`
+        How many are of the left-to-right direction.
+    """
+
+    states: torch.Tensor
+    targets: torch.Tensor
+    num_ahead: int
+
+    @classmethod
+    def of_sentences(
+        cls, top: torch.Tensor, words: torch.Tensor, mask: torch.Tensor
+    ) -> "Predictions":
+        """
+        Every position but the first is predicted from its left, and every one but the last from its
+        right: as many predictions in both directions.
+
+        # Parameters
+
+        top : `torch.Tensor`
+            Shape `(batch, positions, width)`: the last layer.
+        words : `torch.Tensor`
+            Shape `(batch, positions)`: the ids of the words and the marks around them.
+        mask : `torch.BoolTensor`
+            Shape `(batch, positions)`.
+        """
+        ahead, back = top.chunk(2, dim=-1)  # each (batch, positions, dim)
+        followed = mask[:, 1:]  # (batch, positions - 1)
+        from_left, from_right = ahead[:, :-1][followed], back[:, 1:][followed]
+        return cls(
+            torch.cat([from_left, from_right]),
+            torch.cat([words[:, 1:][followed], words[:, :-1][followed]]),
+            len(from_left),
+        )
+
+    @classmethod
+    def of_windows(
+        cls,
+        ahead: torch.Tensor,
+        back: torch.Tensor,
+        ahead_targets: torch.Tensor,
+        back_targets: torch.Tensor,
+    ) -> "Predictions":
+        """
+        # Parameters
+
+        ahead, back : `torch.Tensor`
+            Shape `(batch, positions, dim)`: the last layer of each direction, in its own order of
+            reading.
+        ahead_targets, back_targets : `torch.Tensor`
+            Shape `(batch, positions)`: the word that follows in each direction, 0 for none.
+        """
+        from_left, from_right = ahead[ahead_targets > 0], back[back_targets > 0]
+        return cls(
+            torch.cat([from_left, from_right]),
+            torch.cat([ahead_targets[ahead_targets > 0], back_targets[back_targets > 0]]),
+            len(from_left),
+        )

@@ -1,0 +1,111 @@
+"""A softmax that spends less on rare words."""
+
+from typing import List, Optional
+
+import torch
+
+from elmo_scratch.modules.products import Affine
+from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
+from elmo_scratch.modules.softmaxes.top_scores import top_scores
+
+CHUNK_SIZE = 2**24
+"""Log probabilities that are held at a time in evaluation: 64 MiB in float32, a few times over."""
+
+
+@OutputSoftmax.register("adaptive")
+class AdaptiveSoftmax(OutputSoftmax):
+    """
+    Frequent words are told apart by states as they are, rare ones, in clusters of falling
+    frequency, by smaller projections of them, and only where the cluster is right: an exact
+    distribution over all words, with fewer parameters and less work than `FullSoftmax`.
+
+    Registered as an `OutputSoftmax` with name "adaptive".
+
+    # Parameters
+
+    num_words : `int`
+        The size of the vocabulary, whose ids are in order of frequency. The language model that
+        owns the softmax supplies it.
+    dim : `int`
+        The size of a state. Supplied likewise.
+    cutoffs : `List[int]`, optional (default = `None`)
+        The ids at which the clusters begin. `None` is a twentieth and a quarter of the vocabulary.
+    div_value : `float`, optional (default = `4.0`)
+        By what the size of the states is divided from cluster to cluster.
+
+    # Raises
+
+    ValueError
+        If the cutoffs don't rise from 1 to `num_words - 1` at most, or a cluster's states would
+        have no dimension left.
+
+    # Source
+
+    Grave et al. 2017; `torch.nn.AdaptiveLogSoftmaxWithLoss`, here with biases.
+    """
+
+    def __init__(
+        self,
+        *,
+        num_words: int,
+        dim: int,
+        cutoffs: Optional[List[int]] = None,
+        div_value: float = 4.0,
+    ) -> None:
+        super().__init__()
+        if cutoffs is None:
+            cutoffs = sorted({max(1, num_words // 20), max(1, num_words // 4)})
+        if not cutoffs or sorted({0, *cutoffs, num_words}) != [0, *cutoffs, num_words]:
+            raise ValueError(
+                "expected `cutoffs` that rise, above 0 and below the number of words, "
+                f"{num_words}, but got {cutoffs}"
+            )
+        if div_value <= 0 or int(dim // div_value ** len(cutoffs)) < 1:
+            raise ValueError(
+                f"expected a `div_value` above 0 by which states of {dim} dimensions can be "
+                f"divided {len(cutoffs)} times, but got {div_value}"
+            )
+        self.adaptive = torch.nn.AdaptiveLogSoftmaxWithLoss(
+            dim, num_words, cutoffs=cutoffs, div_value=div_value
+        )
+        # The same layers, but with biases and able to multiply in less precision.
+        for name, layer in list(self.adaptive.named_modules()):
+            if isinstance(layer, torch.nn.Linear):
+                self.adaptive.set_submodule(name, _like(layer))
+
+    def forward(self, states: torch.Tensor, targets: torch.Tensor) -> ScoredWords:
+        """
+        # Parameters
+
+        states : `torch.Tensor`
+            Shape `(predicted, dim)`.
+        targets : `torch.Tensor`
+            Shape `(predicted,)`.
+
+        # Returns
+
+        `ScoredWords`
+            Always exact. In training `best` is empty: finding it would take longer than all else.
+        """
+        log_probabilities = self.adaptive(states, targets).output  # (predicted,)
+        losses = -log_probabilities
+        best = targets.new_empty(len(targets), 0) if self.training else self._best(states)
+        return ScoredWords(losses.mean(), losses.detach(), best, is_exact=True)
+
+    @torch.no_grad()
+    def _best(self, states: torch.Tensor) -> torch.Tensor:
+        """The most probable words, best first. Shape `(predicted, 5)`, or fewer columns."""
+        words = self.adaptive.n_classes
+        return torch.cat(
+            [
+                top_scores(self.adaptive.log_prob(chunk), min(NUM_BEST, words)).indices
+                for chunk in states.split(max(1, CHUNK_SIZE // words))
+            ]
+        )
+
+
+def _like(linear: torch.nn.Linear) -> Affine:
+    """A layer with a bias that starts from the same weights."""
+    affine = Affine(linear.in_features, linear.out_features)
+    affine.weight.data = linear.weight.data
+    return affine

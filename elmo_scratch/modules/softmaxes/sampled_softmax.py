@@ -1,0 +1,103 @@
+"""A softmax that is trained on a sample of the vocabulary."""
+
+import torch
+
+from elmo_scratch.modules.products import MixedPrecision
+from elmo_scratch.modules.softmaxes.chunked_cross_entropy import chunked_cross_entropy
+from elmo_scratch.modules.softmaxes.log_uniform_sampler import LogUniformSampler
+from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
+from elmo_scratch.modules.softmaxes.sparse_rows import sparse_rows
+
+
+@OutputSoftmax.register("sampled")
+class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
+    """
+    One weight vector and one bias a word, as of `FullSoftmax` and under the same names. In
+    training, a target competes only with the words that `LogUniformSampler` draws for the whole
+    batch. From all their scores the logarithm of the expected count is taken away, so that words
+    which are drawn often count no more than others; a target that was drawn competes with itself
+    only once. In evaluation, the softmax is exact.
+
+    Registered as an `OutputSoftmax` with name "sampled".
+
+    It is an `Embedding`, because from these alone PyTorch's distributed training takes sparse
+    gradients. Workers that begin in the same state draw the same words.
+
+    # Parameters
+
+    num_words : `int`
+        The size of the vocabulary, whose ids are in order of frequency, padding first. The language
+        model that owns the softmax supplies it.
+    dim : `int`
+        The size of a state. Supplied likewise.
+    num_samples : `int`, optional (default = `8192`, the released models' value)
+        How many words are drawn for a batch.
+    sparse : `bool`, optional (default = `True`)
+        Whether gradients hold only the rows of the words in play, for optimizers that then change
+        only those: AllenNLP's "adagrad", "sparse_adam" and "dense_sparse_adam". Others, and
+        distributed training by NCCL, need `False`.
+
+    # Raises
+
+    ValueError
+        If there are not as many words as shall be drawn.
+
+    # Source
+
+    Jean et al. 2015; `tf.nn.sampled_softmax_loss` with `remove_accidental_hits=True`, as used by
+    `bilm-tf`.
+    """
+
+    def __init__(
+        self, *, num_words: int, dim: int, num_samples: int = 8192, sparse: bool = True
+    ) -> None:
+        super().__init__(num_words, dim, sparse=sparse)
+        self.bias = torch.nn.Parameter(torch.zeros(num_words))
+        self.sampler = LogUniformSampler(num_words=num_words, num_samples=num_samples)
+        torch.nn.init.normal_(self.weight, std=dim**-0.5)
+
+    def forward(  # type: ignore[override]
+        self, states: torch.Tensor, targets: torch.Tensor
+    ) -> ScoredWords:
+        """
+        # Parameters
+
+        states : `torch.Tensor`
+            Shape `(predicted, dim)`.
+        targets : `torch.Tensor`
+            Shape `(predicted,)`, without padding.
+
+        # Returns
+
+        `ScoredWords`
+            Exact in evaluation. In training `losses` are those of the sampled softmax, and `best`
+            is empty.
+        """
+        dtype = self.matmul_dtype_for(self.weight)
+        if not self.training:
+            scored = chunked_cross_entropy(
+                states, self.weight, self.bias, targets, dtype=dtype, num_best=NUM_BEST
+            )
+            return ScoredWords(*scored, is_exact=True)
+        sampled = self.sampler()
+        rows = torch.cat([sampled.ids, targets]).unique()  # (rows,), in rising order
+        is_sampled = torch.zeros_like(rows, dtype=torch.bool)
+        is_sampled[torch.searchsorted(rows, sampled.ids)] = True
+        log_counts = self.sampler.log_expected_counts(rows, sampled.num_tries)
+        scored = chunked_cross_entropy(
+            states,
+            self._rows_of(self.weight, rows),
+            self._rows_of(self.bias, rows) - log_counts.to(self.bias.dtype),
+            torch.searchsorted(rows, targets),
+            dtype=dtype,
+            num_best=1,
+            only_targets=(~is_sampled).nonzero().squeeze(1),
+        )
+        none = targets.new_empty(len(targets), 0)
+        return ScoredWords(scored.loss, scored.losses, best=none, is_exact=False)
+
+    def _rows_of(self, parameter: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """The chosen rows, which must rise."""
+        if self.sparse:
+            return sparse_rows(parameter, rows)
+        return parameter.index_select(0, rows)

@@ -1,0 +1,155 @@
+"""A recovered training that goes on as if it had never stopped."""
+
+import logging
+from typing import Any, Dict, List, Optional, Protocol, Tuple, runtime_checkable
+
+from allennlp.training import GradientDescentTrainer
+from allennlp.training.callbacks import TrainerCallback
+
+from elmo_scratch.modules import LstmState
+from elmo_scratch.modules.state_memory import StateMemory
+from elmo_scratch.training.random_states import RandomState, random_state, set_random_state
+from elmo_scratch.training.recovery import (
+    end_confidence_checks,
+    reattach_moving_average,
+    write_best_weights,
+)
+from elmo_scratch.training.watched_loader import WatchedLoader
+
+logger = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class SkippingLoader(Protocol):
+    """A data loader that needs no replay: it is told where to start."""
+
+    def skip(self, epochs: int, batches: int) -> None:
+        """
+        Called before the first epoch of a recovered training. The first `epochs` epochs, and the
+        first `batches` batches of the next, are counted but not looked at: placeholders will do.
+        """
+
+
+@TrainerCallback.register("elmo_scratch_exact_resume")
+class ExactResume(TrainerCallback):
+    """
+    Adds to each checkpoint what AllenNLP leaves out: random states, the LSTM states that are
+    carried from batch to batch, and the scale of losses in mixed precision. With it a training
+    that was killed and recovered (`allennlp train --recover`) ends, on one CPU, in the same bits
+    as one that ran through.
+
+    AllenNLP comes back to its place in the data by drawing all batches once more without training
+    on them. So each epoch is drawn from the random state that it once began with, and where the
+    training goes on, all is set to what it was. Two things are not exact: a loader that draws
+    random numbers between batches from a generator that the model draws from too, and the training
+    metrics of the epoch that was interrupted. These cover its remaining batches only, and
+    AllenNLP's `training_loss` divides their sum by all batches of the epoch.
+
+    In distributed training each worker's state is kept by the checkpointer "elmo_scratch_whole";
+    with another one all workers go on with the state of the first.
+
+    Registered as a `TrainerCallback` with name "elmo_scratch_exact_resume".
+
+    # Parameters
+
+    serialization_dir : `str`
+        Given by the trainer.
+    """
+
+    def __init__(self, serialization_dir: str) -> None:
+        super().__init__(serialization_dir)
+        self._saved: Dict[str, Any] = {}
+        self._goes_on_at: Optional[Tuple[int, int]] = None
+        self._epoch_starts: List[RandomState] = []
+
+    def on_start(
+        self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
+    ) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        loader = trainer.data_loader
+        self._loader = WatchedLoader(loader, self._before_drawing)
+        trainer.data_loader = self._loader
+        epochs = trainer._start_after_epochs_completed
+        groups = trainer._start_after_batches_in_epoch_completed
+        if not epochs and not groups:
+            return
+        reattach_moving_average(trainer)
+        batches = groups * trainer._num_gradient_accumulation_steps
+        if self._saved:
+            batches = self._saved["num_drawn"]
+            self._goes_on_at = (epochs, batches)
+            self._epoch_starts = self._saved["epoch_starts"]
+            self._restore_carried()
+            if self._saved["is_best"]:
+                write_best_weights(trainer, self.serialization_dir)
+        else:
+            logger.warning(
+                "The checkpoint was written without `elmo_scratch_exact_resume`: the training goes "
+                "on, but with other random numbers than it would have had."
+            )
+        if isinstance(loader, SkippingLoader):
+            loader.skip(epochs, batches)
+
+    def on_end(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: Optional[Dict[str, Any]] = None,
+        epoch: Optional[int] = None,
+        is_primary: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        trainer.data_loader = self._loader.loader
+
+    def state_dict(self) -> Dict[str, Any]:
+        trainer = self._running()
+        in_epoch = trainer._batches_in_epoch_completed > 0
+        carried = [memory.carried() for memory in self._memories()]
+        return {
+            "random": random_state(trainer.cuda_device),
+            "epoch_starts": list(self._epoch_starts),
+            "num_drawn": self._loader.num_drawn if in_epoch else 0,
+            "carried": [None if state is None else tuple(state) for state in carried],
+            # As the trainer decides, which in this moment has not written the best weights yet.
+            "is_best": not in_epoch
+            and trainer._should_validate_this_epoch
+            and trainer._metric_tracker.is_best_so_far(),
+            "scaler": None if trainer._scaler is None else trainer._scaler.state_dict(),
+        }
+
+    def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
+        self._saved = state_dict
+
+    def _before_drawing(self, epoch: int, num_drawn: int) -> None:
+        """Sets the random states where an epoch is replayed, and where the training goes on."""
+        trainer = self._running()
+        if (epoch, num_drawn) == self._goes_on_at:
+            set_random_state(self._saved["random"], trainer.cuda_device)
+            # At the start of an epoch the model may have been told to forget what it carried.
+            if num_drawn:
+                self._restore_carried()
+            if trainer._scaler is not None and self._saved["scaler"] is not None:
+                trainer._scaler.load_state_dict(self._saved["scaler"])
+            end_confidence_checks(trainer)
+            self._saved = {}
+            self._goes_on_at = None
+        if num_drawn == 0:
+            if epoch < len(self._epoch_starts):
+                set_random_state(self._epoch_starts[epoch], trainer.cuda_device)
+            else:
+                self._epoch_starts.append(random_state(trainer.cuda_device))
+
+    def _restore_carried(self) -> None:
+        for memory, carried in zip(self._memories(), self._saved["carried"]):
+            memory.carry_on_from(None if carried is None else LstmState(*carried))
+
+    def _memories(self) -> List[StateMemory]:
+        """What the model carries, in a fixed order."""
+        return [
+            module
+            for module in self._running().model.modules()
+            if isinstance(module, StateMemory) and module.state == "carry"
+        ]
+
+    def _running(self) -> GradientDescentTrainer:
+        assert self.trainer is not None
+        return self.trainer

@@ -1,0 +1,169 @@
+"""How large gradients and activations are, layer by layer."""
+
+import logging
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import TensorDict
+from allennlp.training import GradientDescentTrainer
+from allennlp.training.callbacks import TrainerCallback
+from torch.utils.hooks import RemovableHandle
+
+from elmo_scratch.modules import LstmStack, OutputSoftmax, ProjectedLstm, TokenEncoder
+from elmo_scratch.modules.lstms import StackOutput
+from elmo_scratch.training.epoch_metrics import add_to_epoch_metrics
+
+logger = logging.getLogger(__name__)
+
+
+@TrainerCallback.register("elmo_scratch_norms")
+class Norms(TrainerCallback):
+    """
+    Measures the first batch of the training and every so many after it. It logs each measurement,
+    and adds the means over an epoch to the epoch's metrics:
+
+    - `training_gradient_norm`, of all gradients together, and `training_gradient_norm_<part>`, of
+      those of the token encoder, of each LSTM layer, of the softmax and of `rest`, all before they
+      are clipped to a `grad_norm`;
+    - `training_activation_norm_<stack>.<layer>`, the mean length of the vector of a position after
+      each layer of an LSTM stack; layer 0 is what the stack reads.
+
+    Parts and stacks are called by their place in the model, such as `bilm.left_to_right.layers.0`.
+    In distributed training these are numbers of the first worker.
+
+    Registered as a `TrainerCallback` with name "elmo_scratch_norms".
+
+    # Parameters
+
+    serialization_dir : `str`
+        Given by the trainer.
+    every_num_batches : `int`, optional (default = `100`)
+        From one measurement to the next.
+
+    # Raises
+
+    ConfigurationError
+        If that is less than 1.
+    """
+
+    def __init__(self, serialization_dir: str, every_num_batches: int = 100) -> None:
+        super().__init__(serialization_dir)
+        if every_num_batches < 1:
+            raise ConfigurationError(
+                f"expected an `every_num_batches` of 1 or more, but got {every_num_batches}"
+            )
+        self._every = every_num_batches
+        self._hooks: List[RemovableHandle] = []
+        self._batch: Dict[str, List[float]] = {}
+        self._epoch: Dict[str, List[float]] = {}
+
+    def on_start(
+        self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
+    ) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        modules = trainer.model.named_modules()
+        stacks = {module: name for name, module in modules if isinstance(module, LstmStack)}
+
+        def measure(stack: LstmStack, inputs: Tuple[Any, ...], output: StackOutput) -> None:
+            if stack.training and self._is_wanted(trainer._total_batches_completed):
+                for number, layer in enumerate([inputs[0], *output.layers]):
+                    length = layer.detach().float().norm(dim=-1).mean().item()
+                    name = f"activation_norm_{stacks[stack]}.{number}"
+                    self._batch.setdefault(name, []).append(length)
+
+        if is_primary:
+            self._hooks = [stack.register_forward_hook(measure) for stack in stacks]
+
+    def on_batch(
+        self,
+        trainer: GradientDescentTrainer,
+        batch_inputs: List[TensorDict],
+        batch_outputs: List[Dict[str, Any]],
+        batch_metrics: Dict[str, Any],
+        epoch: int,
+        batch_number: int,
+        is_training: bool,
+        is_primary: bool = True,
+        batch_grad_norm: Optional[float] = None,
+        **kwargs: Any,
+    ) -> None:
+        if not is_training or not is_primary:
+            return
+        if not self._is_wanted(trainer._total_batches_completed - 1):
+            return
+        measured = gradient_norms(trainer.model, batch_grad_norm)
+        measured.update(means_of(self._batch))
+        self._batch.clear()
+        for name, norm in measured.items():
+            self._epoch.setdefault(f"training_{name}", []).append(norm)
+        numbers = ", ".join(f"{name} {norm:.4g}" for name, norm in measured.items())
+        logger.info("Norms of epoch %d, batch %d: %s", epoch, batch_number, numbers)
+
+    def on_epoch(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: Dict[str, Any],
+        epoch: int,
+        is_primary: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        for name in [name for name in metrics if name.startswith(PREFIXES)]:
+            del metrics[name]
+        if is_primary:
+            add_to_epoch_metrics(self.serialization_dir, metrics, epoch, means_of(self._epoch))
+        self._epoch.clear()
+
+    def on_end(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: Optional[Dict[str, Any]] = None,
+        epoch: Optional[int] = None,
+        is_primary: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def _is_wanted(self, num_batches_before: int) -> bool:
+        return num_batches_before % self._every == 0
+
+
+PREFIXES = ("training_gradient_norm", "training_activation_norm")
+
+PARTS = (TokenEncoder, ProjectedLstm, OutputSoftmax)
+"""What has a gradient norm of its own."""
+
+
+def gradient_norms(model: torch.nn.Module, total: Optional[float] = None) -> Dict[str, float]:
+    """
+    # Parameters
+
+    model : `torch.nn.Module`
+        With gradients, perhaps clipped.
+    total : `float`, optional (default = `None`)
+        The norm of all of them before that.
+
+    # Returns
+
+    `Dict[str, float]`
+        `gradient_norm` of all, and `gradient_norm_<part>` of each part, before that.
+    """
+    parts = [name for name, module in model.named_modules() if isinstance(module, PARTS)]
+    squares: Dict[str, float] = {}
+    for name, parameter in model.named_parameters():
+        if parameter.grad is not None:
+            part = next((part for part in parts if name.startswith(f"{part}.")), "rest")
+            gradient = parameter.grad
+            # Of rows that occur more than once in a sparse gradient the sum counts.
+            values = gradient.coalesce()._values() if gradient.is_sparse else gradient
+            squares[part] = squares.get(part, 0.0) + values.float().norm().item() ** 2
+    now = sum(squares.values()) ** 0.5
+    scale = 1.0 if total is None or now == 0.0 else total / now
+    norms = {f"gradient_norm_{part}": square**0.5 * scale for part, square in squares.items()}
+    return {"gradient_norm": now * scale, **norms}
+
+
+def means_of(measured: Dict[str, List[float]]) -> Dict[str, float]:
+    """The mean of each list."""
+    return {name: sum(numbers) / len(numbers) for name, numbers in measured.items()}

@@ -1,0 +1,53 @@
+"""What AllenNLP's own recovery of a training leaves undone."""
+
+from pathlib import Path
+
+from allennlp.training import GradientDescentTrainer
+from allennlp.training.callbacks import ConfidenceChecksCallback
+
+from elmo_scratch.interop.whole_file import whole_file
+
+
+def reattach_moving_average(trainer: GradientDescentTrainer) -> None:
+    """
+    AllenNLP lets a moving average go on with the copies of the weights that were in the checkpoint,
+    which nobody trains any more. Here it follows the model's own weights again, on their device.
+    """
+    average = trainer._moving_average
+    if average is None:
+        return
+    weights = dict(trainer._pytorch_model.named_parameters())
+    average._parameters = [(name, weights[name]) for name, _ in average._parameters]
+    for kept in (average._shadows, average._backups):
+        for name in kept:
+            kept[name] = kept[name].to(weights[name].device)
+
+
+def write_best_weights(trainer: GradientDescentTrainer, folder: str) -> None:
+    """
+    AllenNLP writes `best.th` after the checkpoint of the epoch that reached it, and the checkpoint
+    doesn't know of it: after a kill in between, or right behind, the best weights would be lost.
+    For a trainer that was recovered from that checkpoint, this writes them into its folder.
+    """
+    best = Path(folder) / "best.th"
+    average = trainer._moving_average
+    if trainer._primary:
+        if average is not None:
+            average.assign_average_value()
+        try:
+            with whole_file(best) as part:
+                trainer._save_model_state(str(part))
+        finally:
+            if average is not None:
+                average.restore()
+    trainer._best_model_filename = str(best)
+
+
+def end_confidence_checks(trainer: GradientDescentTrainer) -> None:
+    """
+    AllenNLP's checks note every module that runs until the first batch of the first epoch is done,
+    which a recovered training only replays: the notes would grow without end.
+    """
+    for callback in trainer._callbacks:
+        if isinstance(callback, ConfidenceChecksCallback) and trainer._primary:
+            callback._verification.destroy_hooks()

@@ -1,0 +1,113 @@
+"""Training that stops before a number that is none gets into the weights."""
+
+import math
+from typing import Any, Dict, List, Optional, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.training import GradientDescentTrainer
+from allennlp.training.callbacks import TrainerCallback
+from torch.utils.hooks import RemovableHandle
+
+
+@TrainerCallback.register("elmo_scratch_stop_at_nan")
+class StopAtNan(TrainerCallback):
+    """
+    Stops the training when a loss or a gradient is infinite or not a number, before the weights
+    change, and when weights are, before they are saved. So the last checkpoint is a good one.
+
+    Registered as a `TrainerCallback` with name "elmo_scratch_stop_at_nan".
+
+    # Parameters
+
+    serialization_dir : `str`
+        Given by the trainer.
+
+    # Raises
+
+    ConfigurationError
+        In these cases. It says where the training was, and where the last checkpoint lies.
+    """
+
+    def __init__(self, serialization_dir: str) -> None:
+        super().__init__(serialization_dir)
+        self._hooks: List[RemovableHandle] = []
+
+    def on_start(
+        self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
+    ) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        # The trainer looks at the loss before it calls back, and changes the weights before it
+        # calls back again.
+        self._hooks = [
+            trainer._pytorch_model.register_forward_hook(self._check_loss),
+            trainer.optimizer.register_step_pre_hook(self._check_gradients),
+        ]
+
+    def on_end(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: Optional[Dict[str, Any]] = None,
+        epoch: Optional[int] = None,
+        is_primary: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def state_dict(self) -> Dict[str, Any]:
+        # Asked for each checkpoint, before anything is written.
+        weights = [(name, weight.detach()) for name, weight in self._parameters()]
+        self._check("the weights of", weights, of_next_batch=False)
+        return {}
+
+    def _check_loss(
+        self, model: torch.nn.Module, inputs: Tuple[Any, ...], outputs: Dict[str, Any]
+    ) -> None:
+        if model.training and "loss" in outputs and not bool(outputs["loss"].isfinite().all()):
+            self._stop(f"the loss is {outputs['loss'].item()}")
+
+    def _check_gradients(self, *step: Any) -> None:
+        gradients = [
+            (name, weight.grad._values() if weight.grad.is_sparse else weight.grad)
+            for name, weight in self._parameters()
+            if weight.grad is not None
+        ]
+        if gradients and not isinstance(self._running()._grad_norm, bool):
+            # Clipping by a norm that is infinite or no number leaves zeros or no numbers
+            # everywhere: one small gradient shows that all is well.
+            smallest = min((gradient for _, gradient in gradients), key=torch.Tensor.numel)
+            if 0.0 < smallest.abs().sum().item() < math.inf:
+                return
+        self._check("the gradient of", gradients)
+
+    def _check(
+        self, what: str, named: List[Tuple[str, torch.Tensor]], of_next_batch: bool = True
+    ) -> None:
+        if not named:
+            return
+        # A sum is finite when all its numbers are, and one question to the device is enough.
+        sums = torch.stack([numbers.sum(dtype=torch.float) for _, numbers in named])
+        if not bool(sums.sum().isfinite()):
+            for name, numbers in named:
+                if not bool(numbers.isfinite().all()):
+                    self._stop(f"{what} {name} is not finite", of_next_batch)
+
+    def _stop(self, why: str, of_next_batch: bool = True) -> None:
+        trainer = self._running()
+        checkpoint = trainer._checkpointer and trainer._checkpointer.find_latest_checkpoint()
+        kept = f"is {checkpoint[0]}" if checkpoint else "does not exist: none was written yet"
+        batch = trainer._batches_in_epoch_completed + of_next_batch
+        step = trainer._total_batches_completed + of_next_batch
+        raise ConfigurationError(
+            f"The training has diverged: {why} in epoch {trainer._epochs_completed}, batch {batch} "
+            f"(step {step}). The last good checkpoint {kept}; nothing was written after it. Try a "
+            "lower learning rate, or clip gradients with the trainer's `grad_norm`."
+        )
+
+    def _parameters(self) -> List[Tuple[str, torch.nn.Parameter]]:
+        return list(self._running().model.named_parameters())
+
+    def _running(self) -> GradientDescentTrainer:
+        assert self.trainer is not None
+        return self.trainer

@@ -1,0 +1,165 @@
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Callable, Union
+
+import pytest
+from allennlp import commands
+
+from elmo_scratch.interop import read_bilm_archive, read_official_bilm
+from elmo_scratch.interop.official import export
+from tests import FIXTURES_ROOT, PROJECT_ROOT
+from tests.tiny_archives import archive_of
+
+FILES = ["options.json", "vocab.txt", "weights.hdf5"]
+
+Allennlp = Callable[..., None]
+
+
+@pytest.fixture
+def allennlp(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Allennlp:
+    """Runs `allennlp` with these words on its command line, in `tmp_path`."""
+    monkeypatch.chdir(tmp_path)
+    # Other plugins have nothing to add, and importing them takes long.
+    monkeypatch.setattr(commands, "import_plugins", lambda: None)
+
+    def run(*words: Union[str, Path]) -> None:
+        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, words)])
+        commands.main("allennlp")
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a biLM of characters."""
+    return archive_of(tmp_path_factory.mktemp("archive"))
+
+
+def fails(run: Callable[[], Any]) -> str:
+    """The message that the command prints on its way out with exit status 1."""
+    with pytest.raises(SystemExit) as stop:
+        run()
+    assert isinstance(stop.value.code, str)  # which Python prints on stderr before status 1
+    assert stop.value.code.startswith("allennlp elmo-export: error: ")
+    assert "\n" not in stop.value.code
+    return stop.value.code
+
+
+def test_it_writes_the_bilm_of_an_archive(
+    allennlp: Allennlp, archive: Path, tmp_path: Path
+) -> None:
+    allennlp("elmo-export", archive, "official")
+    assert sorted(os.listdir(tmp_path / "official")) == FILES
+    written = read_official_bilm("official/options.json", "official/weights.hdf5").state_dict()
+    for name, tensor in read_bilm_archive(archive).bilm.state_dict().items():
+        assert tensor.equal(written[name]), name
+
+
+def test_the_output_folder_of_a_training_will_do(
+    allennlp: Allennlp, archive: Path, tmp_path: Path
+) -> None:
+    allennlp("elmo-export", archive.parent, "official")
+    assert sorted(os.listdir(tmp_path / "official")) == FILES
+
+
+def test_an_older_export_goes_only_by_force(
+    allennlp: Allennlp, archive: Path, tmp_path: Path
+) -> None:
+    allennlp("elmo-export", archive, "official")
+    weights = tmp_path / "official" / "weights.hdf5"
+    weights.write_text("old")
+    message = fails(lambda: allennlp("elmo-export", archive, "official"))
+    assert "official: there are files of another biLM already" in message
+    assert message.endswith("or replace them by `--force`.")
+    assert weights.read_text() == "old"
+    allennlp("elmo-export", archive, "official", "--force")
+    read_official_bilm("official/options.json", "official/weights.hdf5")
+
+
+def test_the_help_text_tells_what_there_is(
+    allennlp: Allennlp, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        allennlp("elmo-export", "--help")
+    assert stop.value.code == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "usage: allennlp elmo-export" in text
+    for part in ("archive_file", "folder", "--force", *FILES, "<S>, </S> and <UNK>"):
+        assert part in text
+
+
+def test_all_commands_together_list_it(allennlp: Allennlp, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        allennlp("--help")
+    assert "Write a trained biLM as the files" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    "file, complaint",
+    [
+        ("none.tar.gz", "none.tar.gz: there is no such archive"),
+        ("not_an_archive.tar.gz", "not_an_archive.tar.gz: expected an archive"),
+        (".", "it holds no config.json, so it is not the output of a training"),
+    ],
+)
+def test_an_archive_that_is_none_is_an_error(
+    file: str, complaint: str, allennlp: Allennlp, tmp_path: Path
+) -> None:
+    path = FIXTURES_ROOT / "bad" / file
+    assert complaint in fails(lambda: allennlp("elmo-export", path, "official"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_in_place_of_the_folder_is_an_error(
+    allennlp: Allennlp, archive: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "official").write_text("old")
+    message = fails(lambda: allennlp("elmo-export", archive, "official"))
+    assert "official: expected a folder to write to" in message
+    assert (tmp_path / "official").read_text() == "old"
+
+
+def test_a_full_disk_is_an_error(
+    allennlp: Allennlp, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(export, "write_official_bilm", write)
+    message = fails(lambda: allennlp("elmo-export", archive, "official"))
+    assert "official: [Errno 28] No space left" in message
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_is_lost_is_a_warning(
+    allennlp: Allennlp, tmp_path: Path, caplog: pytest.LogCaptureFixture, bilm_archive: Path
+) -> None:
+    with caplog.at_level(logging.WARNING, logger=export.__name__):
+        allennlp("elmo-export", bilm_archive, "official")
+    assert "give other programs text in lower case" in caplog.text
+    assert sorted(os.listdir(tmp_path / "official")) == FILES
+
+
+def test_in_a_process_of_its_own_an_error_is_exit_status_1_and_one_line(tmp_path: Path) -> None:
+    program = (
+        "import elmo_scratch, allennlp.commands as commands\n"
+        "commands.import_plugins = lambda: None\n"
+        "commands.main('allennlp')\n"
+    )
+    path = os.pathsep.join([str(PROJECT_ROOT), os.environ.get("PYTHONPATH", "")])
+    # What other libraries warn of when they are imported is not the command's.
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, "elmo-export", "none.tar.gz", "official"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert line == "allennlp elmo-export: error: none.tar.gz: there is no such archive"
+    assert ended.stdout == ""
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,121 @@
+import os
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.data.tokenizers import (
+    CharacterTokenizer,
+    LettersDigitsTokenizer,
+    Token,
+    Tokenizer,
+)
+
+from elmo_scratch.data.corpus import corpus_key as module
+from elmo_scratch.data.corpus.corpus_key import DIGESTS, corpus_key, tokenizer_settings
+
+LONG_AGO = 1_000_000_000
+
+
+class Splitter(Tokenizer):
+    """A tokenizer with settings, and without `_to_params`."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.__dict__.update(settings)
+
+    def tokenize(self, text: str) -> List[Token]:
+        return [Token(text)]
+
+
+class Opaque:
+    """What can't be told from others."""
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> List[Path]:
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for path in paths:
+        path.write_text(f"text of {path.name}\n")
+        os.utime(path, (LONG_AGO, LONG_AGO))
+    return paths
+
+
+def key_of(shards: List[Path], **settings: Any) -> str:
+    defaults: Dict[str, Any] = {"tokenizer": None, "max_tokens": None}
+    return corpus_key(shards, cache_dir=shards[0].parent / "cache", **{**defaults, **settings})
+
+
+def test_the_same_text_and_settings_have_the_same_key(shards: List[Path], tmp_path: Path) -> None:
+    key = key_of(shards)
+    copies = [tmp_path / "elsewhere" / f"copy-{path.name}" for path in shards]
+    copies[0].parent.mkdir()
+    for path, copy in zip(shards, copies):
+        copy.write_bytes(path.read_bytes())
+    assert key_of(shards) == key_of(copies) == key
+
+
+def test_another_text_order_or_setting_has_another_key(shards: List[Path]) -> None:
+    keys = [
+        key_of(shards),
+        key_of(shards[::-1]),
+        key_of(shards[:1]),
+        key_of(shards, max_tokens=7),
+        key_of(shards, max_tokens=8),
+        key_of(shards, tokenizer=LettersDigitsTokenizer()),
+        key_of(shards, tokenizer=CharacterTokenizer()),
+        key_of(shards, tokenizer=CharacterTokenizer(lowercase_characters=True)),
+    ]
+    shards[0].write_text("another text\n")
+    keys.append(key_of(shards))
+    assert len(set(keys)) == len(keys)
+
+
+def test_the_version_of_the_format_is_part_of_the_key(
+    shards: List[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = key_of(shards)
+    monkeypatch.setattr(module, "FORMAT_VERSION", module.FORMAT_VERSION + 1)
+    assert key_of(shards) != key
+
+
+def test_a_text_that_is_known_is_not_read_again(
+    shards: List[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = key_of(shards)
+    monkeypatch.setattr(module, "_content_digest", None)  # calling it would fail
+    assert key_of(shards) == key
+
+
+def test_a_text_that_has_changed_since_is_read_again(shards: List[Path]) -> None:
+    key = key_of(shards)
+    text = shards[0].read_text()
+    shards[0].write_text(text.upper())
+    os.utime(shards[0], (LONG_AGO + 1, LONG_AGO + 1))
+    assert key_of(shards) != key
+
+
+def test_a_text_of_this_moment_is_not_remembered(shards: List[Path]) -> None:
+    for path in shards:
+        os.utime(path)
+    key_of(shards)
+    assert not (shards[0].parent / "cache" / DIGESTS).exists()
+
+
+def test_where_nothing_can_be_remembered_the_key_is_the_same(
+    shards: List[Path], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    assert corpus_key(shards, None, None, tmp_path / "file") == key_of(shards)
+
+
+def test_attributes_tell_a_tokenizer_that_has_no_params() -> None:
+    settings = tokenizer_settings(Splitter(sizes=[1, (2, 3)], names={"b", "a"}, by={1: None}))
+    assert settings == {
+        "class": f"{__name__}.Splitter",
+        "settings": {"sizes": [1, [2, 3]], "names": ['"a"', '"b"'], "by": {"1": None}},
+    }
+
+
+def test_a_tokenizer_that_cannot_be_told_from_others_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match="Splitter: it holds a Opaque, .* `_to_params`"):
+        tokenizer_settings(Splitter(rules=[Opaque()]))

@@ -1,0 +1,196 @@
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer, TokenIndexer
+
+from elmo_scratch.alphabet import character_ids
+from elmo_scratch.data import AgNewsReader, CharacterIndexer, SentencesReader
+from elmo_scratch.data.streams import StreamLoader
+
+TEXT = ["the cat sat", "a dog", "on the mat the cat slept", "dogs <S> bark", "and", "so on"]
+OTHER_TEXT = ["the mat", "was red and wet", "it rained a lot"]
+VOCABULARY = ["the", "cat", "on", "a", "mat", "and", "so"]
+MARKS = ["<S>", "</S>"]
+
+Sentences = List[List[str]]
+
+
+def vocabulary() -> Vocabulary:
+    vocab = Vocabulary()
+    vocab.add_tokens_to_namespace([*VOCABULARY, *MARKS])
+    return vocab
+
+
+def reader_of(with_characters: bool = False, **settings: Any) -> SentencesReader:
+    indexers: Dict[str, TokenIndexer] = {"tokens": SingleIdTokenIndexer()}
+    if with_characters:
+        indexers["characters"] = CharacterIndexer(max_characters_per_token=12)
+    return SentencesReader(token_indexers=indexers, **settings)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """A folder with two files."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    (folder / "1.txt").write_text("\n".join(TEXT) + "\n")
+    (folder / "2.txt").write_text("\n".join(OTHER_TEXT) + "\n")
+    return folder
+
+
+def loader_of(corpus: Path, with_characters: bool = False, **settings: Any) -> StreamLoader:
+    loader = StreamLoader(
+        reader_of(with_characters),
+        str(corpus / "*.txt"),
+        **{"batch_size": 3, "unroll_steps": 4, "cache_dir": str(corpus / "cache"), **settings},
+    )
+    loader.index_with(vocabulary())
+    return loader
+
+
+def batches_of(loader: StreamLoader) -> List[Dict[str, torch.Tensor]]:
+    return [batch["windows"] for batch in loader]  # type: ignore[misc]
+
+
+def read_words(batches: List[Dict[str, torch.Tensor]], direction: str, row: int) -> List[str]:
+    """What a direction reads of a stream, as far as the vocabulary knows it."""
+    vocab = vocabulary()
+    return [
+        vocab.get_token_from_index(int(batch["words"][place]))
+        for batch in batches
+        for place in batch[direction][row][batch["mask"][row]]
+    ]
+
+
+def as_known(sentence: str) -> List[str]:
+    known = {*VOCABULARY, *MARKS}
+    return [word if word in known else "@@UNKNOWN@@" for word in sentence.split()]
+
+
+def test_each_direction_reads_all_sentences(corpus: Path) -> None:
+    batches = batches_of(loader_of(corpus))
+    ahead = [word for row in range(3) for word in read_words(batches, "ahead", row)]
+    back = [word for row in range(3) for word in read_words(batches, "back", row)]
+    sentences = [as_known(sentence) for sentence in TEXT + OTHER_TEXT]
+    assert ahead == [word for one in sentences for word in ("<S>", *one, "</S>")]
+    assert back == [word for one in sentences for word in ("</S>", *one[::-1], "<S>")]
+
+
+def test_what_follows_within_a_sentence_is_the_target_even_across_windows(corpus: Path) -> None:
+    for size in (1, 4, 30):
+        batches = batches_of(loader_of(corpus, unroll_steps=size, batch_size=1))
+        vocab = vocabulary()
+        for direction, end in (("ahead", "</S>"), ("back", "<S>")):
+            targets = [int(word) for batch in batches for word in batch[f"{direction}_targets"][0]]
+            words = [vocab.get_token_from_index(word) for word in targets if word > 0]
+            steps = 1 if direction == "ahead" else -1
+            expected = []
+            for sentence in TEXT + OTHER_TEXT:
+                expected += [*as_known(sentence)[::steps], end]
+            assert words == expected
+            assert sum(len(sentence.split()) + 1 for sentence in TEXT + OTHER_TEXT) == len(words)
+
+
+def test_words_are_spelled_where_the_reader_has_an_indexer_of_characters(corpus: Path) -> None:
+    assert "characters" not in batches_of(loader_of(corpus))[0]
+    for batch in batches_of(loader_of(corpus, with_characters=True, batch_size=1)):
+        places = batch["ahead"][0]
+        assert batch["characters"].size(1) == 12
+        for place in places[batch["mask"][0]]:
+            word = vocabulary().get_token_from_index(int(batch["words"][place]))
+            if word != "@@UNKNOWN@@":
+                assert batch["characters"][place].tolist() == character_ids(word, 12)
+
+
+def test_each_distinct_word_comes_once(corpus: Path) -> None:
+    vocab = vocabulary()
+    for batch in batches_of(loader_of(corpus, with_characters=True)):
+        words = batch["words"].tolist()
+        assert all(words.count(vocab.get_token_index(word)) <= 1 for word in VOCABULARY)
+        assert len(words) == len(batch["characters"])
+
+
+def test_only_the_first_batch_of_an_epoch_says_so(corpus: Path) -> None:
+    loader = loader_of(corpus)
+    for _ in range(2):
+        batches = batches_of(loader)
+        assert len(batches) == len(loader)
+        assert [bool(batch["is_first"]) for batch in batches] == [
+            number == 0 for number in range(len(batches))
+        ]
+
+
+def flat(batches: List[Dict[str, torch.Tensor]]) -> List[List[Any]]:
+    return [[tensor.tolist() for tensor in batch.values()] for batch in batches]
+
+
+@pytest.mark.parametrize("order", ["shuffle", "shuffle_sentences"])
+def test_epochs_differ_and_a_seed_repeats_them(corpus: Path, order: str) -> None:
+    (corpus / "3.txt").write_text("the end\n" * 5)
+    first = loader_of(corpus, **{order: True})
+    epochs = [flat(batches_of(first)) for _ in range(5)]
+    assert any(epoch != epochs[0] for epoch in epochs[1:])
+    again = loader_of(corpus, **{order: True})
+    assert [flat(batches_of(again)) for _ in range(5)] == epochs
+    other = loader_of(corpus, **{order: True}, seed=1)
+    assert [flat(batches_of(other)) for _ in range(5)] != epochs
+
+
+@pytest.mark.parametrize("epochs, skipped", [(0, 0), (0, 2), (2, 0), (1, 1)])
+def test_a_training_that_goes_on_gets_what_it_has_not_seen(
+    corpus: Path, epochs: int, skipped: int
+) -> None:
+    whole = loader_of(corpus, shuffle_sentences=True)
+    expected = [flat(batches_of(whole)) for _ in range(3)]
+    loader = loader_of(corpus, shuffle_sentences=True)
+    loader.skip(epochs, skipped)
+    for number, epoch in enumerate(expected):
+        batches = list(loader)
+        empty = len(epoch) if number < epochs else skipped if number == epochs else 0
+        assert len(batches) == len(epoch)
+        assert batches[:empty] == [{}] * empty
+        given = [batch["windows"] for batch in batches[empty:]]
+        assert flat(given) == epoch[empty:]  # type: ignore[arg-type]
+
+
+def test_a_loader_reads_sentences_for_a_vocabulary(corpus: Path) -> None:
+    vocab = Vocabulary.from_instances(loader_of(corpus).iter_instances())
+    words = {word for sentence in TEXT + OTHER_TEXT for word in sentence.split()}
+    assert words <= set(vocab.get_token_to_index_vocabulary())
+
+
+@pytest.mark.parametrize(
+    "reader, message",
+    [
+        (AgNewsReader(), "give the dataset reader `elmo_scratch_sentences` with it, not AgNews"),
+        (
+            SentencesReader(token_indexers={"letters": TokenCharactersIndexer()}),
+            "needs in the reader's `token_indexers` a `single_id`",
+        ),
+        (
+            SentencesReader(token_indexers={"characters": CharacterIndexer()}),
+            "needs in the reader's `token_indexers` a `single_id`",
+        ),
+    ],
+)
+def test_a_reader_that_does_not_fit_is_an_error(
+    corpus: Path, reader: DatasetReader, message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        StreamLoader(reader, str(corpus / "1.txt"), batch_size=1, cache_dir=str(corpus / "cache"))
+
+
+@pytest.mark.parametrize("settings", [{"unroll_steps": 20}, {"batch_size": 10, "unroll_steps": 1}])
+def test_a_text_that_is_too_short_is_an_error(corpus: Path, settings: Dict[str, Any]) -> None:
+    message = "9 sentences with 45 tokens and marks are too short"
+    with pytest.raises(ConfigurationError, match=message):
+        loader_of(corpus, **settings)
+
+
+def test_sizes_below_one_are_an_error(corpus: Path) -> None:
+    with pytest.raises(ConfigurationError, match="of at least 1, but got 0 and 20"):
+        loader_of(corpus, batch_size=0, unroll_steps=20)

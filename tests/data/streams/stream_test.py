@@ -1,0 +1,67 @@
+from typing import List, NamedTuple
+
+import numpy
+import pytest
+
+from elmo_scratch.data.streams.stream import Positions, read_sentences
+from tests.data.streams.tiny_text import TinyText
+
+TEXT = TinyText.random(num_shards=5, num_sentences=60)
+LONG = TinyText.of([[20_000, 3], [1, 9_000, 7, 30_000]])
+"""With sentences that are longer than what is read at once."""
+
+
+class Read(NamedTuple):
+    """What the windows of a stream hold, without what is only there to be predicted."""
+
+    ahead: List[int]
+    back: List[int]
+    predicts: List[bool]
+
+
+def joined(parts: List[Positions], size: int) -> Read:
+    return Read(*(sum((array[:size].tolist() for array in field), []) for field in zip(*parts)))
+
+
+def test_a_sentence_is_read_in_both_orders_between_its_marks() -> None:
+    text = TinyText.of([[3, 1]])
+    read = read_sentences(text.tokens, text.sentence_starts, numpy.array([0, 1]))
+    # 0 and 1 are the marks, 2 the first word.
+    assert read.ahead.tolist() == [0, 2, 3, 4, 1, 0, 5, 1]
+    assert read.back.tolist() == [1, 4, 3, 2, 0, 1, 5, 0]
+    assert read.predicts.tolist() == [True] * 4 + [False] + [True] * 2 + [False]
+
+
+@pytest.mark.parametrize("text", [TEXT, LONG])
+@pytest.mark.parametrize("size", [1, 7, 20, 5000])
+@pytest.mark.parametrize("num_streams", [1, 3])
+def test_windows_hold_the_whole_stream_in_its_order(
+    text: TinyText, size: int, num_streams: int
+) -> None:
+    order = text.order(num_streams, seed=5, shuffles_sentences=True)
+    for stream in range(num_streams):
+        numbers = [int(number) for part in order.sentences(stream) for number in part]
+        parts = text.windows(order, stream, size)
+        read = joined(parts, size)
+        assert read.ahead == text.ahead(numbers)
+        assert read.back == text.back(numbers)
+        assert len(parts) == -(-order.num_positions(stream) // size)
+        assert all(part.size == size + 1 for part in parts[:-1])
+
+
+def test_each_window_but_the_last_ends_with_the_beginning_of_the_next() -> None:
+    parts = TEXT.windows(TEXT.order(1), 0, 20)
+    for part, following in zip(parts, parts[1:]):
+        assert (part.ahead[-1], part.back[-1]) == (following.ahead[0], following.back[0])
+    assert not parts[-1].predicts[-1]
+
+
+@pytest.mark.parametrize("text", [TEXT, LONG])
+def test_windows_can_be_left_out_at_the_beginning(text: TinyText) -> None:
+    order = text.order(2, seed=5)
+    whole = text.windows(order, 1, 20)
+    for skipped in (0, 1, 2, len(whole) // 2, len(whole) - 1, len(whole)):
+        rest = text.windows(order, 1, 20, skipped)
+        assert len(rest) == len(whole) - skipped
+        for ours, expected in zip(rest, whole[skipped:]):
+            assert all(numpy.array_equal(*pair) for pair in zip(ours, expected))

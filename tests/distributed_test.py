@@ -1,0 +1,73 @@
+"""Two workers train like one with the streams of both."""
+
+import json
+from pathlib import Path
+from typing import Any, Dict
+
+import pytest
+import torch
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+from allennlp.models import load_archive
+
+from tests import FIXTURES_ROOT
+from tests.tiny_training import logging_as_before
+
+TEXT = str(FIXTURES_ROOT / "text" / "sentences.txt")
+NUM_STREAMS = 4
+
+
+def config(num_workers: int, cache: Path) -> Dict[str, Any]:
+    """A training whose result shall not depend on the number of workers."""
+    loader = {
+        "type": "elmo_scratch_stream",
+        "batch_size": NUM_STREAMS // num_workers,
+        "unroll_steps": 7,
+        "cache_dir": str(cache),
+    }
+    encoder = {"type": "char_cnn", "dim": 6, "filters": [[1, 4], [3, 6]]}
+    parallel = {"distributed": {"cuda_devices": [-1] * num_workers}} if num_workers > 1 else {}
+    return {
+        "dataset_reader": {
+            "type": "elmo_scratch_sentences",
+            "token_indexers": {
+                "tokens": {"type": "single_id"},
+                "characters": {"type": "elmo_scratch_characters"},
+            },
+        },
+        "train_data_path": TEXT,
+        "validation_data_path": TEXT,
+        "model": {
+            "type": "elmo_scratch_bilm",
+            "bilm": {"token_encoder": encoder, "cell_size": 9, "dropout": 0.0},
+            "dropout": 0.0,
+        },
+        "data_loader": {**loader, "shuffle_sentences": True},
+        "validation_data_loader": loader,
+        "trainer": {"num_epochs": 2, "optimizer": {"type": "sgd", "lr": 0.5}, "grad_norm": 1.0},
+        **parallel,
+    }
+
+
+def metrics_of(folder: Path) -> Dict[str, Any]:
+    return json.loads((folder / "metrics.json").read_text())
+
+
+def test_two_workers_train_like_one_with_the_streams_of_both(tmp_path: Path) -> None:
+    folders = {}
+    for num_workers in (1, 2):
+        folders[num_workers] = tmp_path / str(num_workers)
+        with logging_as_before():
+            params = Params(config(num_workers, tmp_path / "cache"))
+            train_model(params, str(folders[num_workers]))
+    weights = {
+        number: load_archive(str(folder)).model.state_dict() for number, folder in folders.items()
+    }
+    for name, tensor in weights[1].items():
+        assert torch.allclose(weights[2][name], tensor, rtol=0, atol=1e-5), name
+    alone, together = metrics_of(folders[1]), metrics_of(folders[2])
+    for name in ("perplexity_left_to_right", "perplexity_right_to_left", "top_5_accuracy"):
+        for split in ("training", "validation"):
+            key = f"{split}_{name}"
+            assert together[key] == pytest.approx(alone[key], rel=1e-4)
+    assert together["validation_confusion"] == alone["validation_confusion"]

@@ -1,0 +1,68 @@
+from typing import Optional
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy, linear
+
+from elmo_scratch.modules.softmaxes import chunked_cross_entropy as chunks
+from elmo_scratch.modules.softmaxes.chunked_cross_entropy import chunked_cross_entropy
+
+PREDICTED, WORDS, DIM = 7, 500, 3
+
+
+@pytest.fixture(params=[1, 3, 2**10])
+def rows_of_a_chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(chunks, "MIN_ROWS", 1)
+    monkeypatch.setattr(chunks, "CHUNK_SIZE", request.param * WORDS)
+    return request.param
+
+
+@pytest.mark.parametrize("only_targets", [None, torch.tensor([4, 7, 499]), torch.arange(1, 500)])
+@pytest.mark.usefixtures("rows_of_a_chunk")
+def test_it_is_that_of_a_matrix_of_all_scores(only_targets: Optional[torch.Tensor]) -> None:
+    torch.manual_seed(13)
+    states, weight, bias = (
+        torch.randn(size).double() for size in ((PREDICTED, DIM), (WORDS, DIM), (WORDS,))
+    )
+    targets = torch.tensor([4, 0, 499, 4, 9, 1, 4])
+    inputs = [tensor.requires_grad_() for tensor in (states, weight, bias)]
+    ours = chunked_cross_entropy(
+        states, weight, bias, targets, dtype=bias.dtype, num_best=5, only_targets=only_targets
+    )
+    scores = linear(*inputs)
+    if only_targets is not None:
+        hidden = torch.zeros(PREDICTED, WORDS, dtype=torch.bool)
+        hidden[:, only_targets] = True
+        hidden[torch.arange(PREDICTED), targets] = False
+        scores = scores.masked_fill(hidden, -torch.inf)
+    theirs = cross_entropy(scores, targets)
+    assert torch.allclose(ours.loss, theirs)
+    assert torch.allclose(ours.losses, cross_entropy(scores, targets, reduction="none"))
+    assert torch.equal(ours.best[:, 0], scores.argmax(dim=1))
+    for our, their in zip(
+        torch.autograd.grad(ours.loss, inputs), torch.autograd.grad(theirs, inputs), strict=True
+    ):
+        assert torch.allclose(our, their)
+
+
+@pytest.mark.parametrize(
+    "predicted, words, num_chunks", [(1, 10, 1), (1280, 10_001, 4), (2560, 793_471, 10), (0, 10, 1)]
+)
+def test_chunks_are_of_a_size_that_suits_processors(
+    predicted: int, words: int, num_chunks: int
+) -> None:
+    assert chunks._num_chunks(predicted, words) == num_chunks
+
+
+def test_a_gradient_can_be_taken_twice() -> None:
+    torch.manual_seed(13)
+    weight = torch.randn(WORDS, DIM, requires_grad=True)
+    states, bias, targets = torch.randn(PREDICTED, DIM), torch.zeros(WORDS), torch.arange(PREDICTED)
+    loss = chunked_cross_entropy(
+        states, weight, bias, targets, dtype=torch.float32, num_best=1
+    ).loss
+    (once,) = torch.autograd.grad(loss, weight, retain_graph=True)
+    loss.backward(retain_graph=True)
+    (3 * loss).backward()
+    assert weight.grad is not None
+    assert torch.allclose(weight.grad, 4 * once)

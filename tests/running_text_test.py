@@ -1,0 +1,165 @@
+import math
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple
+
+import pytest
+import torch
+from allennlp.common import Params
+from allennlp.data import Vocabulary
+from allennlp.data.token_indexers import SingleIdTokenIndexer
+from allennlp.models import Model
+
+from elmo_scratch.alphabet import character_ids
+from elmo_scratch.data import CharacterIndexer, SentencesReader
+from elmo_scratch.data.streams import StreamLoader
+from elmo_scratch.models import LanguageModel
+
+TEXT = [
+    "the cat sat on the mat",
+    "it rained",
+    "dogs bark",
+    "a cat slept on and on and on",
+    "the end of it",
+    "no",
+    "then the dogs came back to the mat and the cat ran",
+]
+CHARACTERS = 8
+
+ENCODERS: Dict[str, Dict[str, Any]] = {
+    "word": {"type": "word", "dim": 5},
+    "char_cnn": {
+        "type": "char_cnn",
+        "dim": 5,
+        "filters": [[1, 4], [3, 6]],
+        "max_characters_per_token": CHARACTERS,
+    },
+}
+
+each_encoder = pytest.mark.parametrize("encoder", ENCODERS)
+
+
+class Given(NamedTuple):
+    """A language model and its text."""
+
+    model: LanguageModel
+    loader: StreamLoader
+    vocab: Vocabulary
+
+
+def given(folder: Path, encoder: str, batch_size: int = 2, unroll_steps: int = 3) -> Given:
+    path = folder / "text.txt"
+    path.write_text("\n".join(TEXT) + "\n")
+    reader = SentencesReader(
+        token_indexers={
+            "tokens": SingleIdTokenIndexer(),
+            "characters": CharacterIndexer(max_characters_per_token=CHARACTERS),
+        }
+    )
+    loader = StreamLoader(
+        reader,
+        str(path),
+        batch_size=batch_size,
+        unroll_steps=unroll_steps,
+        cache_dir=str(folder / "cache"),
+    )
+    vocab = Vocabulary.from_instances(loader.iter_instances())
+    torch.manual_seed(13)
+    bilm = {"token_encoder": ENCODERS[encoder], "cell_size": 7, "dropout": 0.0}
+    params = {"type": "elmo_scratch_bilm", "bilm": bilm, "dropout": 0.0}
+    model = Model.from_params(Params(params), vocab=vocab)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    loader.index_with(vocab)
+    assert isinstance(model, LanguageModel)
+    return Given(model, loader, vocab)
+
+
+def sentences_of_stream(loader: StreamLoader, stream: int) -> List[List[str]]:
+    order = loader._order(0)
+    return [TEXT[number].split() for part in order.sentences(stream) for number in part]
+
+
+def independent_losses(what: Given, batch_size: int, direction: int) -> List[float]:
+    """
+    Of each word in nats: every stream is read as a whole, without windows, and scored by
+    `log_softmax`.
+    """
+    model, vocab = what.model, what.vocab
+    stack = (model.bilm.left_to_right, model.bilm.right_to_left)[direction]
+    losses: List[float] = []
+    for stream in range(batch_size):
+        read: List[str] = []
+        for sentence in sentences_of_stream(what.loader, stream):
+            marked = ["<S>", *sentence, "</S>"]
+            read += marked if direction == 0 else marked[::-1]
+        ids = torch.tensor([vocab.get_token_index(word) for word in read])
+        encoder = model.bilm.token_encoder
+        spelled = torch.tensor([character_ids(word, CHARACTERS) for word in read])
+        vectors = encoder.encode_words(spelled if encoder.reads_characters else ids)
+        states = stack(vectors, [1] * len(read)).layers[-1]
+        scores = states @ model.get_parameter("softmax.weight").t()
+        scores = (scores + model.get_parameter("softmax.bias")).log_softmax(dim=-1)
+        last = ("</S>", "<S>")[direction]
+        for place in range(len(read) - 1):
+            if read[place] != last:
+                losses.append(-scores[place, ids[place + 1]].item())
+    return losses
+
+
+@each_encoder
+@pytest.mark.parametrize("batch_size, unroll_steps", [(1, 1), (2, 3), (3, 12)])
+@torch.no_grad()
+def test_perplexity_is_that_of_the_whole_text_whatever_the_windows(
+    tmp_path: Path, encoder: str, batch_size: int, unroll_steps: int
+) -> None:
+    what = given(tmp_path, encoder, batch_size, unroll_steps)
+    what.model.eval()
+    for _ in range(2):  # the second epoch starts anew
+        counts = [what.model(**batch)["num_tokens"] for batch in what.loader]
+        metrics = what.model.get_metrics(reset=True)
+        assert sum(counts) == sum(len(sentence.split()) + 1 for sentence in TEXT)
+        for direction, name in enumerate(("left_to_right", "right_to_left")):
+            losses = independent_losses(what, batch_size, direction)
+            assert len(losses) == sum(counts)
+            expected = math.exp(sum(losses) / len(losses))
+            assert metrics[f"perplexity_{name}"] == pytest.approx(expected, rel=1e-5)
+
+
+@each_encoder
+def test_gradients_stay_within_the_window(tmp_path: Path, encoder: str) -> None:
+    what = given(tmp_path, encoder)
+    batches = list(what.loader)
+    first = what.model(**batches[0])["loss"]
+    second = what.model(**batches[1])["loss"]
+    second.backward()  # would fail if it reached into the first after that was freed
+    first.backward()
+    assert all(parameter.grad is not None for parameter in what.model.parameters())
+
+
+@each_encoder
+@torch.no_grad()
+def test_what_is_carried_matters(tmp_path: Path, encoder: str) -> None:
+    what = given(tmp_path, encoder)
+    what.model.eval()
+    batches = list(what.loader)
+    alone = what.model(**batches[1])["loss"]
+    what.model(**batches[0])
+    assert what.model(**batches[1])["loss"] != alone
+
+
+def test_a_batch_without_a_text_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="the field `sentence` or `windows`"):
+        given(tmp_path, "word").model()
+
+
+@each_encoder
+def test_a_window_in_which_nothing_is_predicted_has_no_loss(tmp_path: Path, encoder: str) -> None:
+    what = given(tmp_path, encoder)
+    windows = next(iter(what.loader))["windows"]
+    for name in ("ahead_targets", "back_targets"):
+        windows[name] = torch.zeros_like(windows[name])  # type: ignore[index]
+    output = what.model(windows=windows)
+    output["loss"].backward()
+    assert output["loss"] == 0 and output["num_tokens"] == 0
+    gradients = [parameter.grad for parameter in what.model.parameters()]
+    assert all(gradient is not None and not gradient.any() for gradient in gradients)

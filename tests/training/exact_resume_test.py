@@ -1,0 +1,205 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import pytest
+import torch
+from allennlp.data.data_loaders import MultiProcessDataLoader
+
+from tests import PROJECT_ROOT
+from tests.recover_test import PROGRAM
+from tests.training.tiny_runs import (
+    BATCHES,
+    EPOCHS,
+    Place,
+    differences,
+    outcome,
+    run,
+    run_until,
+    tiny_config,
+)
+
+PATIENCE = 300  # seconds; it takes a tenth of that
+
+LOADERS: Dict[str, Dict[str, Any]] = {
+    "shuffled": {"data_loader": {"batch_size": 8, "shuffle": True}},
+    "lazily": {"data_loader": {"batch_size": 8, "shuffle": True, "max_instances_in_memory": 16}},
+    "in_place": {"data_loader": {"type": "simple", "batch_size": 8, "shuffle": True}},
+    "in_buckets": {
+        "data_loader": {
+            "batch_sampler": {"type": "bucket", "batch_size": 8, "sorting_keys": ["sentence"]}
+        }
+    },
+}
+
+
+def config_with(loader: str, **trainer: Any) -> Dict[str, Any]:
+    return {**tiny_config(**trainer), **deepcopy(LOADERS[loader])}
+
+
+@pytest.fixture(scope="module")
+def through(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a training that nothing interrupted wrote to."""
+    folder = tmp_path_factory.mktemp("through") / "run"
+    run(tiny_config(), folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        # Right behind a checkpoint, and in the middle.
+        *[(1, batch, True) for batch in range(1, BATCHES + 1)],
+        (0, 5, True),
+        # The last checkpoint is of the middle of the epoch; validation drew from the state.
+        (1, 2, False),
+        (2, BATCHES, True),
+    ],
+    ids=str,
+)
+def test_an_interrupted_run_ends_in_the_same_bits(through: Path, at: Place, tmp_path: Path) -> None:
+    run_until(at, tiny_config(), tmp_path / "run")
+    run(tiny_config(), tmp_path / "run", recover=True)
+    assert not differences(outcome(tmp_path / "run"), outcome(through))
+
+
+def test_the_comparison_sees_a_difference(through: Path, tmp_path: Path) -> None:
+    without = tiny_config(callbacks=["tests_interrupt"])
+    run_until((1, 3, True), without, tmp_path / "run")
+    run(without, tmp_path / "run", recover=True)
+    found = differences(outcome(tmp_path / "run"), outcome(through))
+    assert any(place.startswith("/best/bilm") for place in found)
+
+
+@pytest.mark.parametrize("loader", [name for name in LOADERS if name != "shuffled"])
+def test_every_loader_comes_back_to_its_place(loader: str, tmp_path: Path) -> None:
+    # A scheduler that needs no length of an epoch, which a lazy loader doesn't know.
+    noam = {"type": "noam", "model_size": 5, "warmup_steps": 4, "factor": 0.1}
+    config = config_with(loader, learning_rate_scheduler=noam)
+    run(config, tmp_path / "through")
+    run_until((1, 3, True), config, tmp_path / "run")
+    run_until((2, 1, True), config, tmp_path / "run", recover=True)
+    run(config, tmp_path / "run", recover=True)
+    assert not differences(outcome(tmp_path / "run"), outcome(tmp_path / "through"))
+
+
+@pytest.mark.parametrize("at", [(1, 1, True), (1, 3, True), (1, 1, False)], ids=str)
+def test_accumulated_gradients_come_back_to_their_place(at: Place, tmp_path: Path) -> None:
+    # Three groups an epoch, of which the last has one batch.
+    config = tiny_config(
+        num_gradient_accumulation_steps=2,
+        checkpointer={"type": "elmo_scratch_whole", "save_every_num_batches": 1},
+    )
+    run(config, tmp_path / "through")
+    run_until(at, config, tmp_path / "run")
+    run(config, tmp_path / "run", recover=True)
+    assert not differences(outcome(tmp_path / "run"), outcome(tmp_path / "through"))
+
+
+def test_best_weights_that_came_with_the_checkpoint_are_not_lost(tmp_path: Path) -> None:
+    # No later epoch is better than the first.
+    config = tiny_config(optimizer={"type": "sgd", "lr": 0.0}, moving_average=None)
+    config["model"]["bilm"]["state"] = "reset"
+    config["validation_data_loader"] = {"batch_size": 8}
+    run_until((1, 1, True), config, tmp_path / "run")
+    (tmp_path / "run" / "best.th").unlink()
+    model = run(config, tmp_path / "run", recover=True)
+    best = torch.load(tmp_path / "run" / "best.th", weights_only=True)
+    assert not differences(dict(model.state_dict()), dict(best))
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["best_epoch"] == 0
+
+
+def test_a_loader_that_can_skip_is_told_where_to_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    skipped: List[Tuple[int, int]] = []
+
+    def skip(self: MultiProcessDataLoader, epochs: int, batches: int) -> None:
+        skipped.append((epochs, batches))
+
+    monkeypatch.setattr(MultiProcessDataLoader, "skip", skip, raising=False)
+    config = tiny_config()
+    run_until((1, 3, True), config, tmp_path / "run")
+    assert not skipped
+    run(config, tmp_path / "run", recover=True)
+    assert skipped == [(1, 2)]
+
+
+def test_a_checkpoint_without_the_state_is_told(tmp_path: Path) -> None:
+    config = tiny_config()
+    run_until((1, 3, True), config, tmp_path / "run")
+    for file in (tmp_path / "run").glob("training_state_*.th"):
+        state = torch.load(file, weights_only=True)
+        state["callbacks"][0] = {}
+        torch.save(state, file)
+    run(config, tmp_path / "run", recover=True)
+    log = (tmp_path / "run" / "out.log").read_text(encoding="utf-8")
+    assert log.count("without `elmo_scratch_exact_resume`") == 1
+
+
+KILLING = """
+import os, signal, torch
+from allennlp.training.callbacks import TrainerCallback
+
+@TrainerCallback.register("tests_interrupt")
+class Kill(TrainerCallback):
+    def on_batch(self, *args, epoch=None, is_training=True, **kwargs):
+        place = f"{args[4]} {args[5]} {is_training}"
+        if place == os.environ["KILL_AT"]:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+save = torch.save
+def save_half(state, file, *args, **kwargs):
+    save(state, file, *args, **kwargs)
+    if os.environ["KILL_AT"] in str(getattr(file, "name", file)):
+        file.truncate(file.tell() // 2)
+        file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+torch.save = save_half
+
+import elmo_scratch, elmo_scratch.training
+"""
+
+
+def start(folder: Path, config: Path, kill_at: str, *options: str) -> None:
+    """`allennlp train` in a process of its own, which is killed unless that is to come "never"."""
+    words = ["train", str(config), "-s", str(folder)]
+    path = os.pathsep.join([str(PROJECT_ROOT), os.environ.get("PYTHONPATH", "")])
+    program = PROGRAM.replace("import allennlp.commands", f"{KILLING}\nimport allennlp.commands")
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words, *options],
+        env={**os.environ, "PYTHONPATH": path, "KILL_AT": kill_at, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        timeout=PATIENCE,
+    )
+    expected = 0 if kill_at == "never" else -signal.SIGKILL
+    assert done.returncode == expected, done.stderr.decode()
+
+
+def test_a_training_that_is_killed_again_and_again_ends_in_the_same_bits(
+    through: Path, tmp_path: Path
+) -> None:
+    config, folder = tmp_path / "config.json", tmp_path / "run"
+    config.write_text(json.dumps(tiny_config()), encoding="utf-8")
+    start(folder, config, "0 3 True")
+    # Between the epochs, when half of the file is written.
+    start(folder, config, ".model_state_e1_b0.th", "--recover")
+    start(folder, config, "2 3 True", "--recover")
+    start(folder, config, "never", "--recover")
+    assert not differences(outcome(folder), outcome(through))
+    assert not differences(validation_of(folder), validation_of(through))
+    assert not list(folder.glob(".*"))
+
+
+def validation_of(folder: Path) -> Dict[str, Any]:
+    """The metrics of the last validation."""
+    file = folder / f"metrics_epoch_{EPOCHS - 1}.json"
+    metrics = json.loads(file.read_text(encoding="utf-8"))
+    return {name: value for name, value in metrics.items() if "validation" in name}

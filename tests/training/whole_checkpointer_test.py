@@ -1,0 +1,269 @@
+import logging
+import os
+import resource
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Iterator, List
+
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.training import Checkpointer, GradientDescentTrainer
+from allennlp.training.trainer import TrainerCheckpoint
+
+from elmo_scratch.training import WholeCheckpointer, whole_checkpointer
+
+
+class TinyTrainer(GradientDescentTrainer):
+    """One that was never built: it has weights and a place, and saves as the real one does."""
+
+    def __init__(self, size: int = 1) -> None:
+        self._size = size
+        self._callbacks: List[Any] = []
+        self.place(0, 0)
+
+    def place(self, epochs: int, batches: int) -> "TinyTrainer":
+        self._epochs_completed, self._batches_in_epoch_completed = epochs, batches
+        return self
+
+    def get_checkpoint_state(self) -> TrainerCheckpoint:
+        number = 100 * self._epochs_completed + self._batches_in_epoch_completed
+        place = {
+            "epochs_completed": self._epochs_completed,
+            "batches_in_epoch_completed": self._batches_in_epoch_completed,
+            "callbacks": [],
+        }
+        return TrainerCheckpoint({"weight": torch.full((self._size,), float(number))}, place)
+
+
+def saved(folder: Path) -> List[str]:
+    """The names of all files, without what all checkpoints' names have."""
+    return sorted(
+        file.name.replace("_state_", " ").removesuffix(".th") for file in folder.iterdir()
+    )
+
+
+def save(folder: Path, *places: Any, **settings: Any) -> Checkpointer:
+    checkpointer = WholeCheckpointer(folder, **settings)
+    for place in places:
+        checkpointer.save_checkpoint(TinyTrainer().place(*place))
+    return checkpointer
+
+
+def loaded(folder: Path) -> Any:
+    """The only weight of the checkpoint that a new start finds."""
+    checkpoint = WholeCheckpointer(folder).load_checkpoint()
+    return checkpoint and checkpoint.model_state["weight"].item()
+
+
+def test_it_is_made_from_a_config(tmp_path: Path) -> None:
+    made = Checkpointer.by_name("elmo_scratch_whole")(tmp_path, save_every_num_seconds=3)
+    assert isinstance(made, WholeCheckpointer)
+
+
+def test_the_last_ones_are_kept(tmp_path: Path) -> None:
+    save(tmp_path, (0, 1), (0, 2), (1, 0), keep_most_recent_by_count=2)
+    assert saved(tmp_path) == ["model e0_b2", "model e1_b0", "training e0_b2", "training e1_b0"]
+    assert loaded(tmp_path) == 100
+
+
+def test_all_are_kept_where_nothing_is_said(tmp_path: Path) -> None:
+    places = [(0, number) for number in range(1, 5)]
+    save(tmp_path, *places, keep_most_recent_by_count=None)
+    assert len(saved(tmp_path)) == 8
+
+
+def test_what_is_removed_is_not_taken_for_its_namesake(tmp_path: Path) -> None:
+    save(tmp_path, *[(0, number) for number in range(1, 13)], keep_most_recent_by_count=11)
+    assert loaded(tmp_path) == 12
+    assert len(saved(tmp_path)) == 22
+
+
+def test_checkpoints_come_by_steps_also_after_a_recovery(tmp_path: Path) -> None:
+    def saves(checkpointer: Checkpointer, batches: range) -> List[int]:
+        return [
+            batch
+            for batch in batches
+            if checkpointer.maybe_save_checkpoint(TinyTrainer().place(0, batch), 0, batch)
+        ]
+
+    first = WholeCheckpointer(tmp_path, save_every_num_batches=3)
+    assert saves(first, range(1, 8)) == [3, 6]
+    second = WholeCheckpointer(tmp_path, save_every_num_batches=3)
+    assert second.load_checkpoint() is not None
+    assert saves(second, range(7, 14)) == [9, 12]
+
+
+def test_checkpoints_come_by_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    checkpointer = WholeCheckpointer(tmp_path, save_every_num_seconds=60)
+    trainer = TinyTrainer().place(0, 1)
+    assert not checkpointer.maybe_save_checkpoint(trainer, 0, 1)
+    checkpointer._last_save_time -= 61
+    assert checkpointer.maybe_save_checkpoint(trainer, 0, 1)
+    assert not checkpointer.maybe_save_checkpoint(trainer.place(0, 2), 0, 2)
+
+
+def test_the_model_comes_last_and_old_ones_go_when_it_is_there(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    moves: List[str] = []
+    replace, unlink = os.replace, Path.unlink
+
+    def note_replace(source: Any, target: Any) -> None:
+        moves.append(f"+{Path(target).name}")
+        replace(source, target)
+
+    def note_unlink(path: Path, missing_ok: bool = False) -> None:
+        if path.exists():
+            moves.append(f"-{path.name}")
+        unlink(path, missing_ok)
+
+    save(tmp_path, (0, 1))
+    monkeypatch.setattr(os, "replace", note_replace)
+    monkeypatch.setattr(Path, "unlink", note_unlink)
+    save(tmp_path, (0, 2), keep_most_recent_by_count=1)
+    assert moves == [
+        "+training_state_e0_b2.th",
+        "+model_state_e0_b2.th",
+        "-model_state_e0_b1.th",
+        "-training_state_e0_b1.th",
+    ]
+
+
+def test_what_a_killed_save_has_left_is_removed(tmp_path: Path) -> None:
+    save(tmp_path, (0, 1))
+    whole = saved(tmp_path)
+    other = tmp_path / ".something.part"
+    for name in (
+        ".model_state_e0_b2.th.123.part",
+        ".training_state_e0_b2.th.123.part",
+        "training_state_e0_b2.th",
+        "training_state_e0_b2_w1.th",
+    ):
+        (tmp_path / name).write_bytes(b"half")
+    other.touch()
+    assert loaded(tmp_path) == 1
+    assert saved(tmp_path) == [other.name, *whole]
+
+
+@contextmanager
+def no_file_larger_than(limit: int) -> Iterator[None]:
+    """Lets writing fail in the middle of a file, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize(
+    "limit, state",
+    # In the middle of the small file, and of the large one.
+    [(0, "training"), (100, "training"), (50_000, "model")],
+)
+def test_a_full_disk_is_an_error_that_leaves_earlier_checkpoints(
+    limit: int, state: str, tmp_path: Path
+) -> None:
+    checkpointer = save(tmp_path, (0, 1))
+    whole = saved(tmp_path)
+    message = f"{state}_state_e0_b2.*can't be written: File too large.*--recover"
+    with no_file_larger_than(limit), pytest.raises(ConfigurationError, match=message):
+        checkpointer.save_checkpoint(TinyTrainer(100_000).place(0, 2))
+    assert loaded(tmp_path) == 1
+    assert saved(tmp_path) == whole
+
+
+@pytest.mark.parametrize("damage", ["empty", "half", "changed", "text", "gone"])
+@pytest.mark.parametrize("state", ["model", "training"])
+def test_a_damaged_checkpoint_is_set_aside(
+    state: str, damage: str, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    save(tmp_path, (0, 1), (0, 2))
+    file = tmp_path / f"{state}_state_e0_b2.th"
+    content = file.read_bytes()
+    damaged = {
+        "empty": b"",
+        "half": content[: len(content) // 2],
+        # It reads as well as before.
+        "changed": content.replace(b"weight", b"weighs").replace(b"completed", b"completes"),
+        "text": b"this is no checkpoint",
+    }
+    if damage == "gone":
+        file.unlink()
+    else:
+        file.write_bytes(damaged[damage])
+    with caplog.at_level(logging.WARNING, logger="elmo_scratch"):
+        assert loaded(tmp_path) == 1
+    if damage != "gone":
+        assert "can't be read and is set aside" in caplog.text
+        assert str(tmp_path / "model_state_e0_b2.th") in caplog.text
+        assert len(list(tmp_path.glob("*_e0_b2.th.unreadable"))) == 2
+    # It is not in the way of the one that takes its place, nor counted.
+    caplog.clear()
+    save(tmp_path, (0, 2), (0, 3))
+    assert [name for name in saved(tmp_path) if name.startswith("model") and "un" not in name] == [
+        "model e0_b2",
+        "model e0_b3",
+    ]
+    assert loaded(tmp_path) == 3
+    assert not caplog.text
+
+
+def test_where_none_can_be_read_there_is_an_error_and_none_is_touched(tmp_path: Path) -> None:
+    save(tmp_path, (0, 1), (0, 2))
+    whole = saved(tmp_path)
+    for file in tmp_path.glob("model_state_*.th"):
+        file.write_bytes(b"no")
+    with pytest.raises(
+        ConfigurationError, match="none of the checkpoints can be read.*b2.*b1[^P]*$"
+    ):
+        loaded(tmp_path)
+    assert saved(tmp_path) == whole
+
+
+def test_code_in_a_checkpoint_is_not_run(tmp_path: Path) -> None:
+    class Code:
+        def __reduce__(self) -> Any:
+            return os.mkdir, (str(tmp_path / "run"),)
+
+    save(tmp_path, (0, 1), (0, 2))
+    torch.save({"weight": Code()}, tmp_path / "model_state_e0_b2.th")
+    assert loaded(tmp_path) == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_empty_folder_has_no_checkpoint(tmp_path: Path) -> None:
+    assert loaded(tmp_path) is None
+
+
+def test_each_worker_keeps_the_states_of_its_callbacks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    callback = SimpleNamespace(state_dict=lambda: {"rank": 1})
+    trainer = TinyTrainer().place(0, 1)
+    trainer._callbacks = [callback]
+    worker = WholeCheckpointer(tmp_path)
+    worker._rank = 1
+    monkeypatch.setattr(trainer, "get_checkpoint_state", lambda: None)
+    worker.save_checkpoint(trainer)
+    assert saved(tmp_path) == ["training e0_b1_w1"]
+    # Not the first one's part, and not counted before there is a model.
+    assert worker.load_checkpoint() is None
+    first = WholeCheckpointer.__new__(WholeCheckpointer)
+    first.__dict__.update({**worker.__dict__, "_rank": 0})
+    first.save_checkpoint(TinyTrainer().place(0, 1))
+    assert first.load_checkpoint().trainer_state["callbacks"] == []
+    assert worker.load_checkpoint().trainer_state["callbacks"] == [{"rank": 1}]
+    first.save_checkpoint(TinyTrainer().place(0, 2))
+    first.save_checkpoint(TinyTrainer().place(0, 3))
+    assert not list(tmp_path.glob("*e0_b1*"))
+
+
+def test_checkpoints_by_time_need_one_clock(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(whole_checkpointer, "is_distributed", lambda: True)
+    with pytest.raises(ConfigurationError, match="in one process only.*`save_every_num_batches`"):
+        WholeCheckpointer(tmp_path, save_every_num_seconds=60)

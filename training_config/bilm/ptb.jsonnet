@@ -1,0 +1,57 @@
+// A biLM over characters for a corpus of a million words, such as the Penn Treebank in the form of
+// Mikolov et al. 2010 (10,000 words; all others are `<unk>`): two LSTM layers of 640 cells,
+// projected to 256, in each direction, the exact softmax, products in bfloat16.
+//
+// The sentences stay in their order, so that the LSTMs remember what was said before. Word ends are
+// cut after 23 bytes, which is longer than nearly all words.
+//
+//   export PTB_TRAIN=ptb.train.txt PTB_DEV=ptb.valid.txt
+//   allennlp train training_config/bilm/ptb.jsonnet -s runs/ptb
+//
+// It has not been trained to its end yet.
+local max_characters = 25;
+{
+  dataset_reader: {
+    type: "elmo_scratch_sentences",
+    token_indexers: {
+      tokens: { type: "single_id" },
+      characters: { type: "elmo_scratch_characters", max_characters_per_token: max_characters },
+    },
+  },
+  train_data_path: std.extVar("PTB_TRAIN"),
+  validation_data_path: std.extVar("PTB_DEV"),
+  vocabulary: { type: "elmo_scratch_corpus", data_path: std.extVar("PTB_TRAIN") },
+  datasets_for_vocab_creation: [],
+  model: {
+    type: "elmo_scratch_bilm",
+    bilm: {
+      token_encoder: {
+        type: "char_cnn",
+        dim: 256,
+        filters: [[1, 32], [2, 64], [3, 96], [4, 128], [5, 128], [6, 128]],
+        num_highway: 1,
+        max_characters_per_token: max_characters,
+      },
+      cell_size: 640,
+      dropout: 0.3,
+      recurrent_dropout: 0.1,
+    },
+    dropout: 0.4,
+    matmul_dtype: "bfloat16",
+  },
+  data_loader: { type: "elmo_scratch_stream", batch_size: 32, unroll_steps: 35 },
+  validation_data_loader: { type: "elmo_scratch_stream", batch_size: 16, unroll_steps: 35 },
+  trainer: {
+    num_epochs: 15,
+    optimizer: { type: "adam", lr: 0.004, betas: [0.9, 0.99] },
+    learning_rate_scheduler: { type: "linear_with_warmup", warmup_steps: 300 },
+    grad_norm: 1.0,
+    validation_metric: "-perplexity",
+    checkpointer: { type: "elmo_scratch_whole", save_every_num_batches: 500 },
+    callbacks: [
+      { type: "elmo_scratch_exact_resume" },
+      { type: "elmo_scratch_stop_at_nan" },
+      { type: "elmo_scratch_speed" },
+    ],
+  },
+}
