@@ -89,8 +89,9 @@ class AdaptiveSoftmax(OutputSoftmax):
         """
         log_probabilities = self.adaptive(states, targets).output  # (predicted,)
         losses = -log_probabilities
+        loss = losses.sum() / max(len(losses), 1)
         best = targets.new_empty(len(targets), 0) if self.training else self._best(states)
-        return ScoredWords(losses.mean(), losses.detach(), best, is_exact=True)
+        return ScoredWords(loss, losses.detach(), best, is_exact=True)
 
     @torch.no_grad()
     def _best(self, states: torch.Tensor) -> torch.Tensor:
