@@ -188,7 +188,8 @@ def where_time_goes(
     trainer = TrainModel.from_params(params, serialization_dir=parts_folder, local_rank=0).trainer
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     loader = trainer.data_loader
-    for batch in loader:
+    loading_alone, epoch = timed(lambda: list(loader), device)
+    for batch in epoch:
         step(trainer, batch, device)
     rate = product_rate(args.dtype, device)
     parts: List[Parts] = []
@@ -200,8 +201,10 @@ def where_time_goes(
     sums = Parts(*map(sum, zip(*parts)))
     seconds = sum(sums)
     shares = {f"{name}_share": round(part / seconds, 3) for name, part in sums._asdict().items()}
+    tokens = sum(int((batch["windows"]["ahead_targets"] > 0).sum()) for batch in epoch)
     return {
         **shares,
+        "loader_tokens_per_s": round(tokens / loading_alone),
         "gflop_per_s": round(needed / seconds / 1e9, 1),
         "product_gflop_per_s": round(rate / 1e9, 1),
         "share_of_product_rate": round(needed / seconds / rate, 3),

@@ -8,15 +8,14 @@
 //   allennlp train training_config/bilm/fine_tune.jsonnet -s runs/domain
 //   allennlp evaluate runs/domain/model.tar.gz $CORPUS_DEV                         # after
 //
-// The reader must read as that of the archive does: `max_characters` and, where it has one, its
-// tokenizer and its lower case.
-local max_characters = 25;
+// The reader must read as that of the archive does: with its tokenizer and its lower case, where it
+// has them.
 {
   dataset_reader: {
     type: "elmo_scratch_sentences",
     token_indexers: {
       tokens: { type: "single_id" },
-      characters: { type: "elmo_scratch_characters", max_characters_per_token: max_characters },
+      characters: { type: "elmo_scratch_characters" },
     },
   },
   train_data_path: std.extVar("CORPUS_TRAIN"),

@@ -3,13 +3,12 @@
 //   export CORPUS_TRAIN=fixtures/text/sentences.txt CORPUS_DEV=fixtures/text/heldout.txt
 //   allennlp train training_config/bilm/fixture_characters.jsonnet -s runs/characters
 //
-local max_characters = 25;
 {
   dataset_reader: {
     type: "elmo_scratch_sentences",
     token_indexers: {
       tokens: { type: "single_id" },
-      characters: { type: "elmo_scratch_characters", max_characters_per_token: max_characters },
+      characters: { type: "elmo_scratch_characters" },
     },
   },
   train_data_path: std.extVar("CORPUS_TRAIN"),
@@ -24,7 +23,6 @@ local max_characters = 25;
         dim: 32,
         filters: [[1, 8], [2, 16], [3, 32]],
         num_highway: 1,
-        max_characters_per_token: max_characters,
       },
       cell_size: 64,
     },

@@ -2,20 +2,18 @@
 // Mikolov et al. 2010 (10,000 words; all others are `<unk>`): two LSTM layers of 640 cells,
 // projected to 256, in each direction, the exact softmax, products in bfloat16.
 //
-// The sentences stay in their order, so that the LSTMs remember what was said before. Word ends are
-// cut after 23 bytes, which is longer than nearly all words.
+// The sentences stay in their order, so that the LSTMs remember what was said before.
 //
 //   export PTB_TRAIN=ptb.train.txt PTB_DEV=ptb.valid.txt
 //   allennlp train training_config/bilm/ptb.jsonnet -s runs/ptb
 //
 // It has not been trained to its end yet.
-local max_characters = 25;
 {
   dataset_reader: {
     type: "elmo_scratch_sentences",
     token_indexers: {
       tokens: { type: "single_id" },
-      characters: { type: "elmo_scratch_characters", max_characters_per_token: max_characters },
+      characters: { type: "elmo_scratch_characters" },
     },
   },
   train_data_path: std.extVar("PTB_TRAIN"),
@@ -30,7 +28,6 @@ local max_characters = 25;
         dim: 256,
         filters: [[1, 32], [2, 64], [3, 96], [4, 128], [5, 128], [6, 128]],
         num_highway: 1,
-        max_characters_per_token: max_characters,
       },
       cell_size: 640,
       dropout: 0.3,

@@ -121,7 +121,10 @@ def _obstacles_to_allennlp(bilm: BiLm) -> List[str]:
     if not isinstance(encoder, CharCnnEncoder):
         return ["its `Elmo` reads characters, not words"]
     if encoder.max_characters_per_token != MAX_CHARACTERS_PER_TOKEN:
-        found.append(f"its words have {MAX_CHARACTERS_PER_TOKEN} characters")
+        found.append(
+            f"it reads words of {MAX_CHARACTERS_PER_TOKEN} characters, not of "
+            f"{encoder.max_characters_per_token}"
+        )
     if not bilm.left_to_right.use_skip_connections:
         found.append("it expects skip connections")
     if not encoder.is_projected:
