@@ -1,6 +1,5 @@
 """The vocabulary files of `bilm-tf`: one word a line, in the order of their ids."""
 
-import os
 from os import PathLike
 from pathlib import Path
 from typing import Dict, List, Sequence, Union
@@ -10,6 +9,7 @@ from allennlp.data import Vocabulary
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
 from elmo_scratch.data.text_lines import text_lines
+from elmo_scratch.whole_file import whole_file
 
 UNKNOWN_WORD = "<UNK>"
 """Stands for all words that are not in the file."""
@@ -91,13 +91,8 @@ def write_vocabulary_file(words: Sequence[str], path: Union[str, PathLike]) -> N
             raise ConfigurationError(f"{path}: the word {word!r} is twice among those to write")
         known.add(word)
     _check_marks(known, path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{word}\n" for word in words)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path) as part, open(part, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{word}\n" for word in words)
 
 
 def vocabulary_file_words(vocab: Vocabulary, namespace: str = "tokens") -> List[str]:

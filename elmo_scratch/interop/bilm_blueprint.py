@@ -9,9 +9,9 @@ from typing import Any, Dict, NamedTuple, Union
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.whole_file import whole_file
 from elmo_scratch.interop.word_list import WordList
 from elmo_scratch.modules import BiLm
+from elmo_scratch.whole_file import whole_file
 
 
 class BiLmBlueprint(NamedTuple):

@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Dict, Optional, Union
 
-from elmo_scratch.interop.whole_file import whole_file
+from elmo_scratch.whole_file import whole_file
 
 # AllenNLP archives the whole folder `vocabulary` and takes every file in it for a namespace, but
 # for those whose names begin with a dot.

@@ -11,7 +11,7 @@ import h5py
 import numpy
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.whole_file import whole_file
+from elmo_scratch.whole_file import whole_file
 
 SENTENCE_INDEX = "sentence_to_index"
 """The data set that maps sentences to the keys of their vectors."""

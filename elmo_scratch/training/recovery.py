@@ -5,7 +5,7 @@ from pathlib import Path
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import ConfidenceChecksCallback
 
-from elmo_scratch.interop.whole_file import whole_file
+from elmo_scratch.whole_file import whole_file
 
 
 def reattach_moving_average(trainer: GradientDescentTrainer) -> None:

@@ -15,7 +15,7 @@ from allennlp.common.util import is_distributed
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
 
-from elmo_scratch.interop.whole_file import whole_file
+from elmo_scratch.whole_file import whole_file
 
 logger = logging.getLogger(__name__)
 

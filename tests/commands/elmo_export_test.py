@@ -3,33 +3,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, Union
+from typing import Any, Callable
 
 import pytest
-from allennlp import commands
 
 from elmo_scratch.interop import read_bilm_archive, read_official_bilm
 from elmo_scratch.interop.official import export
 from tests import FIXTURES_ROOT, PROJECT_ROOT
+from tests.commands.conftest import Allennlp
 from tests.tiny_archives import archive_of
 
 FILES = ["options.json", "vocab.txt", "weights.hdf5"]
-
-Allennlp = Callable[..., None]
-
-
-@pytest.fixture
-def allennlp(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Allennlp:
-    """Runs `allennlp` with these words on its command line, in `tmp_path`."""
-    monkeypatch.chdir(tmp_path)
-    # Other plugins have nothing to add, and importing them takes long.
-    monkeypatch.setattr(commands, "import_plugins", lambda: None)
-
-    def run(*words: Union[str, Path]) -> None:
-        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, words)])
-        commands.main("allennlp")
-
-    return run
 
 
 @pytest.fixture(scope="module")

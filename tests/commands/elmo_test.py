@@ -4,37 +4,21 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, List, Union
+from typing import Any, Callable, List
 
 import h5py
 import numpy
 import pytest
-from allennlp import commands
 
 from elmo_scratch.commands import elmo as elmo_module
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.interop import PretrainedBiLm
 from tests import FIXTURES_ROOT, PROJECT_ROOT
+from tests.commands.conftest import Allennlp
 
 TOUR = FIXTURES_ROOT / "text" / "tour.txt"
 LINES = TOUR.read_text(encoding="utf-8").splitlines()
 LAYERS, WIDTH = 3, 64
-
-Allennlp = Callable[..., None]
-
-
-@pytest.fixture
-def allennlp(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Allennlp:
-    """Runs `allennlp` with these words on its command line, in `tmp_path`."""
-    monkeypatch.chdir(tmp_path)
-    # Other plugins have nothing to add, and importing them takes long.
-    monkeypatch.setattr(commands, "import_plugins", lambda: None)
-
-    def run(*words: Union[str, Path]) -> None:
-        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, words)])
-        commands.main("allennlp")
-
-    return run
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from typing import Any, Dict, NamedTuple, Optional, Union
 
 from elmo_scratch.interop.official.reading import build_bilm
 from elmo_scratch.interop.official.writing import official_options
-from elmo_scratch.interop.whole_file import whole_file
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import WordEncoder
 from elmo_scratch.options import Options
+from elmo_scratch.whole_file import whole_file
 
 # AllenNLP archives the whole folder `vocabulary` and takes every file in it for a namespace, but
 # for those whose names begin with a dot.

@@ -14,9 +14,9 @@ from elmo_scratch.data.vocabulary_file import write_vocabulary_file
 from elmo_scratch.interop.bilm_archive import PretrainedBiLm, read_bilm_archive
 from elmo_scratch.interop.official.word_order import OfficialWords
 from elmo_scratch.interop.official.writing import OPTIONS_NAME, WEIGHTS_NAME, write_official_bilm
-from elmo_scratch.interop.whole_file import whole_files
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
+from elmo_scratch.whole_file import whole_files
 
 logger = logging.getLogger(__name__)
 

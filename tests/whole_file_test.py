@@ -7,7 +7,7 @@ from typing import List
 
 import pytest
 
-from elmo_scratch.interop.whole_file import whole_file, whole_files
+from elmo_scratch.whole_file import whole_file, whole_files
 
 
 def test_what_the_block_wrote_appears_under_the_name(tmp_path: Path) -> None:
