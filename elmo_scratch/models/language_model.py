@@ -91,10 +91,10 @@ class LanguageModel(Model):
         self.register_buffer("_end", torch.tensor(sizes["end_id"]), persistent=False)
         if pretrained_file is not None:
             self._start_from(pretrained_file, namespace)
-        # A vocabulary counts its words in order of frequency.
-        self._confusion_words = [
-            word for word in words.words[2:] if word not in (BEGIN_WORD, END_WORD)
-        ][:num_confusion_words]
+        # A vocabulary counts its words in order of frequency, after the padding.
+        marks = (BEGIN_WORD, END_WORD, words.unknown_word)
+        known = [word for word in words.words[1:] if word not in marks]
+        self._confusion_words = known[:num_confusion_words]
         self._left_to_right, self._right_to_left = Perplexity(), Perplexity()
         self._prediction = WordPrediction(
             sizes["num_words"],
