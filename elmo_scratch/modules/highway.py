@@ -3,6 +3,7 @@
 import torch
 
 from elmo_scratch.modules.products import Affine
+from elmo_scratch.modules.sigmoid import sigmoid_
 
 
 class Highway(torch.nn.Module):
@@ -41,5 +42,6 @@ class Highway(torch.nn.Module):
         `torch.Tensor`
             Shape `(rows, dim)`.
         """
-        gate = torch.sigmoid(self.carry(vectors))
+        carried = self.carry(vectors)
+        gate = torch.sigmoid(carried) if carried.requires_grad else sigmoid_(carried)
         return torch.lerp(vectors, torch.relu(self.transform(vectors)), gate)

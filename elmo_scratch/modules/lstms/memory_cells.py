@@ -4,6 +4,8 @@ from typing import NamedTuple, Optional
 
 import torch
 
+from elmo_scratch.modules.sigmoid import sigmoid_
+
 
 class Opened(NamedTuple):
     """
@@ -47,7 +49,7 @@ def open_gates(gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]) -
     # One pass over all four: tanh(j) = 2σ(2j) - 1.
     squashed = gates[:, num_cells : 2 * num_cells]
     squashed.mul_(2.0)
-    gates.sigmoid_()
+    sigmoid_(gates)
     squashed.mul_(2.0).sub_(1.0)
     i, j, f, o = gates.chunk(4, dim=1)  # each (width, cell)
     after = torch.mul(f, cell).addcmul_(i, j)
@@ -101,4 +103,4 @@ def tanh(numbers: torch.Tensor) -> torch.Tensor:
     The hyperbolic tangent, within rounding, by `2σ(2x) - 1`: on processors PyTorch's `tanh` takes
     several times as long as its `sigmoid`.
     """
-    return numbers.mul(2.0).sigmoid_().mul_(2.0).sub_(1.0)
+    return sigmoid_(numbers.mul(2.0)).mul_(2.0).sub_(1.0)
