@@ -23,7 +23,7 @@ A mask is a boolean tensor in which `True` marks a real token; real tokens come 
 """
 
 from elmo_scratch.modules.bilm import BiLm as BiLm
-from elmo_scratch.modules.bilm import BiLmOutput as BiLmOutput
+from elmo_scratch.modules.bilm_output import BiLmOutput as BiLmOutput
 from elmo_scratch.modules.lstms import LstmStack as LstmStack
 from elmo_scratch.modules.lstms import LstmState as LstmState
 from elmo_scratch.modules.lstms import ProjectedLstm as ProjectedLstm

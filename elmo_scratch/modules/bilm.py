@@ -1,49 +1,15 @@
 """The bidirectional language model's network: a token encoder and two stacks of LSTMs."""
 
-from typing import Iterable, List, NamedTuple, Optional, Tuple
+from typing import Iterable, List, Optional, Tuple
 
 import torch
 from allennlp.common import FromParams
 
+from elmo_scratch.modules.bilm_output import BiLmOutput, ReadSentences, ReadWindows
 from elmo_scratch.modules.lstms import LstmStack, LstmState, ReadingOrder, StackOutput
 from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.state_memory import StateMemory
 from elmo_scratch.modules.token_encoders import EncodedTokens, TokenEncoder
-
-
-class BiLmOutput(NamedTuple):
-    """
-    What a biLM knows about a batch.
-
-    # Parameters
-
-    layers : `torch.Tensor`
-        Shape `(layers, batch, positions, width)`: the token layer (its vectors twice, side by side)
-        and the LSTM layers, the left-to-right half first. Zero where `mask` is `False`.
-    mask : `torch.BoolTensor`
-        Shape `(batch, positions)`.
-    """
-
-    layers: torch.Tensor
-    mask: torch.Tensor
-
-
-class WindowsOutput(NamedTuple):
-    """
-    What a biLM makes of windows of running text.
-
-    # Parameters
-
-    ahead, back : `torch.Tensor`
-        Shape `(batch, positions, dim)`: the last layer of each direction, in its own order of
-        reading. Zero where the mask is `False`.
-    state : `LstmState`
-        Of shape `(layers, batch, ...)`: where each row ends.
-    """
-
-    ahead: torch.Tensor
-    back: torch.Tensor
-    state: LstmState
 
 
 class BiLm(torch.nn.Module, FromParams):
@@ -156,15 +122,41 @@ class BiLm(torch.nn.Module, FromParams):
         `BiLmOutput`
             `num_layers` layers over `positions`.
         """
-        vectors, mask = tokens
-        start = self.state_memory.start(vectors, len(mask))
-        layers, final = self._read(vectors, mask, start)
+        start = self.state_memory.start(tokens.vectors, len(tokens.mask))
+        output, final = self.read_from(start, tokens)
         self.state_memory.keep(final)
-        return BiLmOutput(layers, mask)
+        return output
+
+    def read_from(self, start: LstmState, tokens: EncodedTokens) -> ReadSentences:
+        """
+        As `read_tokens`, but that the caller says where sentences start; nothing is remembered.
+
+        # Parameters
+
+        start : `LstmState`
+            Of shape `(layers, batch, ...)`, over the layers of both directions.
+        tokens : `EncodedTokens`
+            Vectors of shape `(batch, positions, dim)`.
+
+        # Returns
+
+        `ReadSentences`
+        """
+        vectors, mask = tokens
+        order = ReadingOrder.of(mask)
+        places = (order.left_to_right, order.right_to_left)
+        stacks, final = self._run((vectors, vectors), places, order, start)
+        layers = vectors.new_zeros(self.num_layers, mask.numel(), 2, self.dim)
+        layers[0] = vectors.masked_fill(~mask.unsqueeze(-1), 0.0).view(-1, 1, self.dim)
+        for direction, read in enumerate(stacks):
+            for number, outputs in enumerate(read.layers, start=1):
+                layers[number, :, direction].index_copy_(0, places[direction], outputs)
+        layers = layers.view(self.num_layers, *mask.shape, self.width)
+        return ReadSentences(BiLmOutput(layers, mask), final)
 
     def read_windows(
         self, ahead: torch.Tensor, back: torch.Tensor, mask: torch.Tensor, start: LstmState
-    ) -> WindowsOutput:
+    ) -> ReadWindows:
         """
         Runs the LSTMs over windows of running text, of which each direction has its own.
 
@@ -180,7 +172,7 @@ class BiLm(torch.nn.Module, FromParams):
 
         # Returns
 
-        `WindowsOutput`
+        `ReadWindows`
         """
         order = ReadingOrder.of(mask)
         # Both are laid in the order of reading already.
@@ -192,11 +184,30 @@ class BiLm(torch.nn.Module, FromParams):
             .view(*mask.shape, self.dim)
             for vectors, read in zip((ahead, back), stacks)
         )
-        return WindowsOutput(ahead_top, back_top, final)
+        return ReadWindows(ahead_top, back_top, final)
 
     def new_state_memory(self, state: str) -> StateMemory:
         """A memory, of the kind `state`, for states of this network."""
         return StateMemory(state, 2 * (self.num_layers - 1), self.dim, self._cell_size)
+
+    def use_state(self, state: str) -> None:
+        """
+        Treats the state between batches in another way from now on. Where it is the way already,
+        what is remembered stays; otherwise nothing does, and `warm` needs `warm_up` again.
+
+        # Parameters
+
+        state : `str`
+            As in the constructor.
+
+        # Raises
+
+        ValueError
+            If there is no such `state`.
+        """
+        if state != self.state_memory.state:
+            like = next(self.parameters())
+            self.state_memory = self.new_state_memory(state).to(like.device, like.dtype)
 
     def reset_states(self) -> None:
         """Lets every sentence of the next batch start from zeros where `state` is `"carry"`."""
@@ -225,25 +236,12 @@ class BiLm(torch.nn.Module, FromParams):
                     if state is None:
                         state = self.state_memory.zeros(vectors, 1)
                     length = int(mask[row].sum())
-                    sentence = (vectors[row : row + 1, :length], mask[row : row + 1, :length])
-                    _, state = self._read(*sentence, state)
+                    one = slice(row, row + 1)
+                    sentence = EncodedTokens(vectors[one, :length], mask[one, :length])
+                    _, state = self.read_from(state, sentence)
         if state is None:
             raise ValueError("expected at least one sentence to warm up with, but got none")
         self.state_memory.fix(state)
-
-    def _read(
-        self, vectors: torch.Tensor, mask: torch.Tensor, start: LstmState
-    ) -> Tuple[torch.Tensor, LstmState]:
-        """The layers of a batch and its last state, of shape `(layers, batch, ...)`."""
-        order = ReadingOrder.of(mask)
-        places = (order.left_to_right, order.right_to_left)
-        stacks, final = self._run((vectors, vectors), places, order, start)
-        layers = vectors.new_zeros(self.num_layers, mask.numel(), 2, self.dim)
-        layers[0] = vectors.masked_fill(~mask.unsqueeze(-1), 0.0).view(-1, 1, self.dim)
-        for direction, read in enumerate(stacks):
-            for number, outputs in enumerate(read.layers, start=1):
-                layers[number, :, direction].index_copy_(0, places[direction], outputs)
-        return layers.view(self.num_layers, *mask.shape, self.width), final
 
     def _run(
         self,

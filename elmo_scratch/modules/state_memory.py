@@ -138,10 +138,17 @@ class StateMemory(torch.nn.Module):
         # Raises
 
         ValueError
-            If the state is not `carry`.
+            If the state is not `carry`, or is one of another network.
         """
         if self.state != "carry":
             raise ValueError(f"only where `state` is `carry` is one carried on, not {self.state!r}")
+        for name, part in carried._asdict().items() if carried is not None else ():
+            num_layers, size = self._sizes[name]
+            if part.dim() != 3 or (part.size(0), part.size(2)) != (num_layers, size):
+                raise ValueError(
+                    f"expected a state whose {name!r} has the shape ({num_layers}, batch, {size}), "
+                    f"but got the shape {tuple(part.shape)}"
+                )
         self._carried = carried
 
     def forget(self) -> None:

@@ -12,20 +12,21 @@ class WordVectorCache:
     Remembers the vectors of a bounded number of words. What it gives back are the very numbers
     that were computed once. As soon as the weights behind them change, it forgets them all.
 
-    When it is full, the words that came first make room for those that come. Copies and pickles
-    start empty.
+    When it is full, the words that came first make room for those that come; words that were
+    pinned never do. Copies and pickles start empty.
 
     # Parameters
 
     capacity : `int`
-        How many words to remember; 0 for none.
+        How many words to remember, beside those that are pinned; 0 for none.
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self._places: Dict[bytes, int] = {}
-        self._keys: List[bytes] = []  # by place
-        self._next = 0
+        self._keys: List[bytes] = []  # by place, those of pinned words first
+        self._num_pinned = 0
+        self._next = 0  # counted from the first place that is not a pinned word's
         self._vectors: Optional[torch.Tensor] = None
         self._fingerprint: Optional[Fingerprint] = None
 
@@ -50,13 +51,9 @@ class WordVectorCache:
         `torch.Tensor`
             Shape `(words, dim)`.
         """
-        if self.capacity == 0 or any(weight.requires_grad for weight in weights):
-            self.clear()
+        if not self._is_of(weights):
             return compute(ids)
-        if self._fingerprint is None or not self._fingerprint.matches(weights):
-            self.clear()
-            self._fingerprint = Fingerprint(weights)
-        keys = [row.tobytes() for row in ids.to("cpu", torch.int16).numpy()]
+        keys = _keys(ids)
         places = torch.tensor([self._places.get(key, -1) for key in keys], dtype=torch.long)
         is_new = places < 0
         if self._vectors is not None and not is_new.any():
@@ -70,41 +67,85 @@ class WordVectorCache:
         self._remember([key for key, new in zip(keys, is_new.tolist()) if new], vectors)
         return all_vectors
 
+    def pin(
+        self,
+        ids: torch.Tensor,
+        weights: Sequence[torch.Tensor],
+        compute: Callable[[torch.Tensor], torch.Tensor],
+    ) -> None:
+        """
+        Remembers words for as long as the weights don't change. Words that are not pinned are
+        forgotten.
+
+        # Parameters
+
+        ids, weights, compute
+            As in `look_up`.
+        """
+        if not self._is_of(weights, pins=True):
+            return
+        for key in self._keys[self._num_pinned :]:
+            del self._places[key]
+        del self._keys[self._num_pinned :]
+        self._next = 0
+        keys = _keys(ids)
+        is_new = torch.tensor([key not in self._places for key in keys], dtype=torch.bool)
+        new_keys = [key for key, new in zip(keys, is_new.tolist()) if new]
+        self._num_pinned += len(new_keys)
+        vectors = compute(ids[is_new.to(ids.device)])
+        places = torch.arange(len(self._keys), self._num_pinned)
+        self._keys += new_keys
+        self._places.update(zip(new_keys, places.tolist()))
+        self._lay(places, vectors)
+
     def clear(self) -> None:
         """Forgets everything."""
-        self._places, self._keys, self._next = {}, [], 0
+        self._places, self._keys = {}, []
+        self._num_pinned = self._next = 0
         self._vectors = self._fingerprint = None
+
+    def _is_of(self, weights: Sequence[torch.Tensor], pins: bool = False) -> bool:
+        """Whether words can be remembered. What is of other weights is forgotten."""
+        if any(weight.requires_grad for weight in weights):
+            self.clear()
+            return False
+        if self._fingerprint is None or not self._fingerprint.matches(weights):
+            self.clear()
+            self._fingerprint = Fingerprint(weights)
+        return pins or self.capacity + self._num_pinned > 0
 
     def _remember(self, keys: List[bytes], vectors: torch.Tensor) -> None:
         """Puts new words where there is room, or where the oldest are."""
-        keys, vectors = keys[: self.capacity], vectors[: self.capacity].detach()
+        keys = keys[: self.capacity]
+        self._lay(self._claim(keys), vectors[: self.capacity])
+
+    def _lay(self, places: torch.Tensor, vectors: torch.Tensor) -> None:
+        """Puts vectors into the table, which grows as far as it must."""
         # A table made in inference mode could not be written to outside of it.
         with torch.inference_mode(False), torch.no_grad():
-            self._vectors = self._grown(len(keys), vectors)
-            self._vectors[self._claim(keys).to(vectors.device)] = vectors
-
-    def _grown(self, num_new: int, like: torch.Tensor) -> torch.Tensor:
-        """The table, with room for new words as far as the capacity goes."""
-        table = like.new_empty(0, like.size(1)) if self._vectors is None else self._vectors
-        room, needed = len(table), len(self._keys) + num_new
-        if needed <= room or room == self.capacity:
-            return table
-        # Doubled, so that growing stays cheap and a short text takes little memory.
-        grown = like.new_empty(min(self.capacity, max(2 * room, needed)), like.size(1))
-        grown[:room] = table
-        return grown
+            table = (
+                vectors.new_empty(0, vectors.size(1)) if self._vectors is None else self._vectors
+            )
+            room, most = len(table), self._num_pinned + self.capacity
+            if len(self._keys) > room:
+                # Doubled, so that growing stays cheap and a short text takes little memory.
+                grown = min(most, max(2 * room, len(self._keys)))
+                table = torch.cat([table, table.new_empty(grown - room, table.size(1))])
+            table[places.to(vectors.device)] = vectors.detach()
+            self._vectors = table
 
     def _claim(self, keys: List[bytes]) -> torch.Tensor:
         """The places of new words, shape `(words,)`; older words leave them."""
         places = []
         for key in keys:
-            if len(self._keys) < self.capacity:
+            place = self._num_pinned + self._next
+            if place == len(self._keys):
                 self._keys.append(key)
             else:
-                del self._places[self._keys[self._next]]
-                self._keys[self._next] = key
-            self._places[key] = self._next
-            places.append(self._next)
+                del self._places[self._keys[place]]
+                self._keys[place] = key
+            self._places[key] = place
+            places.append(place)
             self._next = (self._next + 1) % self.capacity
         return torch.tensor(places, dtype=torch.long)
 
@@ -113,3 +154,8 @@ class WordVectorCache:
 
     def __reduce__(self) -> Tuple[type, Tuple[int]]:
         return type(self), (self.capacity,)
+
+
+def _keys(ids: torch.Tensor) -> List[bytes]:
+    """What each word is known by."""
+    return [row.tobytes() for row in ids.to("cpu", torch.int16).numpy()]

@@ -1,3 +1,4 @@
+import copy
 from typing import Tuple
 
 import pytest
@@ -99,11 +100,12 @@ def test_a_sentence_alone_equals_itself_among_others(encoder: str, is_frozen: bo
 @needs_onednn
 @each_encoder
 @pytest.mark.parametrize("matmul_dtype", PRECISIONS)
+@pytest.mark.parametrize("cell_size", [CELL, 32])
 def test_a_sentence_alone_equals_itself_among_others_to_the_bit(
-    encoder: str, matmul_dtype: str
+    encoder: str, cell_size: int, matmul_dtype: str
 ) -> None:
-    # PyTorch takes the sigmoid of 32 numbers at once, and of those left over in another way.
-    bilm = bilm_of(encoder, cell_size=32, matmul_dtype=matmul_dtype).requires_grad_(False)
+    settings = {"cell_size": cell_size, "matmul_dtype": matmul_dtype}
+    bilm = bilm_of(encoder, **settings).requires_grad_(False)
     many = torch.cat([NEXT_IDS, torch.nn.functional.pad(IDS[1:, :3], (0, 1)), NEXT_IDS])
     alone = read(bilm, IDS[1:, :3]).layers
     assert torch.equal(alone, read(bilm, many).layers[:, 3:4, :5])
@@ -290,6 +292,45 @@ def test_the_warm_state_is_kept_with_the_weights() -> None:
     assert torch.equal(read(loaded, IDS).layers, read(bilm, IDS).layers)
     doubled = read(loaded.double(), IDS).layers
     assert same_layers(doubled.float(), read(bilm, IDS).layers)
+
+
+def test_it_reads_from_where_it_is_told_and_remembers_nothing() -> None:
+    bilm, told = bilm_of(state="carry"), bilm_of()
+    read(bilm, IDS)
+    start = bilm.state_memory.carried()
+    assert start is not None
+    for _ in range(2):
+        ends = told.read_from(start, told.token_encoder(IDS, IDS > 0))
+    assert torch.equal(ends.output.layers, read(bilm, IDS).layers)
+    carried = bilm.state_memory.carried()
+    assert carried is not None
+    assert all(torch.equal(*parts) for parts in zip(ends.state, carried, strict=True))
+
+
+def test_it_can_be_given_another_state() -> None:
+    bilm = bilm_of(state="reset")
+    bilm.use_state("carry")
+    first = read(bilm, IDS).layers
+    assert not torch.equal(read(bilm, IDS).layers, first)
+    bilm.use_state("reset")
+    assert torch.equal(read(bilm, IDS).layers, first)
+    bilm.double().use_state("warm")
+    with pytest.raises(ValueError, match="`warm` state is not known yet"):
+        read(bilm, IDS)
+    bilm.warm_up([(NEXT_IDS, NEXT_IDS > 0)])
+    assert bilm.state_memory.hidden.dtype == torch.double
+    with pytest.raises(ValueError, match="expected a `state` among .*, but got 'none'"):
+        bilm.use_state("none")
+
+
+def test_a_state_that_it_has_already_stays_as_it_is() -> None:
+    warm, carrying = bilm_of(state="warm"), bilm_of(state="carry")
+    warm.warm_up([(NEXT_IDS, NEXT_IDS > 0)])
+    for bilm in (warm, carrying):
+        read(bilm, IDS)
+        other = copy.deepcopy(bilm)
+        other.use_state(other.state_memory.state)
+        assert torch.equal(read(other, IDS).layers, read(bilm, IDS).layers)
 
 
 def test_a_bilm_that_is_cold_is_an_error() -> None:

@@ -200,3 +200,12 @@ def test_only_what_is_carried_is_carried_on(state: str) -> None:
     assert memory.carried() is None
     with pytest.raises(ValueError, match=f"only where `state` is `carry`.*'{state}'"):
         memory.carry_on_from(rows_of(5))
+
+
+def test_a_state_of_another_network_is_not_carried_on() -> None:
+    other = StateMemory("carry", LAYERS, DIM + 1, CELL)
+    other.keep(other.start(LIKE, 2))
+    with pytest.raises(
+        ValueError, match=r"'hidden' has the shape \(2, batch, 3\), but .*\(2, 2, 4\)"
+    ):
+        memory_of("carry").carry_on_from(other.carried())

@@ -30,6 +30,9 @@ class Vectors:
     def of(self, *words: int) -> torch.Tensor:
         return self.cache.look_up(ids_of(words), list(self.layer.parameters()), self.compute)
 
+    def pin(self, *words: int) -> None:
+        self.cache.pin(ids_of(words), list(self.layer.parameters()), self.compute)
+
     def are_exact(self, *words: int) -> bool:
         return torch.equal(self.of(*words), self.exact(ids_of(words)))
 
@@ -110,6 +113,49 @@ def test_no_word_is_no_vector() -> None:
     assert vectors.of().shape == (0, DIM)
     assert vectors.are_exact(7)
     assert [words for words in vectors.computed if words] == [[7]]
+
+
+@pytest.mark.parametrize("capacity", [0, 1, 2, 3, 7])
+def test_pinned_words_stay_beside_as_many_others_as_before(capacity: int) -> None:
+    vectors, dice = Vectors(capacity), random.Random(13)
+    vectors.of(1, 2, 3)
+    vectors.pin(2, 5)
+    vectors.pin(5, 6)
+    del vectors.computed[:]
+    for _ in range(100):
+        assert vectors.are_exact(*dice.sample(range(20), dice.randrange(12)))
+        assert len(vectors.cache._places) == len(vectors.cache._keys) <= 3 + capacity
+        assert vectors.are_exact(6, 2, 5)
+    computed = {word for words in vectors.computed for word in words}
+    assert computed == set(range(20)) - {2, 5, 6}
+
+
+def test_pinned_words_are_computed_once() -> None:
+    vectors = Vectors(capacity=2)
+    vectors.pin(1, 2, 3, 4, 5)
+    vectors.pin(4, 6)
+    vectors.pin()
+    assert vectors.are_exact(6, 5, 4, 3, 2, 1)
+    assert [words for words in vectors.computed if words] == [[1, 2, 3, 4, 5], [6]]
+
+
+@each_change
+def test_a_change_of_the_weights_unpins(change: Change) -> None:
+    vectors = Vectors(capacity=1)
+    vectors.pin(7, 4)
+    change(vectors.layer, torch.nn.Linear(1, DIM).requires_grad_(False))
+    assert vectors.are_exact(7, 4, 9)
+    assert len(vectors.cache._keys) == 1
+    vectors.pin(7)
+    assert vectors.are_exact(9, 7)
+
+
+def test_words_of_trained_weights_are_not_pinned() -> None:
+    vectors = Vectors(capacity=1)
+    vectors.layer.requires_grad_()
+    vectors.pin(7, 4)
+    assert vectors.computed == []
+    assert vectors.are_exact(7, 4)
 
 
 def test_vectors_of_trained_weights_are_never_kept() -> None:

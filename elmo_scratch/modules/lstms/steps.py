@@ -6,6 +6,7 @@ import torch
 
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.memory_cells import Opened, open_gates
+from elmo_scratch.modules.lstms.step_groups import step_groups
 from elmo_scratch.modules.products import WeightProduct
 
 ROWS_AT_ONCE = 256
@@ -62,7 +63,7 @@ class LstmProducts(NamedTuple):
         widths : `Sequence[int]`, optional (default = `None`)
             The only reading that they will serve, if it is known to be the only one.
         """
-        num_groups = None if widths is None else len(list(_grouped(widths)))
+        num_groups = None if widths is None else sum(1 for _ in step_groups(widths, ROWS_AT_ONCE))
         num_steps = None if widths is None else len(widths)
         return cls(
             WeightProduct(weights.from_inputs, dtype, num_groups),
@@ -195,19 +196,7 @@ def _input_shares(
 ) -> Iterator[torch.Tensor]:
     """For each step the share of the inputs in its gates, of shape `(width, 4 * cell)`."""
     start = 0
-    for group in _grouped(widths):
+    for group in step_groups(widths, ROWS_AT_ONCE):
         end = start + sum(group)
         yield from products.from_inputs(inputs[start:end], bias).split(group)
         start = end
-
-
-def _grouped(widths: Sequence[int]) -> Iterator[List[int]]:
-    """Consecutive steps, in groups of `ROWS_AT_ONCE` positions or one step."""
-    group: List[int] = []
-    for width in widths:
-        if group and sum(group) + width > ROWS_AT_ONCE:
-            yield group
-            group = []
-        group.append(width)
-    if group:
-        yield group

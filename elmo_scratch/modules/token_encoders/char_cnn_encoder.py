@@ -166,6 +166,20 @@ class CharCnnEncoder(TokenEncoder):
         begin, end = self.encode_words(torch.stack([self._begin, self._end]))
         return begin, end
 
+    def keep_words(self, ids: torch.Tensor) -> None:
+        """
+        Encodes words ahead, and keeps their vectors beside the `cached_words` for as long as the
+        weights don't change. Weights that are trained keep none.
+
+        # Parameters
+
+        ids : `torch.Tensor`
+            Shape `(words, characters)`.
+        """
+        with torch.no_grad():
+            distinct = DistinctWords.of(ids).ids
+            self._cache.pin(distinct, list(self.parameters()), self.encode_distinct)
+
     def forget_words(self) -> None:
         """Lets go of the vectors that are kept from batch to batch."""
         self._cache.clear()

@@ -136,6 +136,25 @@ def test_frozen_vectors_are_kept_from_batch_to_batch() -> None:
     assert num_encoded == [8, 1, 8]
 
 
+@needs_onednn
+def test_words_that_are_kept_are_encoded_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = encoder_of(cached_words=1).requires_grad_(False)
+    expected = encode(encoder, SENTENCES)
+    words = batch_of([["mat", "the", "cat", "sat", "the", "on", "extraordinary"]])[0]
+    encoder.keep_words(words)
+    encode(encoder, [["something", "else"]])
+    marks = []
+    encode_distinct = encoder.encode_distinct
+
+    def watched(ids: torch.Tensor) -> torch.Tensor:
+        marks.append(len(ids))
+        return encode_distinct(ids)
+
+    monkeypatch.setattr(encoder, "encode_distinct", watched)
+    assert torch.equal(encode(encoder, SENTENCES), expected)
+    assert marks == [2]
+
+
 def test_vectors_of_a_training_are_not_kept_in_evaluation() -> None:
     encoder = encoder_of()
     with torch.no_grad():
