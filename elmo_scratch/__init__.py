@@ -2,38 +2,64 @@
 ELMo from scratch for AllenNLP: pre-train a bidirectional language model, mix its layers for a
 task, and export per-layer vectors.
 
-Importing the package registers everything that a config can name. AllenNLP imports plugins, it
-does not walk them: each room is imported here, in the order of its floor.
+Importing the package costs next to nothing: a name is imported when it is first used, and all that
+a config can name when AllenNLP first looks a name up.
 """
 
-# The imports are load-bearing: what a room registers exists only once the room is imported.
-from elmo_scratch import data as data  # isort: skip
-from elmo_scratch import metrics as metrics  # isort: skip
-from elmo_scratch import modules as modules  # isort: skip
-from elmo_scratch import interop as interop  # isort: skip
-from elmo_scratch import embedders as embedders  # isort: skip
-from elmo_scratch import models as models  # isort: skip
-from elmo_scratch import predictors as predictors  # isort: skip
-from elmo_scratch import training as training  # isort: skip
-from elmo_scratch import commands as commands  # isort: skip
-from elmo_scratch.data import batch_to_ids as batch_to_ids
-from elmo_scratch.embedders import BiLmEmbedder as BiLmEmbedder
-from elmo_scratch.embedders import Elmo as Elmo
-from elmo_scratch.embedders import OfficialEmbedder as OfficialEmbedder
-from elmo_scratch.embedders import SentenceLayers as SentenceLayers
-from elmo_scratch.interop import read_bilm_archive as read_bilm_archive
-from elmo_scratch.interop import read_official_bilm as read_official_bilm
-from elmo_scratch.interop import write_official_bilm as write_official_bilm
-from elmo_scratch.modules import BiLm as BiLm
-from elmo_scratch.modules import LayerMix as LayerMix
-from elmo_scratch.modules import OutputSoftmax as OutputSoftmax
-from elmo_scratch.modules import TokenEncoder as TokenEncoder
+from typing import TYPE_CHECKING
+
+from elmo_scratch.on_demand import names_on_demand
 from elmo_scratch.version import VERSION as VERSION
+
+if TYPE_CHECKING:
+    from elmo_scratch import commands as commands
+    from elmo_scratch import data as data
+    from elmo_scratch import embedders as embedders
+    from elmo_scratch import export as export
+    from elmo_scratch import interop as interop
+    from elmo_scratch import metrics as metrics
+    from elmo_scratch import models as models
+    from elmo_scratch import modules as modules
+    from elmo_scratch import predictors as predictors
+    from elmo_scratch import training as training
+    from elmo_scratch.data import batch_to_ids as batch_to_ids
+    from elmo_scratch.embedders import BiLmEmbedder as BiLmEmbedder
+    from elmo_scratch.embedders import Elmo as Elmo
+    from elmo_scratch.embedders import OfficialEmbedder as OfficialEmbedder
+    from elmo_scratch.embedders import SentenceLayers as SentenceLayers
+    from elmo_scratch.export import ElmoEmbedder as ElmoEmbedder
+    from elmo_scratch.interop import read_bilm_archive as read_bilm_archive
+    from elmo_scratch.interop import read_official_bilm as read_official_bilm
+    from elmo_scratch.interop import write_official_bilm as write_official_bilm
+    from elmo_scratch.modules import BiLm as BiLm
+    from elmo_scratch.modules import LayerMix as LayerMix
+    from elmo_scratch.modules import OutputSoftmax as OutputSoftmax
+    from elmo_scratch.modules import TokenEncoder as TokenEncoder
+else:
+    __getattr__, __dir__ = names_on_demand(
+        __name__,
+        {
+            "BiLm": "modules",
+            "BiLmEmbedder": "embedders",
+            "Elmo": "embedders",
+            "ElmoEmbedder": "export",
+            "LayerMix": "modules",
+            "OfficialEmbedder": "embedders",
+            "OutputSoftmax": "modules",
+            "SentenceLayers": "embedders",
+            "TokenEncoder": "modules",
+            "batch_to_ids": "data",
+            "read_bilm_archive": "interop",
+            "read_official_bilm": "interop",
+            "write_official_bilm": "interop",
+        },
+    )
 
 __all__ = [
     "BiLm",
     "BiLmEmbedder",
     "Elmo",
+    "ElmoEmbedder",
     "LayerMix",
     "OfficialEmbedder",
     "OutputSoftmax",

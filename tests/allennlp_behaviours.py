@@ -21,6 +21,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.plugins import import_plugins
+from allennlp.data import DatasetReader
 from allennlp.models import Model, archival
 from allennlp.nn.parallel.ddp_accelerator import DdpWrappedModel
 from allennlp.training import util as training_util
@@ -206,6 +207,13 @@ def archive_with(path: Path, *names: str) -> Path:
     return path
 
 
+def names_are_found_after_a_plain_import(folder: Path) -> str:
+    """What a name of the package stands for where the package was imported and no more."""
+    import elmo_scratch  # noqa: F401
+
+    return DatasetReader.by_name("ag_news").__name__
+
+
 def unpack_in(folder: Path, archive: Path) -> List[str]:
     """Unpacks as `load_archive` does, in a new folder within this one; what is in it then."""
     archival.tempfile.tempdir, before = str(folder), archival.tempfile.tempdir
@@ -236,6 +244,7 @@ BEHAVIOURS: List[Callable[[Path], Any]] = [
     console_logger_passes_lists_over,
     archives_stay_in_their_folder,
     text_is_no_archive,
+    names_are_found_after_a_plain_import,
 ]
 
 

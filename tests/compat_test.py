@@ -189,6 +189,13 @@ def test_the_plugin_is_found_only_with_help(helped: Outcomes, stock: Outcomes) -
     assert "elmo" not in stock["plugins_are_found"]
 
 
+def test_names_are_found_after_a_plain_import_only_with_help(
+    helped: Outcomes, stock: Outcomes
+) -> None:
+    assert helped["names_are_found_after_a_plain_import"] == "AgNewsReader"
+    assert "not a registered name" in stock["names_are_found_after_a_plain_import"]
+
+
 def test_nothing_is_downloaded_with_help(helped: Outcomes, stock: Outcomes) -> None:
     assert helped["nothing_is_downloaded"] == []
     assert stock["nothing_is_downloaded"] == ["punkt", "wordnet"]

@@ -6,14 +6,33 @@ file that is empty, is not UTF-8 or has a malformed row is one `ConfigurationErr
 file and the line.
 """
 
-from elmo_scratch.data.ag_news_reader import AgNewsReader as AgNewsReader
-from elmo_scratch.data.character_batch import batch_to_ids as batch_to_ids
-from elmo_scratch.data.character_indexer import CharacterIndexer as CharacterIndexer
-from elmo_scratch.data.corpus import PreparedCorpus as PreparedCorpus
-from elmo_scratch.data.corpus_vocabulary import CorpusVocabulary as CorpusVocabulary
-from elmo_scratch.data.sentences_reader import SentencesReader as SentencesReader
-from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer as SpacyBlankTokenizer
-from elmo_scratch.data.streams import StreamLoader as StreamLoader
+from typing import TYPE_CHECKING
+
+from elmo_scratch.on_demand import names_on_demand
+
+if TYPE_CHECKING:
+    from elmo_scratch.data.ag_news_reader import AgNewsReader as AgNewsReader
+    from elmo_scratch.data.character_batch import batch_to_ids as batch_to_ids
+    from elmo_scratch.data.character_indexer import CharacterIndexer as CharacterIndexer
+    from elmo_scratch.data.corpus import PreparedCorpus as PreparedCorpus
+    from elmo_scratch.data.corpus_vocabulary import CorpusVocabulary as CorpusVocabulary
+    from elmo_scratch.data.sentences_reader import SentencesReader as SentencesReader
+    from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer as SpacyBlankTokenizer
+    from elmo_scratch.data.streams import StreamLoader as StreamLoader
+else:
+    __getattr__, __dir__ = names_on_demand(
+        __name__,
+        {
+            "AgNewsReader": "ag_news_reader",
+            "CharacterIndexer": "character_indexer",
+            "CorpusVocabulary": "corpus_vocabulary",
+            "PreparedCorpus": "corpus",
+            "SentencesReader": "sentences_reader",
+            "SpacyBlankTokenizer": "spacy_blank_tokenizer",
+            "StreamLoader": "streams",
+            "batch_to_ids": "character_batch",
+        },
+    )
 
 __all__ = [
     "AgNewsReader",

@@ -1,21 +1,23 @@
 """Sentences of words as one tensor of character ids."""
 
-from typing import Sequence
+from itertools import chain
+from typing import Iterable, Sequence
 
+import numpy
 import torch
-from allennlp.data import Token, Vocabulary
 
 from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN
-from elmo_scratch.data.character_indexer import CharacterIndexer
+from elmo_scratch.data.spelled_words import check_max_characters, spelled_words
+from elmo_scratch.data.split_sentences import check_sentences
 
 
 def batch_to_ids(
-    batch: Sequence[Sequence[str]], max_characters_per_token: int = MAX_CHARACTERS_PER_TOKEN
+    batch: Iterable[Sequence[str]], max_characters_per_token: int = MAX_CHARACTERS_PER_TOKEN
 ) -> torch.Tensor:
     """
     # Parameters
 
-    batch : `Sequence[Sequence[str]]`
+    batch : `Iterable[Sequence[str]]`
         The words of each sentence.
     max_characters_per_token : `int`, optional (default = `50`, the released models' value)
         Ids of a word, marks and padding included.
@@ -29,21 +31,19 @@ def batch_to_ids(
 
     ValueError
         If a sentence is not a sequence of words.
+    ConfigurationError
+        If a word has no room for a sentence mark between two word marks.
     """
-    for number, sentence in enumerate(batch):
-        is_sequence = isinstance(sentence, Sequence) and not isinstance(sentence, (str, bytes))
-        if not is_sequence or not all(isinstance(word, str) for word in sentence):
-            raise ValueError(
-                f"expected sentence {number} to be a sequence of words, but got {sentence!r}"
-            )
-    indexer = CharacterIndexer(max_characters_per_token=max_characters_per_token)
-    vocab = Vocabulary()
-    longest = max((len(sentence) for sentence in batch), default=0)
-    rows = [
-        indexer.as_padded_tensor_dict(
-            indexer.tokens_to_indices([Token(word) for word in sentence], vocab),
-            {"elmo_tokens": longest},
-        )["elmo_tokens"]
-        for sentence in batch
-    ]
-    return torch.stack(rows) if rows else torch.zeros(0, 0, max_characters_per_token).long()
+    sentences = list(batch)
+    check_sentences(sentences)
+    check_max_characters(max_characters_per_token)
+    lengths = [len(sentence) for sentence in sentences]
+    ids = numpy.zeros(
+        (len(lengths), max(lengths, default=0), max_characters_per_token), dtype=numpy.int64
+    )
+    spelled = spelled_words(chain.from_iterable(sentences), max_characters_per_token)
+    start = 0
+    for row, length in zip(ids, lengths):
+        row[:length] = spelled[start : start + length]
+        start += length
+    return torch.from_numpy(ids)

@@ -1,14 +1,13 @@
 """The ids of characters for each token of a text field."""
 
-from functools import lru_cache
 from typing import Any, Dict, List
 
 import numpy
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token, TokenIndexer, Vocabulary
 
-from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN, MIN_CHARACTERS_PER_TOKEN, character_ids
+from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN
+from elmo_scratch.data.spelled_words import check_max_characters, spelled_word
 
 
 @TokenIndexer.register("elmo_scratch_characters")
@@ -38,11 +37,7 @@ class CharacterIndexer(TokenIndexer):
         token_min_padding_length: int = 0,
     ) -> None:
         super().__init__(token_min_padding_length)
-        if max_characters_per_token < MIN_CHARACTERS_PER_TOKEN:
-            raise ConfigurationError(
-                f"expected `max_characters_per_token` of at least {MIN_CHARACTERS_PER_TOKEN}, but "
-                f"got {max_characters_per_token}"
-            )
+        check_max_characters(max_characters_per_token)
         self.max_characters_per_token = max_characters_per_token
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
@@ -63,7 +58,7 @@ class CharacterIndexer(TokenIndexer):
         """
         return {
             "elmo_tokens": [
-                _spelled(token.ensure_text(), self.max_characters_per_token) for token in tokens
+                spelled_word(token.ensure_text(), self.max_characters_per_token) for token in tokens
             ]
         }
 
@@ -81,11 +76,3 @@ class CharacterIndexer(TokenIndexer):
         for place, spelled in enumerate(tokens["elmo_tokens"][:length]):
             ids[place] = spelled
         return {"elmo_tokens": torch.from_numpy(ids)}
-
-
-@lru_cache(maxsize=2**16)
-def _spelled(word: str, max_characters: int) -> numpy.ndarray:
-    """The ids of a word; texts repeat theirs."""
-    spelled = numpy.array(character_ids(word, max_characters), dtype=numpy.int16)
-    spelled.setflags(write=False)
-    return spelled

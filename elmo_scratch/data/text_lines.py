@@ -1,7 +1,7 @@
 """The lines of a UTF-8 text file, with an error that names the line where the text breaks."""
 
 from os import PathLike
-from typing import Iterator, Union
+from typing import Iterator, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
@@ -9,7 +9,7 @@ from allennlp.common.file_utils import cached_path
 BYTE_ORDER_MARK = "\ufeff"
 
 
-def text_lines(path: Union[str, PathLike]) -> Iterator[str]:
+def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterator[str]:
     """
     Yields each line of `path` as text, its line end included.
 
@@ -20,18 +20,21 @@ def text_lines(path: Union[str, PathLike]) -> Iterator[str]:
 
     path : `Union[str, PathLike]`
         A file, or an address that AllenNLP's `cached_path` can fetch.
+    name : `str`, optional (default = `path`)
+        What errors call it.
 
     # Raises
 
     ConfigurationError
         If the file is missing, is a folder, holds nothing, or a line is not UTF-8.
     """
+    name = name or str(path)
     try:
         file = open(cached_path(path), "rb")
     except FileNotFoundError:
-        raise ConfigurationError(f"{path}: there is no such file") from None
+        raise ConfigurationError(f"{name}: there is no such file") from None
     except (IsADirectoryError, PermissionError) as error:
-        raise ConfigurationError(f"{path}: cannot be read ({error.strerror})") from None
+        raise ConfigurationError(f"{name}: cannot be read ({error.strerror})") from None
     number = 0
     with file:
         for number, raw in enumerate(file, start=1):
@@ -39,9 +42,9 @@ def text_lines(path: Union[str, PathLike]) -> Iterator[str]:
                 line = raw.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise ConfigurationError(
-                    f"{path}, line {number}: expected UTF-8 text, but byte {error.start + 1} of "
+                    f"{name}, line {number}: expected UTF-8 text, but byte {error.start + 1} of "
                     f"the line is 0x{raw[error.start]:02x}. Convert the file to UTF-8 first."
                 ) from None
             yield line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
     if number == 0:
-        raise ConfigurationError(f"{path}: expected at least one line of text, but it is empty")
+        raise ConfigurationError(f"{name}: expected at least one line of text, but it is empty")

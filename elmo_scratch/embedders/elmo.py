@@ -108,11 +108,15 @@ class Elmo(torch.nn.Module, FromParams):
         self.dropout = torch.nn.Dropout(dropout)
         if mix is not None and scalar_mix_parameters is not None:
             raise ConfigurationError("expected either `mix` or `scalar_mix_parameters`, not both")
-        mix = mix or Lazy(TrainableMix, initial_weights=scalar_mix_parameters)
-        sizes = {"num_layers": int(self.bilm.num_layers), "width": self.get_output_dim()}  # type: ignore[arg-type]
-        self.mixes = torch.nn.ModuleList(
-            mix.construct(**sizes) for _ in range(num_output_representations)
-        )
+        num_layers = int(self.bilm.num_layers)  # type: ignore[arg-type]
+
+        def build_mix() -> LayerMix:
+            if mix is not None:
+                return mix.construct(num_layers=num_layers, width=self.get_output_dim())
+            # `Lazy` would need all of AllenNLP to be imported.
+            return TrainableMix(num_layers, initial_weights=scalar_mix_parameters)
+
+        self.mixes = torch.nn.ModuleList(build_mix() for _ in range(num_output_representations))
         if scalar_mix_parameters is not None:
             self.mixes.requires_grad_(False)
 

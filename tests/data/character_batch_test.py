@@ -2,6 +2,7 @@ from typing import Any, List
 
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.modules.elmo import batch_to_ids as allennlps_batch_to_ids
 
 import elmo_scratch
@@ -29,6 +30,20 @@ def test_a_user_finds_it_where_the_package_begins() -> None:
 
 def test_tuples_do_as_well() -> None:
     assert torch.equal(batch_to_ids((("a", "b"), ("c",))), batch_to_ids([["a", "b"], ["c"]]))
+    assert torch.equal(batch_to_ids(iter([["a", "b"], ["c"]])), batch_to_ids([["a", "b"], ["c"]]))
+
+
+def test_ids_can_be_written_to_and_no_later_batch_sees_it() -> None:
+    ids = batch_to_ids([["the", "word"]])
+    expected = ids.clone()
+    ids.fill_(7)
+    assert torch.equal(batch_to_ids([["the", "word"]]), expected)
+
+
+@pytest.mark.parametrize("size", [2, 0, -1])
+def test_too_few_ids_for_a_sentence_mark_are_an_error(size: int) -> None:
+    with pytest.raises(ConfigurationError, match=f"of at least 3, but got {size}"):
+        batch_to_ids([["word"]], size)
 
 
 @pytest.mark.parametrize("size", [3, 8, 60])

@@ -1,0 +1,67 @@
+"""What is imported for whom: nobody waits for what isn't used."""
+
+import json
+import subprocess
+import sys
+from typing import Set
+
+import pytest
+
+from tests import FIXTURES_ROOT
+
+HEAVY = {
+    "allennlp.commands",
+    "allennlp.data",
+    "allennlp.models",
+    "allennlp.modules",
+    "allennlp.nn",
+    "allennlp.training",
+    "allennlp_models",
+    "nltk",
+    "pandas",
+    "scipy",
+    "sklearn",
+}
+"""Seconds, and needed only for trainings and archives."""
+
+
+def imported_by(program: str) -> Set[str]:
+    """All modules that a program of a process of its own has imported in the end."""
+    program += "\nimport json, sys\nprint(json.dumps(list(sys.modules)))"
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    return set(json.loads(finished.stdout.splitlines()[-1]))
+
+
+def test_the_package_alone_costs_nothing() -> None:
+    imported = imported_by("import elmo_scratch; assert elmo_scratch.VERSION; dir(elmo_scratch)")
+    assert not imported & {"allennlp", "h5py", "numpy", "torch"}
+    assert not {name for name in imported if name.startswith("elmo_scratch")} - {
+        "elmo_scratch",
+        "elmo_scratch.on_demand",
+        "elmo_scratch.version",
+    }
+
+
+def test_drop_ins_import_no_more_than_they_need() -> None:
+    imported = imported_by("from elmo_scratch import BiLm, Elmo, ElmoEmbedder, batch_to_ids")
+    assert "allennlp.common" in imported
+    assert imported & HEAVY == set()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from elmo_scratch import Elmo, batch_to_ids\n"
+        "Elmo(*files, 1)(batch_to_ids([['The', 'river']]))",
+        "from elmo_scratch import ElmoEmbedder\n"
+        "ElmoEmbedder(*files).embed_sentence(['The', 'river'])",
+    ],
+    ids=["Elmo", "ElmoEmbedder"],
+)
+def test_a_sentence_is_embedded_without_more(program: str) -> None:
+    folder = FIXTURES_ROOT / "elmo" / "residual"
+    files = [str(folder / name) for name in ("options.json", "weights.hdf5")]
+    imported = imported_by(f"files = {files}\n{program}")
+    assert {"h5py", "torch"} <= imported
+    assert imported & HEAVY == set()
