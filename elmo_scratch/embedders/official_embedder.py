@@ -11,18 +11,16 @@ from allennlp.modules.token_embedders import TokenEmbedder
 
 from elmo_scratch.data.text_lines import text_lines
 from elmo_scratch.embedders.elmo import Elmo
-from elmo_scratch.interop.official import read_official_bilm
+from elmo_scratch.interop.official import (
+    RELEASED_OPTIONS,
+    RELEASED_WEIGHTS,
+    read_official_bilm,
+)
 from elmo_scratch.interop.official.blueprint import OfficialBlueprint
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import LayerMix
 
 logger = logging.getLogger(__name__)
-
-RELEASED = (
-    "https://allennlp.s3.amazonaws.com/models/elmo/2x4096_512_2048cnn_2xhighway/"
-    "elmo_2x4096_512_2048cnn_2xhighway_"
-)
-"""The address of the released original model, up to the names of its two files."""
 
 
 @TokenEmbedder.register("elmo_scratch_from_official")
@@ -77,8 +75,8 @@ class OfficialEmbedder(TokenEmbedder):
 
     def __init__(
         self,
-        options_file: str = RELEASED + "options.json",
-        weight_file: str = RELEASED + "weights.hdf5",
+        options_file: str = RELEASED_OPTIONS,
+        weight_file: str = RELEASED_WEIGHTS,
         do_layer_norm: bool = False,
         dropout: float = 0.5,
         requires_grad: bool = False,

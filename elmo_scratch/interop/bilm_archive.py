@@ -6,7 +6,7 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Union
 
 import torch
 from allennlp.common import Params
@@ -129,6 +129,26 @@ def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguag
         reader = DatasetReader.from_params(config.get("dataset_reader"))
     pretrained = PretrainedBiLm(bilm, blueprint, vocab, reader)
     return PretrainedLanguageModel(pretrained, _part(state, SOFTMAX_PREFIX))
+
+
+def archive_files(archive_file: Union[str, PathLike]) -> List[Path]:
+    """
+    # Parameters
+
+    archive_file : `Union[str, PathLike]`
+        As in `read_language_model`.
+
+    # Returns
+
+    `List[Path]`
+        The files whose bytes make the language model what it is: the archive, or of a training's
+        output folder those that go into its archive.
+    """
+    path = Path(cached_path(archive_file))
+    if not path.is_dir():
+        return [path]
+    vocabulary = sorted((path / "vocabulary").iterdir())
+    return [path / CONFIG_NAME, Path(get_weights_path(str(path))), *vocabulary]
 
 
 def _read_vocabulary(

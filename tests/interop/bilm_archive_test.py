@@ -12,7 +12,7 @@ from allennlp.models.archival import load_archive
 
 from elmo_scratch.data import SentencesReader
 from elmo_scratch.interop import read_bilm_archive
-from elmo_scratch.interop.bilm_archive import read_language_model
+from elmo_scratch.interop.bilm_archive import archive_files, read_language_model
 from tests import FIXTURES_ROOT
 from tests.tiny_archives import BILM, SENTENCES, VOCABULARY_LINES, WORD_BILM, archive_of
 
@@ -75,6 +75,14 @@ def test_the_folder_of_a_training_will_do(bilm_archive: Path) -> None:
     read = read_bilm_archive(bilm_archive.parent).bilm.state_dict()
     packed = read_bilm_archive(bilm_archive).bilm.state_dict()
     assert all(torch.equal(read[name], packed[name]) for name in packed)
+
+
+def test_its_files_are_the_archive_or_what_goes_into_it(bilm_archive: Path) -> None:
+    assert archive_files(bilm_archive) == [bilm_archive]
+    folder = bilm_archive.parent
+    names = [str(file.relative_to(folder)) for file in archive_files(folder)]
+    assert names[:2] == ["config.json", "best.th"]
+    assert "vocabulary/tokens.txt" in names[2:]
 
 
 def test_a_missing_archive_is_an_error(tmp_path: Path) -> None:

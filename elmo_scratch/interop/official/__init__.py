@@ -3,13 +3,35 @@ The official files of a biLM, `options.json` and `weights.hdf5`, as the original
 (`bilm-tf`) dumps them and AllenNLP's `Elmo` reads them.
 """
 
-from elmo_scratch.interop.official.export import export_bilm as export_bilm
-from elmo_scratch.interop.official.reading import build_bilm as build_bilm
-from elmo_scratch.interop.official.reading import read_official_bilm as read_official_bilm
-from elmo_scratch.interop.official.reading import read_official_options as read_official_options
-from elmo_scratch.interop.official.writing import write_official_bilm as write_official_bilm
+from typing import TYPE_CHECKING
+
+from elmo_scratch.on_demand import names_on_demand
+
+if TYPE_CHECKING:
+    from elmo_scratch.interop.official.export import export_bilm as export_bilm
+    from elmo_scratch.interop.official.reading import build_bilm as build_bilm
+    from elmo_scratch.interop.official.reading import read_official_bilm as read_official_bilm
+    from elmo_scratch.interop.official.reading import read_official_options as read_official_options
+    from elmo_scratch.interop.official.released import RELEASED_OPTIONS as RELEASED_OPTIONS
+    from elmo_scratch.interop.official.released import RELEASED_WEIGHTS as RELEASED_WEIGHTS
+    from elmo_scratch.interop.official.writing import write_official_bilm as write_official_bilm
+else:
+    __getattr__, __dir__ = names_on_demand(
+        __name__,
+        {
+            "RELEASED_OPTIONS": "released",
+            "RELEASED_WEIGHTS": "released",
+            "build_bilm": "reading",
+            "export_bilm": "export",
+            "read_official_bilm": "reading",
+            "read_official_options": "reading",
+            "write_official_bilm": "writing",
+        },
+    )
 
 __all__ = [
+    "RELEASED_OPTIONS",
+    "RELEASED_WEIGHTS",
     "build_bilm",
     "export_bilm",
     "read_official_bilm",

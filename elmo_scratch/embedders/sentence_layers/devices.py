@@ -1,0 +1,24 @@
+"""Devices by the numbers that AllenNLP gives them."""
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+
+def device_of(cuda_device: int) -> torch.device:
+    """
+    # Parameters
+
+    cuda_device : `int`
+        The number of a GPU, or -1 for the processor.
+
+    # Raises
+
+    ConfigurationError
+        If there is no such GPU.
+    """
+    if cuda_device >= torch.cuda.device_count():
+        raise ConfigurationError(
+            f"expected a GPU with the number {cuda_device}, but PyTorch sees "
+            f"{torch.cuda.device_count()}; -1 stands for the processor"
+        )
+    return torch.device("cuda", cuda_device) if cuda_device >= 0 else torch.device("cpu")

@@ -1,0 +1,27 @@
+import pytest
+import torch
+
+from elmo_scratch.alphabet import character_ids
+from elmo_scratch.data import batch_to_ids
+from elmo_scratch.embedders.sentence_layers.character_speller import CharacterSpeller
+
+SENTENCES = [["The", "river"], [], ["naïve", "extraordinarily", "<S>"]]
+CHARACTERS = 11
+
+
+def test_words_are_spelled_by_their_characters() -> None:
+    batch = CharacterSpeller(CHARACTERS).spell(SENTENCES)
+    assert torch.equal(batch.ids, batch_to_ids(SENTENCES, CHARACTERS))
+    assert batch.ids[2, 1].tolist() == character_ids("extraordinarily", CHARACTERS)
+    assert torch.equal(batch.mask, (batch.ids > 0).any(dim=-1))
+
+
+def test_there_may_be_no_word() -> None:
+    speller = CharacterSpeller(CHARACTERS)
+    assert speller.spell([]).ids.shape == (0, 0, CHARACTERS)
+    assert speller.spell([[], []]).ids.shape == (2, 0, CHARACTERS)
+
+
+def test_a_sentence_that_is_not_split_is_an_error() -> None:
+    with pytest.raises(ValueError, match="a sequence of words"):
+        CharacterSpeller(CHARACTERS).spell(["The river"])

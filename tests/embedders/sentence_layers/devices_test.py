@@ -1,0 +1,19 @@
+import pytest
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders.sentence_layers.devices import device_of
+
+
+def test_minus_one_is_the_processor() -> None:
+    assert device_of(-1) == torch.device("cpu")
+
+
+def test_a_gpu_has_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert device_of(1) == torch.device("cuda", 1)
+
+
+def test_a_gpu_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match="a GPU with the number 97, but PyTorch sees"):
+        device_of(97)

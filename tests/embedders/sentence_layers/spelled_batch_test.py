@@ -1,0 +1,31 @@
+import torch
+
+from elmo_scratch.embedders.sentence_layers import SpelledBatch
+
+IDS = torch.tensor([[5, 6, 0], [7, 0, 0], [0, 0, 0], [8, 9, 3]])
+LENGTHS = [2, 1, 0, 3]
+
+
+def test_the_mask_shows_where_a_sentence_has_ended() -> None:
+    batch = SpelledBatch.of(IDS, LENGTHS)
+    assert torch.equal(batch.ids, IDS)
+    assert torch.equal(batch.mask, IDS > 0)
+    assert batch.lengths == LENGTHS
+
+
+def test_it_is_as_long_as_its_longest_sentence() -> None:
+    batch = SpelledBatch.of(IDS, LENGTHS).rows(0, 2)
+    assert batch.ids.tolist() == [[5, 6], [7, 0]]
+    assert batch.mask.tolist() == [[True, True], [True, False]]
+    assert batch.lengths == [2, 1]
+
+
+def test_characters_are_an_axis_of_their_own() -> None:
+    batch = SpelledBatch.of(torch.ones(2, 4, 11), [3, 2])
+    assert batch.ids.shape == (2, 3, 11)
+    assert batch.mask.shape == (2, 3)
+
+
+def test_no_sentence_and_empty_ones_have_no_token() -> None:
+    assert SpelledBatch.of(IDS[:0], []).mask.shape == (0, 0)
+    assert SpelledBatch.of(IDS, LENGTHS).rows(2, 3).ids.shape == (1, 0)

@@ -1,0 +1,42 @@
+import hashlib
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from elmo_scratch.interop import file_identity
+from elmo_scratch.interop.file_identity import identity_of
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> List[Path]:
+    (tmp_path / "one").write_bytes(b"options")
+    (tmp_path / "two").write_bytes(b"weights" * 5)
+    return [tmp_path / "one", tmp_path / "two"]
+
+
+def test_one_file_has_the_number_that_other_tools_print(
+    paths: List[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_identity, "READ_AT_ONCE", 4)
+    expected = hashlib.sha256(paths[1].read_bytes()).hexdigest()
+    assert identity_of(paths[1:]) == f"sha256:{expected}"
+
+
+def test_equal_files_have_one_identity_wherever_they_lie(paths: List[Path], tmp_path: Path) -> None:
+    copies = [tmp_path / "a", tmp_path / "b"]
+    for path, copy in zip(paths, copies, strict=True):
+        copy.write_bytes(path.read_bytes())
+    assert identity_of(paths) == identity_of(copies)
+
+
+def test_another_byte_another_order_and_another_border_are_another_identity(
+    paths: List[Path],
+) -> None:
+    found = {identity_of(paths), identity_of(paths[::-1]), identity_of(paths[:1])}
+    paths[0].write_bytes(b"optionsw")
+    paths[1].write_bytes(b"eights" + b"weights" * 4)
+    found.add(identity_of(paths))
+    paths[1].write_bytes(b"Eights" + b"weights" * 4)
+    found.add(identity_of(paths))
+    assert len(found) == 5
