@@ -1,0 +1,21 @@
+"""HDF5 files of the layers of sentences: written whole or not at all, joined, and read back."""
+
+from typing import TYPE_CHECKING
+
+from elmo_scratch.on_demand import names_on_demand
+
+if TYPE_CHECKING:
+    from elmo_scratch.interop.layer_files.facts import LayerFileFacts as LayerFileFacts
+    from elmo_scratch.interop.layer_files.reading import LayerFile as LayerFile
+    from elmo_scratch.interop.layer_files.writing import LayerFileWriter as LayerFileWriter
+else:
+    __getattr__, __dir__ = names_on_demand(
+        __name__,
+        {
+            "LayerFile": "reading",
+            "LayerFileFacts": "facts",
+            "LayerFileWriter": "writing",
+        },
+    )
+
+__all__ = ["LayerFile", "LayerFileFacts", "LayerFileWriter"]

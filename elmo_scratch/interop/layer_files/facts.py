@@ -1,0 +1,104 @@
+"""What a file of layers says of itself."""
+
+from numbers import Integral
+from typing import Any, Dict, NamedTuple, Optional, Tuple
+
+import h5py
+from allennlp.common.checks import ConfigurationError
+
+CHOICES: Dict[str, Tuple[Any, ...]] = {
+    "kept": ("all", "top", "average"),
+    "pool": (None, "mean", "max"),
+    "dtype": ("float32", "float16"),
+    "state": ("carry", "reset", "warm"),
+}
+"""The values of those facts that are a choice."""
+
+
+class LayerFileFacts(NamedTuple):
+    """
+    How the vectors of a file of layers came about. The file keeps them as attributes of its root
+    group, but for what is `None`.
+
+    # Parameters
+
+    model : `str`
+        The identity of the biLM, `"sha256:..."`; empty if unknown.
+    export : `str`
+        The identity of all that the vectors depend on: biLM, text and settings; empty if unknown.
+    kept : `str`
+        `"all"` layers, the `"top"` layer or the `"average"` of the layers; empty if it is one of
+        the last two, but unknown which.
+    pool : `Optional[str]`
+        `"mean"` or `"max"` over the tokens of a sentence; `None` keeps the tokens.
+    layers : `int`
+        How many layers the biLM has, the token layer included; 1 if unknown.
+    width : `int`
+        The size of a layer's vector.
+    dtype : `str`
+        `"float32"` or `"float16"`.
+    state : `str`
+        What sentences started from: `"carry"`, `"reset"` or `"warm"`; empty if unknown.
+    """
+
+    model: str
+    export: str
+    kept: str
+    pool: Optional[str]
+    layers: int
+    width: int
+    dtype: str
+    state: str
+
+    @classmethod
+    def read(cls, file: h5py.File, source: str) -> Optional["LayerFileFacts"]:
+        """
+        The facts that a file holds; `None` where it holds none, as files of AllenNLP 0.9.
+
+        # Raises
+
+        ConfigurationError
+            If only some are there, or one makes no sense.
+        """
+        found = {name: _value(file, name) for name in cls._fields if name in file.attrs}
+        if not found:
+            return None
+        for name in cls._fields:
+            value = found.setdefault(name, None)
+            if name in ("layers", "width"):
+                expected, is_right = "a size", isinstance(value, int) and value > 0
+            elif name in CHOICES:
+                expected, is_right = f"one of {CHOICES[name]}", value in CHOICES[name]
+            else:
+                expected, is_right = "a text", isinstance(value, str)
+            if not is_right:
+                raise ConfigurationError(
+                    f"{source}: expected the attribute `{name}` to be {expected}, but got {value!r}"
+                )
+        return cls(**found)
+
+    def write(self, file: h5py.File) -> None:
+        """Makes them the attributes of a file's root group."""
+        for name, value in self._asdict().items():
+            if value is not None:
+                file.attrs[name] = value
+
+    def admits(self, shape: Tuple[int, ...]) -> bool:
+        """Whether the vectors of a sentence can have the shape."""
+        layers = (self.layers,) if self.kept == "all" else ()
+        # Any number of tokens is right.
+        tokens = shape[len(layers) : len(layers) + 1] if self.pool is None else ()
+        has_tokens = self.pool is not None or len(tokens) == 1
+        return has_tokens and tuple(shape) == (*layers, *tokens, self.width)
+
+
+def _value(file: h5py.File, name: str) -> Any:
+    """An attribute: a text or a whole number, or else something that equals neither."""
+    try:
+        value = file.attrs[name]
+    except Exception:
+        # Damaged files make h5py raise nearly every kind of error there is.
+        return ()
+    if isinstance(value, Integral):
+        return int(value)
+    return value if isinstance(value, str) else ()

@@ -1,0 +1,232 @@
+"""Reading HDF5 files of the layers of sentences."""
+
+import os
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Type, Union, overload
+
+import h5py
+import numpy
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.interop.layer_files.data_set import DataSet
+from elmo_scratch.interop.layer_files.facts import LayerFileFacts
+from elmo_scratch.interop.layer_files.long_string import read_long_string
+from elmo_scratch.interop.layer_files.opening import (
+    SENTENCE_INDEX,
+    has_numbers_for_keys,
+    has_sentence_index,
+    opened,
+)
+from elmo_scratch.interop.layer_files.sentence_index import SentenceIndex, entries_of
+
+
+class LayerFile:
+    """
+    The layers of sentences that `allennlp elmo` wrote, as arrays: `layer_file[3]` are those of the
+    line number 3, counted from 0; `layer_file["The river"]` those of a sentence, the last one where
+    it repeats; `layer_file[2:5]` is a list. The files of AllenNLP 0.9 are read as well.
+
+    Where the sentences themselves are the keys, lines have no numbers.
+
+    The file is open until `close`, or the end of a `with` block. Another process that is given the
+    object opens it anew.
+
+    # Parameters
+
+    path : `Union[str, PathLike]`
+        The file.
+
+    # Raises
+
+    ConfigurationError
+        If it is missing, or no file of layers.
+    """
+
+    def __init__(self, path: Union[str, PathLike]) -> None:
+        self.path = Path(path)
+        self._file: Optional[h5py.File] = None
+        self._process = 0
+        self._index: Optional[SentenceIndex] = None
+        file = self._open()
+        self.has_index = has_sentence_index(file)
+        self._is_numbered = self.has_index or has_numbers_for_keys(file)
+        self.facts = LayerFileFacts.read(file, str(path)) or self._derived_facts()
+
+    def __enter__(self) -> "LayerFile":
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_file": None, "_index": None}
+
+    def close(self) -> None:
+        """Closes the file; it opens again by itself when something is asked of it."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __len__(self) -> int:
+        """How many sentences it holds, repeated ones counted each time."""
+        return len(self._open()) - self.has_index
+
+    def __contains__(self, sentence: str) -> bool:
+        """Whether it is known to hold a sentence."""
+        return self._key_of(sentence) is not None
+
+    @overload
+    def __getitem__(self, place: Union[int, str]) -> numpy.ndarray: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> List[numpy.ndarray]: ...
+
+    def __getitem__(
+        self, place: Union[int, str, slice]
+    ) -> Union[numpy.ndarray, List[numpy.ndarray]]:
+        """
+        # Parameters
+
+        place : `Union[int, str, slice]`
+            The number of a line from 0, a sentence, or a slice of numbers.
+
+        # Returns
+
+        `Union[numpy.ndarray, List[numpy.ndarray]]`
+            Shape `(layers, tokens, width)`; without the axis `layers` where one layer was kept,
+            without `tokens` where these were pooled. For a slice a list of them.
+
+        # Raises
+
+        ConfigurationError
+            If the file is damaged.
+        IndexError
+            If there is no line of that number.
+        KeyError
+            If there is no such sentence.
+        """
+        if isinstance(place, slice):
+            return [self[number] for number in range(*place.indices(len(self)))]
+        key = self._key_of(place) if isinstance(place, str) else self._key_at(place)
+        if key is None:
+            raise KeyError(f"{self.path} is not known to hold the sentence {place!r}")
+        return self.read(key)
+
+    def sentences(self) -> Iterator[Tuple[str, str]]:
+        """
+        Yields the sentences that the file is known to hold, each once, and the names of their data
+        sets. There are none where the file was told to forget them.
+
+        # Raises
+
+        ConfigurationError
+            If the map from sentences to keys makes no sense.
+        """
+        if self.has_index:
+            try:
+                yield from entries_of(read_long_string(self._open(), SENTENCE_INDEX))
+            except ConfigurationError:
+                raise
+            except Exception as error:
+                # Damaged files make h5py raise nearly every kind of error there is.
+                raise ConfigurationError(
+                    f"{self.path}: `{SENTENCE_INDEX}` can't be read: {error}"
+                ) from None
+        elif not self._is_numbered:
+            yield from ((key, key) for key in self.keys())
+
+    def read(self, key: str) -> numpy.ndarray:
+        """
+        # Parameters
+
+        key : `str`
+            The name of a data set.
+
+        # Returns
+
+        `numpy.ndarray`
+            Its vectors, as for a sentence.
+
+        # Raises
+
+        ConfigurationError
+            If it holds no vectors that go with the file's facts, or is damaged.
+        KeyError
+            If there is none of that name.
+        """
+        return self._data_set(key).read()
+
+    def copy(self, key: str, file: h5py.File) -> None:
+        """
+        # Parameters
+
+        key : `str`
+            The name of a data set of vectors.
+        file : `h5py.File`
+            The file to copy it to, as it is stored here.
+
+        # Raises
+
+        As `read`.
+        """
+        self._data_set(key).copy(file)
+
+    def keys(self) -> Iterator[str]:
+        """The names of all data sets of vectors."""
+        for name in self._open().id:
+            if not self.has_index or name != SENTENCE_INDEX.encode():
+                yield name.decode("utf-8", "surrogateescape")
+
+    def _open(self) -> h5py.File:
+        """The file, open in this process."""
+        if self._file is None or self._process != os.getpid():
+            self.close()
+            self._file, self._process = opened(self.path), os.getpid()
+        return self._file
+
+    def _data_set(self, key: str) -> DataSet:
+        """A data set that goes with the facts."""
+        data_set = DataSet(self._open(), key, str(self.path))
+        if not self.facts.admits(data_set.shape) or data_set.dtype != self.facts.dtype:
+            raise ConfigurationError(
+                f"{self.path}: {key!r} has {data_set.dtype} numbers in the shape "
+                f"{data_set.shape}, but the file says of itself {self.facts}"
+            )
+        return data_set
+
+    def _key_of(self, sentence: str) -> Optional[str]:
+        """The key of a sentence."""
+        if self._index is None:
+            self._index = SentenceIndex(self.sentences())
+        place = self._index.find(sentence)
+        return None if place is None else self._index.key(place)
+
+    def _key_at(self, number: int) -> str:
+        """The key of a line."""
+        if not self._is_numbered:
+            raise ConfigurationError(
+                f"{self.path}: the keys are sentences, and the order of the lines is not known: "
+                "ask for a sentence instead of a number"
+            )
+        place = number + len(self) if number < 0 else number
+        if str(place) in self._open():
+            return str(place)
+        raise IndexError(f"{self.path} holds {len(self)} sentences, but not number {number}")
+
+    def _derived_facts(self) -> LayerFileFacts:
+        """What the first data set tells, where the file says nothing."""
+        for key in self.keys():
+            data_set = DataSet(self._open(), key, str(self.path))
+            if data_set.shape and len(data_set.shape) <= 3:
+                layers, kept = (data_set.shape[0], "all") if len(data_set.shape) == 3 else (1, "")
+                width, dtype = data_set.shape[-1], data_set.dtype
+                return LayerFileFacts("", "", kept, None, layers, width, dtype, "")
+            break
+        raise ConfigurationError(f"{self.path}: expected a file of layers, but it holds none")

@@ -1,0 +1,77 @@
+from pathlib import Path
+from typing import Any, Optional, Tuple
+
+import h5py
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.interop import LayerFileFacts
+from tests.interop.layer_files.tiny_layers import FACTS
+
+
+def read(path: Path) -> Optional[LayerFileFacts]:
+    with h5py.File(path, "r") as file:
+        return LayerFileFacts.read(file, "layers.hdf5")
+
+
+@pytest.mark.parametrize("facts", [FACTS, FACTS._replace(pool="max", kept="top", export="")])
+def test_what_was_written_is_read(facts: LayerFileFacts, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "layers.hdf5", "w") as file:
+        facts.write(file)
+        assert file.attrs["width"] == 4
+        assert ("pool" in file.attrs) == (facts.pool is not None)
+    assert read(tmp_path / "layers.hdf5") == facts
+
+
+def test_a_file_without_attributes_has_no_facts(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "layers.hdf5", "w"):
+        pass
+    assert read(tmp_path / "layers.hdf5") is None
+
+
+@pytest.mark.parametrize(
+    "name, value, message",
+    [
+        ("width", 0, "`width` to be a size, but got 0"),
+        ("width", "four", "`width` to be a size, but got 'four'"),
+        ("layers", 2.5, "`layers` to be a size"),
+        ("layers", True, "`layers` to be a size"),
+        ("kept", "some", r"`kept` to be one of \('all', 'top', 'average'\), but got 'some'"),
+        ("kept", [1, 2], "`kept` to be one of"),
+        ("pool", "sum", "`pool` to be one of"),
+        ("model", 3, "`model` to be a text, but got 3"),
+        ("state", None, "`state` to be one of .* but got None"),
+    ],
+)
+def test_a_fact_that_makes_no_sense_is_an_error(
+    name: str, value: Any, message: str, tmp_path: Path
+) -> None:
+    with h5py.File(tmp_path / "layers.hdf5", "w") as file:
+        FACTS.write(file)
+        file.attrs.pop(name, None)
+        if value is not None:
+            file.attrs[name] = value
+    with pytest.raises(ConfigurationError, match=f"layers.hdf5: expected the attribute {message}"):
+        read(tmp_path / "layers.hdf5")
+
+
+@pytest.mark.parametrize(
+    "kept, pool, right, wrong",
+    [
+        ("all", None, (3, 5, 4), (5, 4)),
+        ("all", None, (3, 0, 4), (2, 5, 4)),
+        ("all", "mean", (3, 4), (3, 5, 4)),
+        ("top", None, (5, 4), (3, 5, 4)),
+        ("average", None, (0, 4), (5, 3)),
+        ("top", "max", (4,), (5, 4)),
+        ("all", None, (3, 1, 4), (3, 1, 4, 1)),
+        ("top", None, (1, 4), (4,)),
+        ("all", None, (3, 2, 4), ()),
+    ],
+)
+def test_vectors_have_the_axes_that_were_kept(
+    kept: str, pool: Optional[str], right: Tuple[int, ...], wrong: Tuple[int, ...]
+) -> None:
+    facts = FACTS._replace(kept=kept, pool=pool)
+    assert facts.admits(right)
+    assert not facts.admits(wrong)

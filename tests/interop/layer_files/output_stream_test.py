@@ -1,0 +1,79 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import pytest
+
+from elmo_scratch.interop.layer_files.output_stream import OutputStream
+
+FILL_THE_DISK = """
+import os
+import resource
+from pathlib import Path
+
+from elmo_scratch.interop.layer_files.output_stream import OutputStream
+
+for count, size in ((3000, 10), (60, 5000)):
+    for limit in (0, 1000, 20_000, 200_000, 1_000_000):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+        try:
+            with OutputStream.open(Path("part"), Path("layers.hdf5")) as stream:
+                with stream.hdf5_file() as file:
+                    for number in range(count):
+                        file[str(number)] = [float(number)] * size
+        except OSError as error:
+            print(error, os.path.getsize("part") <= limit)
+"""
+
+
+def test_hdf5_writes_a_file(tmp_path: Path) -> None:
+    with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
+        with stream.hdf5_file() as file:
+            for number in range(30):
+                file[str(number)] = [float(number)] * 100
+            stream.check()
+    with h5py.File(tmp_path / "part", "r") as file:
+        assert len(file) == 30
+        assert [file[str(number)][99] for number in range(30)] == list(map(float, range(30)))
+
+
+def test_old_versions_of_hdf5_read_the_file(tmp_path: Path) -> None:
+    with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
+        with stream.hdf5_file():
+            pass
+    # The version of the superblock that HDF5 had from the first.
+    assert (tmp_path / "part").read_bytes()[:9] == b"\x89HDF\r\n\x1a\n\0"
+
+
+def test_an_error_in_the_block_comes_out(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
+            with stream.hdf5_file() as file:
+                file["0"] = [1.0]
+                raise ZeroDivisionError
+    assert stream.closed
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
+def test_a_full_disk_is_an_error_and_the_process_lives_on(tmp_path: Path) -> None:
+    finished = subprocess.run(
+        [sys.executable, "-c", FILL_THE_DISK],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout == "[Errno 27] File too large: 'layers.hdf5' True\n" * 10
+
+
+def test_what_was_not_written_reads_as_zeros(tmp_path: Path) -> None:
+    with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
+        stream.write(b"crane")
+        stream.seek(2)
+        buffer = bytearray(b"x" * 6)
+        assert stream.readinto(buffer) == 6
+        assert buffer == b"ane\0\0\0"
+    assert os.path.getsize(tmp_path / "part") == 5
