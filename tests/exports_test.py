@@ -1,4 +1,6 @@
+import ast
 import importlib
+import inspect
 from types import ModuleType
 from typing import Dict, List, Set
 
@@ -11,7 +13,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.predictors import Predictor
 from allennlp.training import Checkpointer, TrainerCallback
 
-import elmo_scratch
+import elmo_scratch.registered  # (all names that there are)
 from elmo_scratch.modules import LayerMix, OutputSoftmax, TokenEncoder
 from tests import PROJECT_ROOT
 
@@ -28,10 +30,10 @@ REGISTERED: Dict[type, Set[str]] = {
     },
     OutputSoftmax: {"adaptive", "full", "sampled"},
     Predictor: {"ag_news"},
-    Subcommand: {"elmo", "elmo-export"},
-    TokenEmbedder: {"elmo_scratch", "elmo_scratch_from_official"},
+    Subcommand: {"elmo", "elmo-export", "elmo-join"},
+    TokenEmbedder: {"elmo_scratch", "elmo_scratch_from_official", "elmo_scratch_layer_file"},
     TokenEncoder: {"char_cnn", "word"},
-    TokenIndexer: {"elmo_scratch_characters"},
+    TokenIndexer: {"elmo_scratch_characters", "elmo_scratch_layer_file"},
     Tokenizer: {"spacy_blank"},
     TrainerCallback: {
         "elmo_scratch_exact_resume",
@@ -49,18 +51,43 @@ ROOMS = sorted(
 )
 
 
+MEANS = {"TYPE_CHECKING", "names_on_demand"}
+"""What rooms are written with."""
+
+
 def public_names(module: ModuleType) -> List[str]:
     return sorted(
         name
         for name, value in vars(module).items()
-        if not name.startswith("_") and not isinstance(value, ModuleType)
+        if not name.startswith("_") and not isinstance(value, ModuleType) and name not in MEANS
     )
+
+
+def names_for_type_checkers(module: ModuleType) -> Dict[str, str]:
+    """The names that a room imports only for type checkers, and the modules that it names."""
+    return {
+        alias.asname or alias.name: node.module or ""
+        for block in ast.parse(inspect.getsource(module)).body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_lists_its_public_names_in_order(room: str) -> None:
     module = importlib.import_module(room)
+    for name in module.__all__:
+        getattr(module, name)  # imports what is there on demand
     assert module.__all__ == public_names(module)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_type_checkers_and_programs_find_the_same(room: str) -> None:
+    module = importlib.import_module(room)
+    for name, place in names_for_type_checkers(module).items():
+        assert getattr(module, name) is getattr(importlib.import_module(place), name)
 
 
 @pytest.mark.parametrize("room", ROOMS)

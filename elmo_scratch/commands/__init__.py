@@ -2,5 +2,6 @@
 
 from elmo_scratch.commands.elmo import Elmo as Elmo
 from elmo_scratch.commands.elmo_export import ElmoExport as ElmoExport
+from elmo_scratch.commands.elmo_join import ElmoJoin as ElmoJoin
 
-__all__ = ["Elmo", "ElmoExport"]
+__all__ = ["Elmo", "ElmoExport", "ElmoJoin"]

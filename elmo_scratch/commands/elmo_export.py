@@ -7,6 +7,7 @@ import argparse
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.commands.command_error import CommandError
 from elmo_scratch.interop import export_bilm
 
 DESCRIPTION = """
@@ -45,12 +46,16 @@ class ElmoExport(Subcommand):
 
 def export_from_args(args: argparse.Namespace) -> None:
     """
-    Runs the command. What the command line or a file causes is one line on stderr and exit
-    status 1.
+    Runs the command.
+
+    # Raises
+
+    CommandError
+        For what the command line or a file causes.
     """
     try:
         export_bilm(args.archive_file, args.folder, force=args.force)
     except ConfigurationError as error:
-        raise SystemExit(f"allennlp elmo-export: error: {error.message}") from None
+        raise CommandError("elmo-export", error.message) from None
     except OSError as error:
-        raise SystemExit(f"allennlp elmo-export: error: {args.folder}: {error}") from None
+        raise CommandError("elmo-export", f"{args.folder}: {error}") from None

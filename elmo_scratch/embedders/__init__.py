@@ -1,8 +1,34 @@
 """biLMs where AllenNLP's models expect an embedder of tokens, and where Python has sentences."""
 
-from elmo_scratch.embedders.bilm_embedder import BiLmEmbedder as BiLmEmbedder
-from elmo_scratch.embedders.elmo import Elmo as Elmo
-from elmo_scratch.embedders.official_embedder import OfficialEmbedder as OfficialEmbedder
-from elmo_scratch.embedders.sentence_layers import SentenceLayers as SentenceLayers
+from typing import TYPE_CHECKING
 
-__all__ = ["BiLmEmbedder", "Elmo", "OfficialEmbedder", "SentenceLayers"]
+from elmo_scratch.on_demand import names_on_demand
+
+if TYPE_CHECKING:
+    from elmo_scratch.embedders.bilm_embedder import BiLmEmbedder as BiLmEmbedder
+    from elmo_scratch.embedders.elmo import Elmo as Elmo
+    from elmo_scratch.embedders.layer_file import LayerFileEmbedder as LayerFileEmbedder
+    from elmo_scratch.embedders.layer_file import LayerFileIndexer as LayerFileIndexer
+    from elmo_scratch.embedders.official_embedder import OfficialEmbedder as OfficialEmbedder
+    from elmo_scratch.embedders.sentence_layers import SentenceLayers as SentenceLayers
+else:
+    __getattr__, __dir__ = names_on_demand(
+        __name__,
+        {
+            "BiLmEmbedder": "bilm_embedder",
+            "Elmo": "elmo",
+            "LayerFileEmbedder": "layer_file",
+            "LayerFileIndexer": "layer_file",
+            "OfficialEmbedder": "official_embedder",
+            "SentenceLayers": "sentence_layers",
+        },
+    )
+
+__all__ = [
+    "BiLmEmbedder",
+    "Elmo",
+    "LayerFileEmbedder",
+    "LayerFileIndexer",
+    "OfficialEmbedder",
+    "SentenceLayers",
+]

@@ -1,20 +1,23 @@
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, List
+from typing import Any, Callable, List, Sequence
 
 import h5py
 import numpy
 import pytest
+from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.commands import elmo as elmo_module
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.interop import PretrainedBiLm
+from elmo_scratch.export import model_source
+from elmo_scratch.interop import LayerFileWriter
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.commands.conftest import Allennlp
+from tests.tiny_elmo import OfficialFiles
 
 TOUR = FIXTURES_ROOT / "text" / "tour.txt"
 LINES = TOUR.read_text(encoding="utf-8").splitlines()
@@ -26,7 +29,7 @@ def export(allennlp: Allennlp, bilm_archive: Path, tmp_path: Path) -> Callable[.
     """Runs `allennlp elmo` over the fixtures' tour and opens the result."""
 
     def run(*options: str, text: Path = TOUR) -> h5py.File:
-        path = tmp_path / f"{'_'.join(options)}.hdf5"
+        path = tmp_path / f"{'_'.join(options).replace('/', '-')}.hdf5"
         allennlp("elmo", text, path, "--weight-file", bilm_archive, *options)
         return h5py.File(path)
 
@@ -46,12 +49,117 @@ def test_there_is_a_data_set_for_each_line(export: Callable[..., h5py.File]) -> 
         assert layers.dtype == numpy.float32
 
 
+@pytest.mark.parametrize("state", ["carry", "reset"])
 def test_vectors_are_those_of_the_bilm(
-    export: Callable[..., h5py.File], pretrained: PretrainedBiLm
+    state: str, export: Callable[..., h5py.File], bilm_archive: Path
 ) -> None:
-    embed = SentenceLayers(pretrained)
-    for line, layers in zip(LINES, arrays_of(export("--all")), strict=True):
-        assert numpy.allclose(layers, embed([line.split()])[0], atol=1e-6)
+    embed = SentenceLayers.from_archive(bilm_archive, state=state)
+    expected = [
+        layers
+        for start in range(0, len(LINES), 5)
+        for layers in embed([line.split() for line in LINES[start : start + 5]])
+    ]
+    exported = arrays_of(export("--all", "--state", state, "--batch-size", "5"))
+    for layers, vectors in zip(exported, expected, strict=True):
+        assert numpy.array_equal(layers, vectors)
+
+
+def test_official_files_are_read(allennlp: Allennlp, files: OfficialFiles, tmp_path: Path) -> None:
+    model = ["--options-file", files.options, "--weight-file", files.weights]
+    allennlp("elmo", TOUR, tmp_path / "x.hdf5", "--all", *model)
+    embed = SentenceLayers.from_official(files.options, files.weights)
+    expected = embed([line.split() for line in LINES])
+    with h5py.File(tmp_path / "x.hdf5") as file:
+        for layers, vectors in zip(arrays_of(file), expected, strict=True):
+            assert numpy.array_equal(layers, vectors)
+
+
+def test_without_options_weights_are_those_of_the_released_model(
+    allennlp: Allennlp, files: OfficialFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_source, "RELEASED_OPTIONS", "nowhere/options.json")
+    message = fails(
+        lambda: allennlp("elmo", TOUR, "x.hdf5", "--all", "--weight-file", files.weights)
+    )
+    assert "nowhere/options.json" in message
+    monkeypatch.setattr(model_source, "RELEASED_OPTIONS", files.options)
+    monkeypatch.setattr(model_source, "RELEASED_WEIGHTS", files.weights)
+    allennlp("elmo", TOUR, "x.hdf5", "--all")
+
+
+def test_standard_input_is_read(
+    export: Callable[..., h5py.File], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TOUR.read_bytes())))
+    piped = arrays_of(export("--top", text=Path("-")))
+    for one, other in zip(piped, arrays_of(export("--top", "--batch-size", "64")), strict=True):
+        assert numpy.array_equal(one, other)
+
+
+def test_a_word_of_the_vocabulary_has_the_vector_it_has(
+    allennlp: Allennlp, files: OfficialFiles, tmp_path: Path
+) -> None:
+    words = tmp_path / "vocab.txt"
+    words.write_text("<S>\n</S>\n<UNK>\nthe\nriver\n", encoding="utf-8")
+    model = ["--options-file", files.options, "--weight-file", files.weights]
+    allennlp("elmo", TOUR, tmp_path / "x.hdf5", "--all", *model)
+    allennlp("elmo", TOUR, tmp_path / "y.hdf5", "--all", *model, "--vocab-path", words)
+    with h5py.File(tmp_path / "x.hdf5") as one, h5py.File(tmp_path / "y.hdf5") as other:
+        for plain, cached in zip(arrays_of(one), arrays_of(other), strict=True):
+            assert numpy.array_equal(plain, cached)
+
+
+def test_warm_vectors_depend_on_the_text_that_warms_up(
+    export: Callable[..., h5py.File], tmp_path: Path
+) -> None:
+    other_text = tmp_path / "warm.txt"
+    other_text.write_text("a bank of the river\n", encoding="utf-8")
+    own = arrays_of(export("--all", "--state", "warm"))
+    other = arrays_of(export("--all", "--state", "warm", "--warm-up-file", str(other_text)))
+    reset = arrays_of(export("--all", "--state", "reset"))
+    assert not numpy.allclose(own[0], other[0], atol=1e-4)
+    assert not numpy.allclose(own[0], reset[0], atol=1e-4)
+    message = fails(lambda: export("--all", "--warm-up-file", str(other_text)))
+    assert "need each other" in message
+
+
+def test_sentences_can_be_keys(export: Callable[..., h5py.File]) -> None:
+    file = export("--all", "--use-sentence-keys")
+    assert set(file) == set(LINES)
+    for line in LINES:
+        assert file[line].shape == (LAYERS, len(line.split()), WIDTH)
+
+
+def test_sentences_can_be_forgotten(export: Callable[..., h5py.File]) -> None:
+    assert "sentence_to_index" not in export("--all", "--forget-sentences")
+
+
+def test_a_sentence_that_comes_twice_is_no_key(
+    export: Callable[..., h5py.File], tmp_path: Path
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("one\ntwo\none\n", encoding="utf-8")
+    message = fails(lambda: export("--all", "--use-sentence-keys", text=text))
+    assert "text.txt, lines 1, 3: expected no sentence twice" in message
+
+
+def test_shards_are_joined(
+    allennlp: Allennlp, export: Callable[..., h5py.File], bilm_archive: Path, tmp_path: Path
+) -> None:
+    words = ["--top", "--state", "reset", "--weight-file", bilm_archive]
+    for number in (1, 2, 3):
+        allennlp("elmo", TOUR, "joined.hdf5", *words, "--shard", f"{number}/3")
+    allennlp("elmo-join", "joined.hdf5", "--remove-shards")
+    with h5py.File(tmp_path / "joined.hdf5") as joined:
+        whole = arrays_of(export("--top", "--state", "reset"))
+        for one, other in zip(arrays_of(joined), whole, strict=True):
+            assert numpy.array_equal(one, other)
+    assert not list(tmp_path.glob("joined.hdf5.*"))
+
+
+def test_an_error_is_one_for_python_too(export: Callable[..., h5py.File]) -> None:
+    with pytest.raises(ConfigurationError, match="blank_line.txt, line 2"):
+        export("--all", text=FIXTURES_ROOT / "bad" / "blank_line.txt")
 
 
 def test_top_is_the_last_of_all_layers(export: Callable[..., h5py.File]) -> None:
@@ -72,12 +180,16 @@ def test_the_index_names_the_line_of_each_sentence(export: Callable[..., h5py.Fi
     assert index == {line: str(number) for number, line in enumerate(LINES)}
 
 
-@pytest.mark.parametrize("size", [1, 5, 12])
-def test_the_size_of_a_batch_does_not_show(size: int, export: Callable[..., h5py.File]) -> None:
-    together = arrays_of(export("--all"))
-    apart = arrays_of(export("--all", "--batch-size", str(size)))
+@pytest.mark.parametrize(
+    "how", [("--batch-size", "1"), ("--batch-size", "5"), ("--max-tokens", "9")]
+)
+def test_batches_do_not_show_where_no_state_is_carried(
+    how: Sequence[str], export: Callable[..., h5py.File]
+) -> None:
+    together = arrays_of(export("--all", "--state", "reset"))
+    apart = arrays_of(export("--all", "--state", "reset", *how))
     for one, other in zip(together, apart, strict=True):
-        assert numpy.allclose(one, other, atol=1e-6)
+        assert numpy.array_equal(one, other)
 
 
 def test_lines_are_stripped_and_split_at_white_space(
@@ -85,7 +197,7 @@ def test_lines_are_stripped_and_split_at_white_space(
 ) -> None:
     text = tmp_path / "text.txt"
     text.write_text("\ufeff  the river\tbank \r\nthe river bank\na crêpe", encoding="utf-8")
-    file = export("--top", text=text)
+    file = export("--top", "--state", "reset", text=text)
     first, second, third = arrays_of(file)
     assert numpy.allclose(first, second, atol=1e-6)
     assert third.shape == (2, WIDTH)
@@ -96,9 +208,14 @@ def test_lines_are_stripped_and_split_at_white_space(
     }
 
 
-def test_an_older_output_is_replaced(export: Callable[..., h5py.File], tmp_path: Path) -> None:
+def test_another_file_is_replaced_only_if_that_is_wanted(
+    export: Callable[..., h5py.File], tmp_path: Path
+) -> None:
     (tmp_path / "--all.hdf5").write_text("old")
-    assert len(export("--all")) == 13
+    assert "it is there already" in fails(lambda: export("--all"))
+    assert (tmp_path / "--all.hdf5").read_text() == "old"
+    (tmp_path / "--all_--overwrite.hdf5").write_text("old")
+    assert len(export("--all", "--overwrite")) == 13
 
 
 def test_the_help_text_tells_what_there_is(
@@ -125,7 +242,7 @@ def test_all_commands_together_list_it(allennlp: Allennlp, capsys: pytest.Captur
     [
         ([], "one of the arguments --all --top --average is required"),
         (["--all", "--top"], "not allowed with argument"),
-        (["--all"], "required: --weight-file"),
+        (["--all", "--state", "cold"], "invalid choice: 'cold'"),
     ],
 )
 def test_what_is_asked_for_must_be_clear(
@@ -135,9 +252,8 @@ def test_what_is_asked_for_must_be_clear(
     bilm_archive: Path,
     capsys: pytest.CaptureFixture,
 ) -> None:
-    weights = [] if "weight" in complaint else ["--weight-file", bilm_archive]
     with pytest.raises(SystemExit) as stop:
-        allennlp("elmo", TOUR, "layers.hdf5", *weights, *options)
+        allennlp("elmo", TOUR, "layers.hdf5", "--weight-file", bilm_archive, *options)
     assert stop.value.code == 2
     assert complaint in capsys.readouterr().err
 
@@ -226,6 +342,9 @@ def test_an_archive_that_is_none_is_an_error(
     [
         ("--batch-size", "0", "expected --batch-size of 1 or more, got 0"),
         ("--cuda-device", "97", "expected a GPU with the number 97"),
+        ("--shard", "3/2", "expected --shard I/N"),
+        ("--shard", "1/2", "--shard needs --state reset or warm"),
+        ("--max-tokens", "100", "--max-tokens needs --state reset or warm"),
     ],
 )
 def test_a_number_out_of_range_is_an_error(
@@ -241,9 +360,24 @@ def test_a_full_disk_is_an_error(
     def write(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(elmo_module.LayerFileWriter, "write", write)
+    monkeypatch.setattr(LayerFileWriter, "write", write)
     assert "--all.hdf5: [Errno 28] No space left" in fails(lambda: export("--all"))
     assert os.listdir(tmp_path) == []
+
+
+def test_an_interruption_is_one_line(
+    export: Callable[..., h5py.File],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SentenceLayers, "read", interrupt)
+    with pytest.raises(SystemExit) as stop:
+        export("--all")
+    assert stop.value.code == 130
+    assert "allennlp elmo: interrupted; go on with --resume" in capsys.readouterr().err
 
 
 def test_in_a_process_of_its_own_an_error_is_exit_status_1_and_one_line(tmp_path: Path) -> None:

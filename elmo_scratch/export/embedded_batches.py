@@ -1,0 +1,120 @@
+"""From sentences to their layers: reading runs ahead of the biLM, and the biLM of the writing."""
+
+import time
+from typing import Generator, Iterator, List, NamedTuple, Optional
+
+import torch
+
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.embedders.sentence_layers import SpelledBatch
+from elmo_scratch.export.batches import Batch, blocks_of_batches
+from elmo_scratch.export.export_settings import ExportSettings
+from elmo_scratch.export.input_text import InputText
+from elmo_scratch.export.part_folder import Span, State
+from elmo_scratch.export.threads import run_ahead
+
+
+class PartEnd(NamedTuple):
+    """
+    Where a part of an export ends.
+
+    # Parameters
+
+    stop : `int`
+        The number of the sentence after its last.
+    state : `Optional[State]`
+        What the next sentence starts from, where states are carried.
+    """
+
+    stop: int
+    state: Optional[State]
+
+
+class EmbeddedBatch(NamedTuple):
+    """
+    # Parameters
+
+    sentences : `List[Sentence]`
+        In any order.
+    layers : `torch.Tensor`
+        Shape `(layers, batch, tokens, width)`.
+    end : `Optional[PartEnd]`
+        Given where all sentences before a number have been embedded, and it is time to say so.
+    """
+
+    sentences: Batch
+    layers: torch.Tensor
+    end: Optional[PartEnd]
+
+
+class _SpelledStep(NamedTuple):
+    """A batch ready for the biLM; `stop` where its block ends, before which number."""
+
+    sentences: Batch
+    spelled: SpelledBatch
+    stop: Optional[int]
+
+
+def embedded_batches(
+    text: InputText,
+    span: Span,
+    layers: SentenceLayers,
+    settings: ExportSettings,
+    *,
+    seconds_a_part: float,
+) -> Generator[EmbeddedBatch, None, None]:
+    """
+    Embeds a span of a text, from the state in which `layers` is.
+
+    # Parameters
+
+    text : `InputText`
+        The text.
+    span : `Span`
+        Which of its sentences.
+    layers : `SentenceLayers`
+        The biLM.
+    settings : `ExportSettings`
+        How sentences are batched.
+    seconds_a_part : `float`
+        A part ends at the first chance after so many seconds, and at the end.
+    """
+    return run_ahead(_embedded(text, span, layers, settings, seconds_a_part))
+
+
+def _embedded(
+    text: InputText,
+    span: Span,
+    layers: SentenceLayers,
+    settings: ExportSettings,
+    seconds_a_part: float,
+) -> Generator[EmbeddedBatch, None, None]:
+    """Runs the biLM."""
+    is_carried = layers.state == "carry"
+    started = time.monotonic()
+    for step in run_ahead(_spelled(text, span, layers, settings, is_carried)):
+        output = layers.read(step.spelled)
+        end: Optional[PartEnd] = None
+        if step.stop is not None:
+            is_late = time.monotonic() - started >= seconds_a_part
+            if is_late or step.stop == span.stop:
+                end = PartEnd(step.stop, layers.carried() if is_carried else None)
+                started = time.monotonic()
+        yield EmbeddedBatch(step.sentences, output, end)
+
+
+def _spelled(
+    text: InputText,
+    span: Span,
+    layers: SentenceLayers,
+    settings: ExportSettings,
+    is_carried: bool,
+) -> Generator[_SpelledStep, None, None]:
+    """Reads the text and spells its words."""
+    blocks: Iterator[List[Batch]] = blocks_of_batches(text.sentences(*span), settings, is_carried)
+    stop = span.start
+    for block in blocks:
+        stop += sum(map(len, block))
+        for number, batch in enumerate(block, start=1):
+            spelled = layers.spell([sentence.tokens for sentence in batch])
+            yield _SpelledStep(batch, spelled, stop if number == len(block) else None)

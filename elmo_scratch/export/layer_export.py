@@ -1,0 +1,158 @@
+"""From a text to an HDF5 file of the layers of its sentences."""
+
+import logging
+import os
+from pathlib import Path
+from typing import Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.tqdm import Tqdm
+
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.export.engine import Engine, OneProcess
+from elmo_scratch.export.export_identity import facts_of
+from elmo_scratch.export.export_settings import ExportSettings
+from elmo_scratch.export.input_text import InputText
+from elmo_scratch.export.output_size import check_room, estimated_size, in_words
+from elmo_scratch.export.part_folder import PartFolder, Span
+from elmo_scratch.export.part_writing import PartWriting
+from elmo_scratch.interop import LayerFile
+
+logger = logging.getLogger(__name__)
+
+
+def export_layers(
+    text: InputText,
+    output_file: Path,
+    layers: SentenceLayers,
+    settings: ExportSettings,
+    *,
+    span: Optional[Span] = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    engine: Optional[Engine] = None,
+) -> None:
+    """
+    Writes the layers of the sentences of a text. `output_file` appears when it is whole; until
+    then what is done lies in `NAME.parts` beside it.
+
+    # Parameters
+
+    text : `InputText`
+        The text.
+    output_file : `Path`
+        The HDF5 file to write.
+    layers : `SentenceLayers`
+        The biLM.
+    settings : `ExportSettings`
+        What is kept, and how.
+    span : `Span`, optional (default = all)
+        Which sentences.
+    resume : `bool`, optional (default = `False`)
+        Go on with what an interrupted run has left. If it left nothing, begin.
+    overwrite : `bool`, optional (default = `False`)
+        Replace whatever is there.
+    engine : `Engine`, optional (default = `OneProcess`)
+        What does the work.
+
+    # Raises
+
+    ConfigurationError
+        If the settings don't go together, the output can't be written, or it or its parts belong
+        to another export.
+    """
+    engine = engine or OneProcess()
+    check_settings(text, settings, layers.state, span, engine)
+    facts = facts_of(text, layers, settings)
+    if is_there(output_file, facts.export, overwrite) and resume:
+        logger.info("%s is whole already", output_file)
+        return
+    whole = span or Span(0, text.num_sentences)
+    size = estimated_output_size(text, whole, layers, settings)
+    logger.info("%s will take about %s", output_file, in_words(size))
+    check_room(output_file, size, is_compressed=settings.compression is not None)
+    folder = PartFolder(output_file)
+    with folder.opened(facts.export, resume=resume, overwrite=overwrite):
+        writing = PartWriting(text, whole, folder, facts, settings)
+        missing = folder.missing(whole)
+        with Tqdm.tqdm(total=whole.stop - whole.start, unit=" sentences") as progress:
+            progress.update(whole.stop - whole.start - sum(stop - start for start, stop in missing))
+            if missing:
+                engine.write(writing, missing, layers, progress.update)
+        writing.join(output_file)
+        folder.remove()
+
+
+def check_settings(
+    text: InputText, settings: ExportSettings, state: str, span: Optional[Span], engine: Engine
+) -> None:
+    """
+    # Raises
+
+    ConfigurationError
+        If the settings don't go together, or with the text.
+    """
+    for option, number in (
+        ("batch-size", settings.batch_size),
+        ("max-tokens", settings.max_tokens),
+    ):
+        if number is not None and number < 1:
+            raise ConfigurationError(f"expected --{option} of 1 or more, got {number}")
+    if state == "carry":
+        for option, is_given in (
+            ("--max-tokens", settings.max_tokens is not None),
+            ("--shard", span is not None),
+            ("--engine ray", not engine.follows_the_text),
+        ):
+            if is_given:
+                raise ConfigurationError(
+                    f"{option} needs --state reset or warm: with carry, the default, the vectors "
+                    "of a sentence depend on all that were read before it"
+                )
+    if settings.use_sentence_keys:
+        text.check_keys()
+
+
+def is_there(output_file: Path, export: str, overwrite: bool) -> bool:
+    """
+    # Returns
+
+    `bool`
+        Whether the output of this very export is there already.
+
+    # Raises
+
+    ConfigurationError
+        If the output can't be written, or another file has its name and `overwrite` is not given.
+    """
+    if output_file.is_dir():
+        raise ConfigurationError(f"{output_file}: expected a file to write to, but it is a folder")
+    folder = output_file.parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        reason = "can't be written to" if folder.is_dir() else "doesn't exist"
+        raise ConfigurationError(f"{output_file}: the folder {folder} {reason}")
+    if not output_file.exists():
+        return False
+    try:
+        with LayerFile(output_file) as there:
+            is_same = there.facts.export == export
+    except ConfigurationError:
+        is_same = False
+    if not is_same and not overwrite:
+        raise ConfigurationError(
+            f"{output_file}: it is there already, and is not the output of this export. Choose "
+            "another name, or replace it with --overwrite."
+        )
+    return is_same
+
+
+def estimated_output_size(
+    text: InputText, span: Span, layers: SentenceLayers, settings: ExportSettings
+) -> int:
+    """The size of the output, in bytes, before compression."""
+    num_sentences = span.stop - span.start
+    num_tokens = text.num_tokens * num_sentences // max(1, text.num_sentences)
+    return estimated_size(
+        settings.num_bytes(layers.num_layers, layers.width, num_sentences, num_tokens),
+        num_sentences,
+    )

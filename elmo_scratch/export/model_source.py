@@ -1,0 +1,81 @@
+"""Where the biLM of an export comes from."""
+
+from typing import NamedTuple, Optional, Sequence
+
+import h5py
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
+
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.interop.official.released import RELEASED_OPTIONS, RELEASED_WEIGHTS
+
+
+class ModelSource(NamedTuple):
+    """
+    # Parameters
+
+    options_file, weight_file : `str`, optional (default = the released original model's addresses)
+        Official files; or an archive of a language model as `weight_file` alone.
+    state : `str`, optional (default = `"carry"`)
+        What a sentence starts from, as in `BiLm`.
+    matmul_dtype : `str`, optional (default = `"float32"`)
+        The precision of matrix products.
+    cuda_device : `int`, optional (default = `-1`)
+        The number of a GPU, or -1 for the processor.
+    warm_up : `Sequence[Sequence[str]]`, optional (default = `None`)
+        With the state `"warm"`: the words of the sentences of a text to warm up with.
+    words : `Sequence[str]`, optional (default = none)
+        Words whose vectors are computed ahead.
+    """
+
+    options_file: Optional[str] = None
+    weight_file: Optional[str] = None
+    state: str = "carry"
+    matmul_dtype: str = "float32"
+    cuda_device: int = -1
+    warm_up: Optional[Sequence[Sequence[str]]] = None
+    words: Sequence[str] = ()
+
+    def load(self) -> SentenceLayers:
+        """
+        # Raises
+
+        ConfigurationError
+            If a file or the device can't be used, or `state` and `warm_up` don't go together.
+        """
+        if (self.state == "warm") != (self.warm_up is not None):
+            raise ConfigurationError("a text to warm up with and the state warm need each other")
+        layers = self.read()
+        if self.warm_up is not None:
+            layers.warm_up(self.warm_up)
+        if self.words:
+            layers.cache_words(self.words)
+        return layers
+
+    def read(self) -> SentenceLayers:
+        """The biLM as the files have it: not warmed up, no word encoded ahead."""
+        weight_file = self.weight_file or RELEASED_WEIGHTS
+        if self.options_file is None and not _is_hdf5(weight_file):
+            return SentenceLayers.from_archive(
+                weight_file,
+                state=self.state,
+                matmul_dtype=self.matmul_dtype,
+                cuda_device=self.cuda_device,
+            )
+        return SentenceLayers.from_official(
+            self.options_file or RELEASED_OPTIONS,
+            weight_file,
+            state=self.state,
+            matmul_dtype=self.matmul_dtype,
+            cuda_device=self.cuda_device,
+        )
+
+
+def _is_hdf5(weight_file: str) -> bool:
+    """Whether a file is one of weights and no archive; if there is none, what its name promises."""
+    if weight_file.endswith((".hdf5", ".h5")):
+        return True
+    try:
+        return bool(h5py.is_hdf5(cached_path(weight_file)))
+    except FileNotFoundError:
+        return False

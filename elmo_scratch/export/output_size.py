@@ -1,0 +1,60 @@
+"""How large an export will be, and whether there is room for it."""
+
+import shutil
+from pathlib import Path
+
+from allennlp.common.checks import ConfigurationError
+
+UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
+
+BYTES_A_DATA_SET = 400
+"""About what HDF5 notes of each data set."""
+
+
+def estimated_size(num_vectors_bytes: int, num_sentences: int) -> int:
+    """
+    # Parameters
+
+    num_vectors_bytes : `int`
+        What the vectors take, in bytes.
+    num_sentences : `int`
+        How many data sets hold them.
+    """
+    return num_vectors_bytes + BYTES_A_DATA_SET * num_sentences
+
+
+def in_words(num_bytes: float) -> str:
+    """A size with its unit, in steps of 1,000."""
+    for unit in UNITS:
+        if num_bytes < 1000 or unit == UNITS[-1]:
+            break
+        num_bytes /= 1000
+    return f"{num_bytes:.0f} {unit}" if unit == "bytes" else f"{num_bytes:.1f} {unit}"
+
+
+def check_room(output_file: Path, size: int, *, is_compressed: bool) -> None:
+    """
+    # Parameters
+
+    output_file : `Path`
+        Where the output will be.
+    size : `int`
+        Its estimated size, in bytes.
+    is_compressed : `bool`
+        Whether it may be smaller than that; then nothing is checked.
+
+    # Raises
+
+    ConfigurationError
+        If there isn't room for it.
+    """
+    try:
+        free = shutil.disk_usage(output_file.parent).free
+    except OSError:
+        return
+    if size > free and not is_compressed:
+        raise ConfigurationError(
+            f"{output_file}: the output would take about {in_words(size)}, but only "
+            f"{in_words(free)} are free there. --dtype float16 halves it, --top or --average "
+            "keep one layer, --pool one vector a sentence, --compression is slower but smaller."
+        )

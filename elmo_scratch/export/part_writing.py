@@ -1,0 +1,132 @@
+"""Writes the parts of an export, and joins them."""
+
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import Callable, ContextManager, Iterator, Tuple
+
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.export.embedded_batches import EmbeddedBatch, PartEnd, embedded_batches
+from elmo_scratch.export.export_settings import ExportSettings
+from elmo_scratch.export.input_text import InputText
+from elmo_scratch.export.part_folder import PartFolder, Span
+from elmo_scratch.interop import LayerFileFacts, LayerFileWriter
+
+
+class PartWriting:
+    """
+    What the parts of an export have in common.
+
+    # Parameters
+
+    text : `InputText`
+        The text.
+    whole : `Span`
+        The sentences that the output will hold.
+    folder : `PartFolder`
+        Where the parts lie.
+    facts : `LayerFileFacts`
+        What the output says of itself.
+    settings : `ExportSettings`
+        What is kept, and how.
+    """
+
+    def __init__(
+        self,
+        text: InputText,
+        whole: Span,
+        folder: PartFolder,
+        facts: LayerFileFacts,
+        settings: ExportSettings,
+    ) -> None:
+        self.text = text
+        self.whole = whole
+        self.folder = folder
+        self.facts = facts
+        self.settings = settings
+
+    def write(
+        self,
+        span: Span,
+        layers: SentenceLayers,
+        done: Callable[[int], None],
+        seconds_a_part: float,
+    ) -> None:
+        """
+        Writes the parts of a span.
+
+        # Parameters
+
+        span : `Span`
+            None of it is there yet.
+        layers : `SentenceLayers`
+            The biLM.
+        done : `Callable[[int], None]`
+            Is told how many more sentences have been written.
+        seconds_a_part : `float`
+            As in `embedded_batches`.
+
+        # Raises
+
+        ConfigurationError
+            If the text has become shorter.
+        """
+        if layers.state == "carry":
+            layers.carry_on_from(self.folder.state_before(span.start))
+        batches = embedded_batches(
+            self.text, span, layers, self.settings, seconds_a_part=seconds_a_part
+        )
+        start = span.start
+        with closing(batches):
+            while start < span.stop:
+                unfinished = self.folder.path / f"unfinished-{start}.hdf5"
+                with self._new_file(unfinished) as file:
+                    end = self._write_part(batches, file, done)
+                    if Span(start, end.stop) == self.whole and self.settings.has_index:
+                        file.write_index(self._index())
+                self.folder.keep_state(end.stop, end.state)
+                os.replace(unfinished, self.folder.file_of(Span(start, end.stop)))
+                start = end.stop
+
+    def join(self, output_file: Path) -> None:
+        """
+        Makes the output of the parts.
+
+        # Parameters
+
+        output_file : `Path`
+            The output file.
+        """
+        parts = self.folder.finished()
+        if parts == [self.whole]:
+            os.replace(self.folder.file_of(self.whole), output_file)
+            return
+        with self._new_file(output_file) as file:
+            for part in parts:
+                file.copy_from(self.folder.file_of(part))
+            if self.settings.has_index:
+                file.write_index(self._index())
+
+    def _write_part(
+        self, batches: Iterator[EmbeddedBatch], file: LayerFileWriter, done: Callable[[int], None]
+    ) -> PartEnd:
+        """Writes batches up to the end of a part."""
+        for sentences, layers, end in batches:
+            for row, (number, line, tokens) in enumerate(sentences):
+                key = line if self.settings.use_sentence_keys else str(number)
+                file.write(key, self.settings.of_layers(layers[:, row, : len(tokens)].numpy()))
+            done(len(sentences))
+            if end is not None:
+                return end
+        raise ConfigurationError(
+            f"{self.text.name}: the text has become shorter since it was checked"
+        )
+
+    def _new_file(self, path: Path) -> ContextManager[LayerFileWriter]:
+        return LayerFileWriter.open(path, self.facts, compression=self.settings.compression)
+
+    def _index(self) -> Iterator[Tuple[str, str]]:
+        """Each sentence and its key."""
+        return ((line, str(number)) for number, line, _ in self.text.sentences(*self.whole))

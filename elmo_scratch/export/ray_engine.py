@@ -1,0 +1,122 @@
+"""An export by many processes, of one machine or of many, through Ray."""
+
+import logging
+import math
+from importlib.util import find_spec
+from typing import Any, Callable, List, Optional
+
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.export.engine import Engine
+from elmo_scratch.export.model_source import ModelSource
+from elmo_scratch.export.part_folder import Span
+from elmo_scratch.export.part_writing import PartWriting
+
+TASKS_A_WORKER = 4
+"""
+At least so many spans for each worker, so that all end at about the same time.
+"""
+
+SENTENCES_A_TASK = 20_000
+"""At most; what a worker has done of a task is lost when it dies."""
+
+
+class RayEngine(Engine):
+    """
+    Has workers of a Ray cluster write the parts: that of the environment variable `RAY_ADDRESS`, or
+    one that is started on this machine. Each worker holds a biLM of its own. One that dies is
+    started again, and so is what it was doing. All machines must reach the input, the model and
+    the output under the same paths.
+
+    # Parameters
+
+    source : `ModelSource`
+        Where workers get the biLM.
+    num_workers : `int`, optional (default = as many as the cluster has GPUs or processors)
+        How many processes.
+
+    # Raises
+
+    ConfigurationError
+        If Ray is not installed.
+    """
+
+    def __init__(self, source: ModelSource, num_workers: Optional[int] = None) -> None:
+        if find_spec("ray") is None:
+            raise ConfigurationError(
+                "--engine ray needs Ray, which is not installed: pip install 'ray>=2.40'"
+            )
+        if num_workers is not None and num_workers < 1:
+            raise ConfigurationError(f"expected --workers of 1 or more, got {num_workers}")
+        self._source = source
+        self._num_workers = num_workers
+
+    def write(
+        self,
+        writing: PartWriting,
+        missing: List[Span],
+        layers: SentenceLayers,
+        done: Callable[[int], None],
+    ) -> None:
+        """Shares the spans out."""
+        import ray
+        from ray.util import ActorPool
+
+        is_own = not ray.is_initialized()
+        if is_own:
+            ray.init(log_to_driver=False, logging_level=logging.ERROR)
+        try:
+            is_on_gpus = self._source.cuda_device >= 0
+            there_are = ray.cluster_resources().get("GPU" if is_on_gpus else "CPU", 1)
+            num_workers = self._num_workers or max(1, int(there_are))
+            tasks = cut(missing, num_workers)
+            worker = ray.remote(_Worker).options(
+                num_cpus=1, num_gpus=int(is_on_gpus), max_restarts=-1, max_task_retries=-1
+            )
+            pool = ActorPool(
+                [worker.remote(self._source, writing) for _ in range(min(num_workers, len(tasks)))]
+            )
+            for num_sentences in pool.map_unordered(_written, tasks):
+                done(num_sentences)
+        except ray.exceptions.RayTaskError as error:
+            raise error.as_instanceof_cause() from None
+        finally:
+            if is_own:
+                ray.shutdown()
+
+
+class _Worker:
+    """What runs in a process of the cluster."""
+
+    def __init__(self, source: ModelSource, writing: PartWriting) -> None:
+        # Ray gives each worker the GPU that is its own, as the first that it sees.
+        own = source._replace(cuda_device=min(source.cuda_device, 0))
+        self._layers = own.load()
+        self._writing = writing
+
+    def write(self, span: Span) -> int:
+        """Writes a span as one part."""
+        self._writing.write(span, self._layers, lambda _: None, math.inf)
+        return span.stop - span.start
+
+
+def _written(worker: Any, span: Span) -> Any:
+    return worker.write.remote(span)
+
+
+def cut(spans: List[Span], num_workers: int) -> List[Span]:
+    """
+    # Returns
+
+    `List[Span]`
+        The same sentences in pieces: at least `TASKS_A_WORKER` for each worker if there are
+        sentences enough, none larger than `SENTENCES_A_TASK`.
+    """
+    total = sum(stop - start for start, stop in spans)
+    size = min(SENTENCES_A_TASK, max(1, math.ceil(total / (TASKS_A_WORKER * num_workers))))
+    return [
+        Span(first, min(first + size, stop))
+        for start, stop in spans
+        for first in range(start, stop, size)
+    ]

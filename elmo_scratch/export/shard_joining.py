@@ -1,0 +1,92 @@
+"""Makes one file of the outputs of all shards."""
+
+import re
+from itertools import chain
+from pathlib import Path
+from typing import Dict, Set
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.tqdm import Tqdm
+
+from elmo_scratch.export.layer_export import is_there
+from elmo_scratch.export.shard import Shard
+from elmo_scratch.interop import LayerFile, LayerFileFacts, LayerFileWriter
+
+
+def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = False) -> None:
+    """
+    Writes `output_file` from the files `NAME.I-of-N` beside it. It is the same, data set by data
+    set, as if one process had made it.
+
+    # Parameters
+
+    output_file : `Path`
+        The file to write.
+    remove : `bool`, optional (default = `False`)
+        Remove the files of the shards when the output is whole.
+    overwrite : `bool`, optional (default = `False`)
+        Replace another file of that name.
+
+    # Raises
+
+    ConfigurationError
+        If a shard is missing, they don't belong together, or the output can't be written.
+    """
+    shards = _shards_of(output_file)
+    facts = _shared_facts(shards)
+    is_there(output_file, facts.export, overwrite)
+    with LayerFileWriter.open(output_file, facts) as file:
+        for path in Tqdm.tqdm(shards.values(), unit=" shards"):
+            file.copy_from(path)
+        indexes = []
+        for path in shards.values():
+            with LayerFile(path) as shard:
+                if shard.has_index:
+                    indexes.append(path)
+        if indexes:
+            file.write_index(chain.from_iterable(LayerFile(path).sentences() for path in indexes))
+    if remove:
+        for path in shards.values():
+            path.unlink()
+
+
+def _shards_of(output_file: Path) -> Dict[Shard, Path]:
+    """The file of each shard, in their order."""
+    pattern = re.compile(re.escape(output_file.name) + r"\.(\d+)-of-(\d+)")
+    matches = [pattern.fullmatch(path.name) for path in output_file.parent.glob("*-of-*")]
+    found: Set[Shard] = {Shard(int(match[1]), int(match[2])) for match in matches if match}
+    counts = sorted({shard.total for shard in found})
+    if not counts:
+        raise ConfigurationError(
+            f"{output_file}: expected the outputs of its shards beside it, such as "
+            f"{Shard(1, 2).file_of(output_file).name}, but there are none"
+        )
+    if len(counts) > 1:
+        raise ConfigurationError(
+            f"{output_file}: expected shards of one division, but there are some of "
+            f"{' and of '.join(map(str, counts))}. Remove those that don't belong to it."
+        )
+    shards = Shard.all_of(counts[0])
+    missing = [f"{shard.number}/{shard.total}" for shard in shards if shard not in found]
+    if missing:
+        raise ConfigurationError(
+            f"{output_file}: the output of --shard {', '.join(missing)} is missing. Run it first, "
+            "or once more with --resume if it was interrupted."
+        )
+    return {shard: shard.file_of(output_file) for shard in shards}
+
+
+def _shared_facts(shards: Dict[Shard, Path]) -> LayerFileFacts:
+    """What all shards say of themselves."""
+    facts: Dict[Path, LayerFileFacts] = {}
+    for path in shards.values():
+        with LayerFile(path) as shard:
+            facts[path] = shard.facts
+    first = shards[min(shards)]
+    for path, own in facts.items():
+        if own != facts[first]:
+            raise ConfigurationError(
+                f"{path}: expected a shard of the same export as {first}, but the text, the model "
+                "or the settings were others"
+            )
+    return facts[first]

@@ -1,0 +1,72 @@
+import threading
+from typing import Callable
+
+import numpy
+import pytest
+
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.export import ExportSettings, InputText
+from elmo_scratch.export.embedded_batches import embedded_batches
+from elmo_scratch.export.part_folder import Span
+from tests.export.conftest import LINES
+
+NewLayers = Callable[..., SentenceLayers]
+
+
+def test_each_sentence_of_the_span_comes_with_its_layers(
+    new_layers: NewLayers, text: InputText
+) -> None:
+    found = {}
+    settings = ExportSettings(batch_size=4)
+    for sentences, layers, _ in embedded_batches(
+        text, Span(5, 30), new_layers(), settings, seconds_a_part=1e9
+    ):
+        for row, sentence in enumerate(sentences):
+            found[sentence.number] = layers[:, row, : len(sentence.tokens)].numpy()
+    assert sorted(found) == list(range(5, 30))
+    alone = new_layers()
+    for number, vectors in found.items():
+        assert numpy.array_equal(vectors, alone([LINES[number].split()])[0])
+
+
+@pytest.mark.parametrize("seconds, num_ends", [(0, 3), (1e9, 1)])
+def test_parts_end_when_it_is_time_and_at_the_end(
+    seconds: float, num_ends: int, new_layers: NewLayers, text: InputText
+) -> None:
+    settings = ExportSettings(batch_size=4)
+    batches = embedded_batches(
+        text, Span(0, 10), new_layers("carry"), settings, seconds_a_part=seconds
+    )
+    ends = [batch.end for batch in batches if batch.end is not None]
+    assert [end.stop for end in ends][-1] == 10
+    assert len(ends) == num_ends
+
+
+def test_the_state_at_the_end_is_the_one_to_go_on_from(
+    new_layers: NewLayers, text: InputText
+) -> None:
+    settings = ExportSettings(batch_size=4)
+    first = embedded_batches(text, Span(0, 8), new_layers("carry"), settings, seconds_a_part=1e9)
+    (end,) = [batch.end for batch in first if batch.end is not None]
+    expected = new_layers("carry")
+    for start in (0, 4):
+        expected([line.split() for line in LINES[start : start + 4]])
+    assert end.state is not None
+    for name, part in (expected.carried() or {}).items():
+        assert numpy.array_equal(end.state[name], part)
+
+
+def test_without_carried_states_there_is_none(new_layers: NewLayers, text: InputText) -> None:
+    for batch in embedded_batches(
+        text, Span(0, 8), new_layers(), ExportSettings(), seconds_a_part=0
+    ):
+        assert batch.end is None or batch.end.state is None
+
+
+def test_no_thread_outlives_it(new_layers: NewLayers, text: InputText) -> None:
+    before = threading.active_count()
+    settings = ExportSettings(batch_size=1)
+    batches = embedded_batches(text, Span(0, 50), new_layers(), settings, seconds_a_part=0)
+    next(batches)
+    batches.close()
+    assert threading.active_count() == before

@@ -1,0 +1,59 @@
+from pathlib import Path
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.export.input_text import InputText, Sentence
+
+
+def test_sentences_are_stripped_and_split_at_any_white_space(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\ufeff  the river\tbank \r\na\u00a0b\u2003c\nd", encoding="utf-8")
+    text = InputText("text", path)
+    assert (text.num_sentences, text.num_tokens) == (3, 7)
+    assert list(text.sentences()) == [
+        Sentence(0, "the river\tbank", ["the", "river", "bank"]),
+        Sentence(1, "a\u00a0b\u2003c", ["a", "b", "c"]),
+        Sentence(2, "d", ["d"]),
+    ]
+
+
+def test_a_span_keeps_the_numbers_of_the_whole() -> None:
+    text = InputText("text", ["a", "b", "c", "d"])
+    assert [(number, line) for number, line, _ in text.sentences(1, 3)] == [(1, "b"), (2, "c")]
+    assert list(text.sentences(4)) == []
+
+
+def test_the_digest_is_that_of_the_stripped_lines() -> None:
+    assert InputText("a", ["x y ", "z"]).digest == InputText("b", [" x y\n", "z\n"]).digest
+    assert InputText("a", ["x", "y"]).digest != InputText("a", ["y", "x"]).digest
+    assert InputText("a", ["x y"]).digest != InputText("a", ["x", "y"]).digest
+
+
+def test_blank_lines_are_named() -> None:
+    with pytest.raises(ConfigurationError, match="text, lines 2, 4: expected a sentence"):
+        InputText("text", ["a", " ", "b", "\u2003"])
+
+
+def test_of_many_blank_lines_some_are_named() -> None:
+    with pytest.raises(ConfigurationError, match="lines 1, 2, .*, 20 and 30 more: expected"):
+        InputText("text", [""] * 50)
+
+
+def test_a_sentence_that_comes_twice_is_no_key() -> None:
+    with pytest.raises(ConfigurationError, match="text, lines 1, 2, 3, 5: expected no sentence"):
+        InputText("text", ["a b", "c", "a b ", "d", "c"]).check_keys()
+
+
+def test_sentences_that_differ_are_keys() -> None:
+    InputText("text", ["a b", "a  b", "A b"]).check_keys()
+
+
+@pytest.mark.parametrize(
+    "line, described",
+    [("and / or", "a slash"), ("a\0b", "a NUL"), (".", "'.'"), ("sentence_to_index", "keep for")],
+)
+def test_what_no_data_set_can_be_called_is_no_key(line: str, described: str) -> None:
+    text = InputText("text", ["a", line])
+    with pytest.raises(ConfigurationError, match=f"text, line 2: .*{described}"):
+        text.check_keys()

@@ -1,0 +1,242 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable
+
+import h5py
+import numpy
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.export import (
+    ExportSettings,
+    InputText,
+    OneProcess,
+    Shard,
+    export_layers,
+    join_shards,
+)
+from tests import PROJECT_ROOT
+from tests.export.conftest import FILES, LINES, assert_same, data_sets
+
+NewLayers = Callable[..., SentenceLayers]
+
+
+class Interrupted(Exception):
+    """Stands for whatever ends a run."""
+
+
+class _Interrupting:
+    """Calls a function so many times."""
+
+    def __init__(self, function: Callable[[Any], Any], calls: int) -> None:
+        self._function = function
+        self._calls = calls
+
+    def __call__(self, argument: Any) -> Any:
+        if self._calls == 0:
+            raise Interrupted
+        self._calls -= 1
+        return self._function(argument)
+
+
+@pytest.mark.parametrize("state", ["carry", "reset"])
+def test_the_file_holds_what_the_bilm_computes(
+    state: str, new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    export_layers(text, tmp_path / "x.hdf5", new_layers(state), ExportSettings(batch_size=8))
+    found = data_sets(tmp_path / "x.hdf5")
+    layers = new_layers(state)
+    for start in range(0, len(LINES), 8):
+        sentences = [line.split() for line in LINES[start : start + 8]]
+        for number, vectors in enumerate(layers(sentences), start=start):
+            assert numpy.array_equal(found[str(number)], vectors)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ExportSettings(batch_size=1),
+        ExportSettings(batch_size=7),
+        ExportSettings(max_tokens=40),
+        ExportSettings(max_tokens=100_000),
+    ],
+)
+@pytest.mark.parametrize("state", ["reset", "warm"])
+def test_batches_do_not_show_where_no_state_is_carried(
+    state: str, settings: ExportSettings, new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    for name, own in (("one", ExportSettings()), ("other", settings)):
+        layers = new_layers(state)
+        if state == "warm":
+            layers.warm_up([line.split() for line in LINES[:5]])
+        export_layers(text, tmp_path / name, layers, own)
+    assert_same(data_sets(tmp_path / "one"), data_sets(tmp_path / "other"))
+
+
+@pytest.mark.parametrize("state", ["carry", "reset"])
+@pytest.mark.parametrize("settings", [ExportSettings(), ExportSettings(use_sentence_keys=True)])
+def test_an_interrupted_export_goes_on_to_the_same_file(
+    state: str,
+    settings: ExportSettings,
+    new_layers: NewLayers,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = InputText("text", sorted(set(LINES)))
+    settings = settings._replace(batch_size=4)
+    # A block is one batch, so that there is more than one part without carried states too.
+    monkeypatch.setattr("elmo_scratch.export.batches.BATCHES_SORTED_AT_ONCE", 1)
+    whole, output = tmp_path / "whole.hdf5", tmp_path / "x.hdf5"
+    export_layers(text, whole, new_layers(state), settings)
+    for num_batches in (3, 5):
+        layers = new_layers(state)
+        monkeypatch.setattr(layers, "read", _Interrupting(layers.read, num_batches))
+        with pytest.raises(Interrupted):
+            export_layers(text, output, layers, settings, resume=True, engine=OneProcess(0))
+        assert not output.exists()
+    assert len(list(tmp_path.glob("x.hdf5.parts/0*.hdf5"))) >= 3
+    export_layers(text, output, new_layers(state), settings, resume=True, engine=OneProcess(0))
+    assert_same(data_sets(whole), data_sets(output))
+    assert sorted(os.listdir(tmp_path)) == ["whole.hdf5", "x.hdf5"]
+
+
+def test_a_killed_export_goes_on_to_the_same_file(new_layers: NewLayers, tmp_path: Path) -> None:
+    lines = LINES * 20
+    (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")
+    output = tmp_path / "x.hdf5"
+    program = (
+        "from pathlib import Path\n"
+        "from elmo_scratch.embedders import SentenceLayers\n"
+        "from elmo_scratch.export import ExportSettings, InputText, OneProcess, export_layers\n"
+        f"layers = SentenceLayers.from_official({str(FILES / 'options.json')!r}, "
+        f"{str(FILES / 'weights.hdf5')!r})\n"
+        "export_layers(InputText('text', Path('text.txt')), Path('x.hdf5'), layers, "
+        "ExportSettings(batch_size=2), resume=True, engine=OneProcess(0.02))\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT_ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    parts = tmp_path / "x.hdf5.parts"
+    while process.poll() is None and len(list(parts.glob("0*.hdf5"))) < 3:
+        assert not output.exists()
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not output.exists() and len(list(parts.glob("0*.hdf5"))) >= 3
+    text, settings = InputText("text", lines), ExportSettings(batch_size=2)
+    export_layers(text, output, new_layers("carry"), settings, resume=True)
+    export_layers(text, tmp_path / "whole.hdf5", new_layers("carry"), settings)
+    assert_same(data_sets(tmp_path / "whole.hdf5"), data_sets(output))
+
+
+def test_what_is_whole_is_not_made_again(
+    new_layers: NewLayers, text: InputText, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "x.hdf5"
+    export_layers(text, output, new_layers(), ExportSettings())
+    layers = new_layers()
+    monkeypatch.setattr(layers, "read", None)
+    export_layers(text, output, layers, ExportSettings(), resume=True)
+
+
+@pytest.mark.parametrize("change", ["text", "state", "kept", "file"])
+def test_the_output_of_another_export_is_not_replaced_unasked(
+    change: str, new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    output = tmp_path / "x.hdf5"
+    if change == "file":
+        output.write_text("precious")
+    else:
+        export_layers(text, output, new_layers(), ExportSettings())
+    before = output.read_bytes()
+    layers = new_layers("carry" if change == "state" else "reset")
+    other = InputText("text", LINES[:3]) if change == "text" else text
+    settings = ExportSettings("top" if change == "kept" else "all")
+    for resume in (False, True):
+        with pytest.raises(ConfigurationError, match="is not the output of this export"):
+            export_layers(other, output, layers, settings, resume=resume)
+    assert output.read_bytes() == before
+    export_layers(other, output, layers, settings, overwrite=True)
+    with h5py.File(output) as file:
+        assert len(file) == other.num_sentences + 1
+
+
+def test_the_batch_size_makes_no_other_export_unless_states_are_carried(
+    new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    for state, is_other in (("reset", False), ("carry", True)):
+        output = tmp_path / state
+        export_layers(text, output, new_layers(state), ExportSettings())
+        settings = ExportSettings(batch_size=3)
+        if is_other:
+            with pytest.raises(ConfigurationError, match="is not the output of this export"):
+                export_layers(text, output, new_layers(state), settings)
+        else:
+            export_layers(text, output, new_layers(state), settings)
+
+
+def test_numbers_may_be_halved_and_packed(
+    new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    export_layers(text, tmp_path / "plain", new_layers(), ExportSettings())
+    plain = data_sets(tmp_path / "plain")
+    settings = ExportSettings(dtype="float16", compression="gzip")
+    export_layers(text, tmp_path / "packed", new_layers(), settings)
+    with h5py.File(tmp_path / "packed") as file:
+        for number in range(len(LINES)):
+            assert file[str(number)].compression == "gzip"
+            assert file[str(number)].dtype == numpy.float16
+            assert numpy.array_equal(file[str(number)], plain[str(number)].astype(numpy.float16))
+
+
+@pytest.mark.parametrize(
+    "settings, complaint",
+    [
+        (ExportSettings(batch_size=0), "expected --batch-size of 1 or more, got 0"),
+        (ExportSettings(max_tokens=0), "expected --max-tokens of 1 or more, got 0"),
+        (ExportSettings(max_tokens=9), "--max-tokens needs --state reset or warm"),
+    ],
+)
+def test_settings_must_make_sense(
+    settings: ExportSettings,
+    complaint: str,
+    new_layers: NewLayers,
+    text: InputText,
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ConfigurationError, match=complaint):
+        export_layers(text, tmp_path / "x.hdf5", new_layers("carry"), settings)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_text_that_becomes_shorter_is_an_error(new_layers: NewLayers, tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(LINES), encoding="utf-8")
+    text = InputText("text", path)
+    path.write_text("\n".join(LINES[:5]), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="has become shorter"):
+        export_layers(text, tmp_path / "x.hdf5", new_layers(), ExportSettings())
+    assert os.listdir(tmp_path) == ["text.txt"]
+
+
+@pytest.mark.parametrize("settings", [ExportSettings(), ExportSettings(forget_sentences=True)])
+def test_shards_join_to_the_same_file(
+    settings: ExportSettings, new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    output = tmp_path / "x.hdf5"
+    for shard in Shard.all_of(3):
+        span = shard.span_of(text.num_sentences)
+        export_layers(text, shard.file_of(output), new_layers(), settings, span=span)
+    join_shards(output, remove=True)
+    export_layers(text, tmp_path / "whole.hdf5", new_layers(), settings)
+    assert_same(data_sets(tmp_path / "whole.hdf5"), data_sets(output))
+    assert sorted(os.listdir(tmp_path)) == ["whole.hdf5", "x.hdf5"]

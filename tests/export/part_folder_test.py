@@ -1,0 +1,123 @@
+from pathlib import Path
+
+import numpy
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.export.part_folder import PartFolder, Span
+
+WHOLE = Span(0, 100)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> PartFolder:
+    return PartFolder(tmp_path / "layers.hdf5")
+
+
+def finish(folder: PartFolder, *spans: Span) -> None:
+    """Makes these parts be there."""
+    for span in spans:
+        folder.file_of(span).write_text("")
+
+
+def test_it_lies_beside_the_output(folder: PartFolder, tmp_path: Path) -> None:
+    assert folder.path == tmp_path / "layers.hdf5.parts"
+
+
+def test_what_is_missing_lies_between_what_is_there(folder: PartFolder) -> None:
+    with folder.opened("a", resume=False, overwrite=False):
+        assert folder.missing(WHOLE) == [WHOLE]
+        finish(folder, Span(60, 80), Span(0, 10), Span(10, 30))
+        assert folder.finished() == [Span(0, 10), Span(10, 30), Span(60, 80)]
+        assert folder.missing(WHOLE) == [Span(30, 60), Span(80, 100)]
+        finish(folder, Span(80, 100), Span(30, 60))
+        assert folder.missing(WHOLE) == []
+
+
+def test_without_parts_nothing_stays(folder: PartFolder) -> None:
+    with folder.opened("a", resume=True, overwrite=False):
+        (folder.path / "unfinished-0.hdf5").write_text("")
+    assert not folder.path.exists()
+
+
+def test_parts_stay_for_the_next_run(folder: PartFolder) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        with folder.opened("a", resume=False, overwrite=False):
+            finish(folder, Span(0, 10))
+            raise KeyboardInterrupt
+    with folder.opened("a", resume=True, overwrite=False):
+        assert folder.finished() == [Span(0, 10)]
+
+
+def test_parts_are_neither_lost_nor_used_unasked(folder: PartFolder) -> None:
+    with folder.opened("a", resume=False, overwrite=False):
+        finish(folder, Span(0, 10))
+    with pytest.raises(ConfigurationError, match="10 sentences of an unfinished run.*--resume"):
+        with folder.opened("a", resume=False, overwrite=False):
+            pass
+    assert folder.finished() == [Span(0, 10)]
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_parts_of_another_export_are_an_error(resume: bool, folder: PartFolder) -> None:
+    with folder.opened("a", resume=False, overwrite=False):
+        finish(folder, Span(0, 10))
+    with pytest.raises(ConfigurationError, match="of another text, another model"):
+        with folder.opened("b", resume=resume, overwrite=False):
+            pass
+    assert folder.finished() == [Span(0, 10)]
+
+
+@pytest.mark.parametrize("identity", ["a", "b"])
+def test_overwriting_starts_anew(identity: str, folder: PartFolder) -> None:
+    with folder.opened("a", resume=False, overwrite=False):
+        finish(folder, Span(0, 10))
+        folder.keep_state(10, {"hidden": numpy.ones(2)})
+    with folder.opened(identity, resume=False, overwrite=True):
+        assert folder.finished() == []
+        assert folder.state_before(10) is None
+
+
+def test_what_a_killed_process_was_writing_is_removed(folder: PartFolder) -> None:
+    with folder.opened("a", resume=False, overwrite=False):
+        finish(folder, Span(0, 10))
+    leftovers = [folder.path / name for name in (".x.hdf5.123.part", "unfinished-10.hdf5")]
+    for leftover in leftovers:
+        leftover.write_text("half")
+    with folder.opened("a", resume=True, overwrite=False):
+        assert not any(leftover.exists() for leftover in leftovers)
+
+
+def test_only_one_process_writes_at_a_time(folder: PartFolder) -> None:
+    with folder.opened("a", resume=False, overwrite=False):
+        with pytest.raises(ConfigurationError, match="another process is writing there"):
+            with PartFolder(folder.path.with_suffix("")).opened("a", resume=True, overwrite=False):
+                pass
+
+
+def test_a_state_is_what_it_was(folder: PartFolder) -> None:
+    state = {"hidden": numpy.arange(4.0).reshape(2, 2), "cell": numpy.array([[1e-30]], numpy.float32)}
+    with folder.opened("a", resume=False, overwrite=False):
+        assert folder.state_before(10) is None
+        folder.keep_state(10, state)
+        folder.keep_state(20, None)
+        kept = folder.state_before(10)
+        assert kept is not None
+        assert all(numpy.array_equal(kept[name], state[name]) for name in state)
+        assert folder.state_before(20) is None
+
+
+def test_a_state_that_cannot_be_read_is_an_error(folder: PartFolder) -> None:
+    with folder.opened("a", resume=False, overwrite=False):
+        folder.keep_state(10, {"hidden": numpy.ones(2)})
+        (path,) = folder.path.glob("*.npz")
+        path.write_bytes(path.read_bytes()[:50])
+        with pytest.raises(ConfigurationError, match="can't be read.*--overwrite"):
+            folder.state_before(10)
+
+
+def test_a_file_in_its_place_is_an_error(folder: PartFolder) -> None:
+    folder.path.write_text("")
+    with pytest.raises(ConfigurationError, match="expected a folder of parts, not a file"):
+        with folder.opened("a", resume=False, overwrite=False):
+            pass

@@ -1,0 +1,70 @@
+import os
+from pathlib import Path
+from typing import Any, Callable, List
+
+import pytest
+
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.export import ExportSettings, InputText
+from elmo_scratch.export.export_identity import facts_of
+from elmo_scratch.export.part_folder import PartFolder, Span
+from elmo_scratch.export.part_writing import PartWriting
+from tests.export.conftest import LINES, assert_same, data_sets
+
+NewLayers = Callable[..., SentenceLayers]
+WHOLE = Span(0, len(LINES))
+
+
+@pytest.fixture
+def new_writing(new_layers: NewLayers, text: InputText, tmp_path: Path) -> Callable[..., Any]:
+    """Writes into a folder of its own."""
+
+    def new(name: str, **settings: Any) -> PartWriting:
+        folder = PartFolder(tmp_path / name)
+        folder.path.mkdir()
+        own = ExportSettings(**settings)
+        return PartWriting(text, WHOLE, folder, facts_of(text, new_layers(), own), own)
+
+    return new
+
+
+def test_a_part_that_is_the_whole_becomes_the_output(
+    new_writing: Callable[..., PartWriting], new_layers: NewLayers, tmp_path: Path
+) -> None:
+    writing = new_writing("x")
+    done: List[int] = []
+    writing.write(WHOLE, new_layers(), done.append, 1e9)
+    assert sum(done) == len(LINES)
+    (part,) = writing.folder.path.glob("0*.hdf5")
+    number = part.stat().st_ino
+    writing.join(tmp_path / "x")
+    assert (tmp_path / "x").stat().st_ino == number
+    assert len(data_sets(tmp_path / "x")) == len(LINES) + 2
+
+
+@pytest.mark.parametrize("settings", [{}, {"forget_sentences": True}, {"compression": "gzip"}])
+def test_parts_in_any_order_become_the_same_output(
+    settings: Any,
+    new_writing: Callable[..., PartWriting],
+    new_layers: NewLayers,
+    tmp_path: Path,
+) -> None:
+    whole, parts = new_writing("whole", **settings), new_writing("parts", **settings)
+    whole.write(WHOLE, new_layers(), lambda _: None, 1e9)
+    for span in (Span(20, 50), Span(0, 7), Span(7, 20)):
+        parts.write(span, new_layers(), lambda _: None, 1e9)
+    assert parts.folder.missing(WHOLE) == []
+    whole.join(tmp_path / "whole")
+    parts.join(tmp_path / "parts")
+    assert_same(data_sets(tmp_path / "whole"), data_sets(tmp_path / "parts"))
+
+
+def test_nothing_unfinished_stays_after_an_error(
+    new_writing: Callable[..., PartWriting], new_layers: NewLayers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writing = new_writing("x", batch_size=4)
+    layers = new_layers()
+    monkeypatch.setattr(layers, "read", None)
+    with pytest.raises(TypeError):
+        writing.write(WHOLE, layers, lambda _: None, 1e9)
+    assert os.listdir(writing.folder.path) == []

@@ -1,0 +1,95 @@
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Callable, Iterator, List
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.export import ExportSettings, InputText, ModelSource, RayEngine, export_layers
+from elmo_scratch.export.part_folder import Span
+from elmo_scratch.export.ray_engine import SENTENCES_A_TASK, cut
+from tests.export.conftest import FILES, LINES, assert_same, data_sets
+
+NewLayers = Callable[..., SentenceLayers]
+
+SOURCE = ModelSource(str(FILES / "options.json"), str(FILES / "weights.hdf5"), "reset")
+
+
+def test_spans_are_cut_into_pieces_for_all_workers() -> None:
+    pieces = cut([Span(0, 50), Span(70, 120)], 2)
+    assert len(pieces) >= 8
+    numbers = [number for piece in pieces for number in range(*piece)]
+    assert numbers == [*range(50), *range(70, 120)]
+
+
+def test_no_piece_is_empty_or_too_large() -> None:
+    assert cut([Span(5, 6)], 8) == [Span(5, 6)]
+    pieces = cut([Span(0, 10**6)], 1)
+    assert max(stop - start for start, stop in pieces) == SENTENCES_A_TASK
+
+
+def test_carried_states_cannot_be_shared_out(
+    new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match="--engine ray needs --state reset or warm"):
+        export_layers(
+            text,
+            tmp_path / "x.hdf5",
+            new_layers("carry"),
+            ExportSettings(),
+            engine=RayEngine(SOURCE, 2),
+        )
+
+
+def test_a_number_of_workers_out_of_range_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match="expected --workers of 1 or more, got 0"):
+        RayEngine(SOURCE, 0)
+
+
+def test_without_ray_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elmo_scratch.export.ray_engine.find_spec", lambda _: None)
+    with pytest.raises(ConfigurationError, match="pip install 'ray"):
+        RayEngine(SOURCE)
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Iterator[List[int]]:
+    """The process that was killed while it wrote a part, once there is one."""
+    parts = tmp_path / "x.hdf5.parts"
+    found: List[int] = []
+    is_over = threading.Event()
+
+    def kill_one() -> None:
+        while not found and not is_over.is_set():
+            # A file that is being written names its process.
+            for path in parts.glob(".unfinished-*.part"):
+                process = int(path.name.split(".")[-2])
+                if process != os.getpid():
+                    os.kill(process, signal.SIGKILL)
+                    found.append(process)
+                    return
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=kill_one)
+    thread.start()
+    yield found
+    is_over.set()
+    thread.join()
+
+
+def test_a_worker_that_dies_does_not_show(
+    new_layers: NewLayers, tmp_path: Path, killed: List[int]
+) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(LINES * 10), encoding="utf-8")
+    text = InputText("text", tmp_path / "text.txt")
+    output = tmp_path / "x.hdf5"
+    engine = RayEngine(SOURCE, 2)
+    export_layers(text, output, new_layers(), ExportSettings(), engine=engine)
+    assert killed
+    export_layers(text, tmp_path / "whole.hdf5", new_layers(), ExportSettings())
+    assert_same(data_sets(tmp_path / "whole.hdf5"), data_sets(output))
+    assert sorted(os.listdir(tmp_path)) == ["text.txt", "whole.hdf5", "x.hdf5"]

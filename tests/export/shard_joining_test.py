@@ -1,0 +1,70 @@
+import os
+from pathlib import Path
+from typing import Callable
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.export import ExportSettings, InputText, Shard, export_layers, join_shards
+
+NewLayers = Callable[..., SentenceLayers]
+
+
+def write_shard(
+    shard: Shard,
+    text: InputText,
+    output: Path,
+    layers: SentenceLayers,
+    kept: str = "all",
+) -> None:
+    """Exports one shard of a text."""
+    span = shard.span_of(text.num_sentences)
+    export_layers(text, shard.file_of(output), layers, ExportSettings(kept), span=span)
+
+
+def test_without_shards_there_is_nothing_to_join(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="such as x.hdf5.1-of-2, but there are none"):
+        join_shards(tmp_path / "x.hdf5")
+
+
+def test_a_missing_shard_is_named(new_layers: NewLayers, text: InputText, tmp_path: Path) -> None:
+    for number in (1, 3):
+        write_shard(Shard(number, 4), text, tmp_path / "x.hdf5", new_layers())
+    with pytest.raises(ConfigurationError, match="the output of --shard 2/4, 4/4 is missing"):
+        join_shards(tmp_path / "x.hdf5")
+    assert not (tmp_path / "x.hdf5").exists()
+
+
+def test_shards_of_two_divisions_are_an_error(
+    new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    for shard in (Shard(1, 2), Shard(1, 3)):
+        write_shard(shard, text, tmp_path / "x.hdf5", new_layers())
+    with pytest.raises(ConfigurationError, match="some of 2 and of 3"):
+        join_shards(tmp_path / "x.hdf5")
+
+
+def test_shards_of_two_exports_are_an_error(
+    new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    output = tmp_path / "x.hdf5"
+    write_shard(Shard(1, 2), text, output, new_layers())
+    write_shard(Shard(2, 2), text, output, new_layers(), "top")
+    with pytest.raises(ConfigurationError, match="x.hdf5.2-of-2: expected a shard of the same"):
+        join_shards(output)
+    assert not output.exists()
+
+
+def test_another_file_is_not_replaced_unasked(
+    new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    output = tmp_path / "x.hdf5"
+    for shard in Shard.all_of(2):
+        write_shard(shard, text, output, new_layers())
+    output.write_text("precious")
+    with pytest.raises(ConfigurationError, match="is not the output of this export"):
+        join_shards(output)
+    assert output.read_text() == "precious"
+    join_shards(output, overwrite=True)
+    assert len(os.listdir(tmp_path)) == 3
