@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from elmo_scratch.embedders import OfficialEmbedder as OfficialEmbedder
     from elmo_scratch.embedders import SentenceLayers as SentenceLayers
     from elmo_scratch.export import ElmoEmbedder as ElmoEmbedder
+    from elmo_scratch.interop import LayerFile as LayerFile
     from elmo_scratch.interop import read_bilm_archive as read_bilm_archive
     from elmo_scratch.interop import read_official_bilm as read_official_bilm
     from elmo_scratch.interop import write_official_bilm as write_official_bilm
@@ -43,6 +44,7 @@ else:
             "BiLmEmbedder": "embedders",
             "Elmo": "embedders",
             "ElmoEmbedder": "export",
+            "LayerFile": "interop",
             "LayerMix": "modules",
             "OfficialEmbedder": "embedders",
             "OutputSoftmax": "modules",
@@ -60,6 +62,7 @@ __all__ = [
     "BiLmEmbedder",
     "Elmo",
     "ElmoEmbedder",
+    "LayerFile",
     "LayerMix",
     "OfficialEmbedder",
     "OutputSoftmax",

@@ -123,7 +123,7 @@ class LayerFileWriter:
         name = self._new_name(key)
         narrowed = self._narrowed(key, vectors)
         if self._compression is None or vectors.size == 0:
-            # A third of the time that `h5py.Group.create_dataset` takes for a short sentence.
+            # For a short sentence half of the time that `h5py.Group.create_dataset` takes.
             space = h5s.create_simple(narrowed.shape)
             made = h5d.create(self._root, name, self._type, space, self._properties)
             made.write(h5s.ALL, h5s.ALL, narrowed)

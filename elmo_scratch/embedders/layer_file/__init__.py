@@ -1,0 +1,26 @@
+"""
+A frozen biLM that has been run: the layers of all texts lie in a file, and a task does no more than
+mix them.
+"""
+
+from typing import TYPE_CHECKING
+
+from elmo_scratch.on_demand import names_on_demand
+
+if TYPE_CHECKING:
+    from elmo_scratch.embedders.layer_file.layer_file_embedder import (
+        LayerFileEmbedder as LayerFileEmbedder,
+    )
+    from elmo_scratch.embedders.layer_file.layer_file_indexer import (
+        LayerFileIndexer as LayerFileIndexer,
+    )
+else:
+    __getattr__, __dir__ = names_on_demand(
+        __name__,
+        {
+            "LayerFileEmbedder": "layer_file_embedder",
+            "LayerFileIndexer": "layer_file_indexer",
+        },
+    )
+
+__all__ = ["LayerFileEmbedder", "LayerFileIndexer"]

@@ -1,0 +1,60 @@
+"""Finds the texts of a task in a file of layers."""
+
+from typing import Any, Dict, List
+
+from allennlp.data import Token, TokenIndexer, Vocabulary
+
+from elmo_scratch.embedders.layer_file.token_numbers import shared_token_numbers
+
+
+@TokenIndexer.register("elmo_scratch_layer_file")
+class LayerFileIndexer(TokenIndexer):
+    """
+    Gives each token its number among all tokens of a file of layers, from 1. The tokens of a text,
+    with spaces between them, must be a sentence of the file. There is no need for a vocabulary.
+
+    Registered as a `TokenIndexer` with name "elmo_scratch_layer_file".
+
+    # Parameters
+
+    file : `str`
+        The file, as `allennlp elmo` writes it.
+    token_min_padding_length : `int`, optional (default = `0`)
+        As in `TokenIndexer`.
+
+    # Raises
+
+    ConfigurationError
+        If the file can't be read, has no vectors of tokens or doesn't know its sentences; later, if
+        a text is none of them.
+    """
+
+    def __init__(self, file: str, *, token_min_padding_length: int = 0) -> None:
+        super().__init__(token_min_padding_length)
+        self.file = file
+        # Processes that are made from this one find the file read.
+        shared_token_numbers(file)
+
+    def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
+        """Counts nothing."""
+
+    def get_empty_token_list(self) -> Dict[str, List[Any]]:
+        """No tokens."""
+        return {"token_numbers": []}
+
+    def tokens_to_indices(
+        self, tokens: List[Token], vocabulary: Vocabulary
+    ) -> Dict[str, List[Any]]:
+        """
+        # Returns
+
+        `Dict[str, List[int]]`
+            `token_numbers`: one a token, from 1.
+
+        # Raises
+
+        ConfigurationError
+            If the file doesn't hold the text.
+        """
+        words = [token.ensure_text() for token in tokens]
+        return {"token_numbers": list(shared_token_numbers(self.file).of(words))}
