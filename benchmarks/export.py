@@ -1,0 +1,201 @@
+"""
+How fast a text becomes a file of layers, from the first line read to the last byte written, beside
+the bare biLM on the same batches and a plain loop over AllenNLP's `Elmo` with h5py; in one run and
+by turns:
+
+    python benchmarks/export.py --model small --dtype bfloat16
+    python benchmarks/export.py --memory
+
+The first prints one table and one line of JSON. The second prints the peak memory of exports of
+10,000 and of 1,000,000 sentences with a tiny model, with and without the index of sentences. See
+benchmarks/README.md for what the lines mean.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, List
+
+import h5py
+import numpy
+import torch
+from allennlp.modules.elmo import Elmo as AllenNlpElmo
+from embed import LENGTHS, MODELS, ROOT, new_bilm
+from work import timed
+
+from elmo_scratch import Elmo, SentenceLayers, batch_to_ids, write_official_bilm
+from elmo_scratch.export import ExportSettings, InputText, export_layers
+
+SYSTEMS = ("export", "bare_bilm", "allennlp_loop")
+BATCH_SIZE = 64
+MEMORY_SENTENCES = (10_000, 1_000_000)
+TINY = ROOT / "fixtures/elmo/residual"
+
+
+def main() -> None:
+    """Prints what was found."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--model", choices=MODELS, default="small", help="(default: small)")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
+    parser.add_argument("--text", type=Path, help="sentences, one a line, words between spaces")
+    parser.add_argument("--batches", type=int, default=16, help="at most so many (default: 16)")
+    parser.add_argument("--repeats", type=int, default=5, help="passes (default: 5)")
+    parser.add_argument("--without-allennlp", action="store_true", help="leave its loop out")
+    parser.add_argument("--memory", action="store_true", help="measure memory in place of speed")
+    parser.add_argument(
+        "--sentences", type=int, nargs="+", default=MEMORY_SENTENCES, help="with --memory"
+    )
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if args.memory:
+            measure_memory(Path(folder), args.sentences)
+        else:
+            measure_speed(args, Path(folder))
+
+
+def measure_speed(args: argparse.Namespace, folder: Path) -> None:
+    """Times the systems by turns."""
+    torch.manual_seed(0)
+    write_official_bilm(new_bilm(args.model), folder)
+    files = (folder / "options.json", folder / "weights.hdf5")
+    lines = read_lines(args)
+    text_file = folder / "text.txt"
+    text_file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    tokens = sum(len(line.split()) for line in lines)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    layers = SentenceLayers.from_official(
+        *files, matmul_dtype=args.dtype, cuda_device=0 if device.type == "cuda" else -1
+    )
+    bare = Elmo(*files, 1, dropout=0.0, matmul_dtype=args.dtype).eval().to(device)
+    ids = [batch_to_ids(batch).to(device) for batch in batches_of(lines)]
+
+    def export() -> None:
+        """As `allennlp elmo --all` does, when its model is loaded."""
+        layers._bilm.token_encoder.forget_words()
+        export_layers(InputText("text", text_file), folder / "ours.hdf5", layers, ExportSettings())
+
+    def bare_bilm() -> None:
+        """As benchmarks/embed.py does."""
+        bare.bilm.token_encoder.forget_words()
+        with torch.inference_mode():
+            for batch in ids:
+                bare(batch)
+
+    runs = {"export": export, "bare_bilm": bare_bilm}
+    if not args.without_allennlp:
+        theirs = AllenNlpElmo(*map(str, files), 1, dropout=0.0).eval().to(device)
+        runs["allennlp_loop"] = lambda: allennlp_loop(theirs, text_file, folder / "theirs.hdf5")
+    times: Dict[str, List[float]] = {system: [] for system in runs}
+    for repeat in range(args.repeats + 1):
+        for system, run in runs.items():
+            seconds, _ = timed(run, device)
+            if repeat > 0:  # the first one warms up
+                times[system].append(seconds)
+    speeds = {system: tokens / statistics.median(passes) for system, passes in times.items()}
+    size = (folder / "ours.hdf5").stat().st_size
+    found = {
+        "model": args.model,
+        "dtype": args.dtype,
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+        "tokens": tokens,
+        **{f"{system}_tokens_per_s": round(speed, 1) for system, speed in speeds.items()},
+        "share_of_bare_bilm": round(speeds["export"] / speeds["bare_bilm"], 3),
+        "written_mb_per_s": round(size / 1e6 / statistics.median(times["export"]), 1),
+    }
+    if "allennlp_loop" in speeds:
+        found["ratio_to_allennlp_loop"] = round(speeds["export"] / speeds["allennlp_loop"], 2)
+    for name, value in found.items():
+        print(f"{name:>26}  {value}")
+    print(json.dumps(found))
+
+
+def read_lines(args: argparse.Namespace) -> List[str]:
+    """The sentences."""
+    if args.text:
+        lines = args.text.read_text(encoding="utf-8").splitlines()
+    else:
+        singles = (ROOT / "fixtures/text/sentences.txt").read_text(encoding="utf-8").splitlines()
+        lines = [" ".join(pair) for pair in zip(singles[::2], singles[1::2])]
+    lines = [line.strip() for line in lines if len(line.split()) in LENGTHS]
+    return lines[: BATCH_SIZE * args.batches]
+
+
+def batches_of(lines: List[str]) -> List[List[List[str]]]:
+    """The words of each sentence of each batch."""
+    return [
+        [line.split() for line in lines[start : start + BATCH_SIZE]]
+        for start in range(0, len(lines), BATCH_SIZE)
+    ]
+
+
+def allennlp_loop(elmo: AllenNlpElmo, text_file: Path, output_file: Path) -> None:
+    """What one writes with AllenNLP's class and h5py, all layers."""
+    bilm = elmo._elmo_lstm
+    device = next(bilm.parameters()).device
+    lines = text_file.read_text(encoding="utf-8").splitlines()
+    with h5py.File(output_file, "w") as file, torch.inference_mode():
+        number = 0
+        for batch in batches_of(lines):
+            output = bilm(batch_to_ids(batch).to(device))
+            layers = torch.stack(output["activations"], dim=1).cpu().numpy()
+            for row, sentence in enumerate(batch):
+                # Without the marks of the sentence's begin and end.
+                file.create_dataset(
+                    str(number), data=numpy.ascontiguousarray(layers[row, :, 1 : len(sentence) + 1])
+                )
+                number += 1
+
+
+def measure_memory(folder: Path, counts: List[int]) -> None:
+    """Prints the peak memory of processes that export texts of different sizes."""
+    words = sorted(set((ROOT / "fixtures/text/sentences.txt").read_text("utf-8").split()))
+    draw = random.Random(0)
+    text_file = folder / "text.txt"
+    with text_file.open("w", encoding="utf-8") as file:
+        for _ in range(max(counts)):
+            print(*draw.choices(words, k=draw.randint(5, 15)), file=file)
+    for option in ("--forget-sentences", "--file-friendly-logging"):
+        peaks = []
+        for count in counts:
+            part = folder / "part.txt"
+            with text_file.open("rb") as whole, part.open("wb") as file:
+                file.writelines(line for line, _ in zip(whole, range(count)))
+            peaks.append(peak_memory(part, folder / f"{count}.hdf5", option))
+            (folder / f"{count}.hdf5").unlink()
+        index = "without" if option == "--forget-sentences" else "with"
+        print(
+            f"{index} the index of sentences: "
+            + ", ".join(f"{count:,} sentences {peak:.0f} MiB" for count, peak in zip(counts, peaks))
+            + f", {peaks[-1] / peaks[0]:.3f} times"
+        )
+
+
+def peak_memory(text_file: Path, output_file: Path, option: str) -> float:
+    """The peak memory of a process that runs `allennlp elmo`, in MiB."""
+    # Not `ru_maxrss`: a process takes that over from the one that started it.
+    program = (
+        "from allennlp.commands import main\n"
+        "main('allennlp')\n"
+        "status = open('/proc/self/status').read()\n"
+        "print(int(status.split('VmHWM:')[1].split()[0]) / 2**10)\n"
+    )
+    command = [sys.executable, "-c", program, "elmo", str(text_file), str(output_file), "--top"]
+    command += ["--options-file", str(TINY / "options.json")]
+    command += ["--weight-file", str(TINY / "weights.hdf5"), option]
+    command += ["--state", "reset", "--max-tokens", "2048"]
+    run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ)
+    return float(run.stdout.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    main()
