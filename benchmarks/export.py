@@ -192,7 +192,6 @@ def peak_memory(text_file: Path, output_file: Path, option: str) -> float:
     command = [sys.executable, "-c", program, "elmo", str(text_file), str(output_file), "--top"]
     command += ["--options-file", str(TINY / "options.json")]
     command += ["--weight-file", str(TINY / "weights.hdf5"), option]
-    command += ["--state", "reset", "--max-tokens", "2048"]
     run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=os.environ)
     return float(run.stdout.splitlines()[-1])
 

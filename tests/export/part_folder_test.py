@@ -96,7 +96,10 @@ def test_only_one_process_writes_at_a_time(folder: PartFolder) -> None:
 
 
 def test_a_state_is_what_it_was(folder: PartFolder) -> None:
-    state = {"hidden": numpy.arange(4.0).reshape(2, 2), "cell": numpy.array([[1e-30]], numpy.float32)}
+    state = {
+        "hidden": numpy.arange(4.0).reshape(2, 2),
+        "cell": numpy.array([[1e-30]], numpy.float32),
+    }
     with folder.opened("a", resume=False, overwrite=False):
         assert folder.state_before(10) is None
         folder.keep_state(10, state)

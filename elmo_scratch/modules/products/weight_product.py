@@ -4,6 +4,9 @@ from typing import Optional
 
 import torch
 
+MANY_ROWS, ROWS_TOGETHER = 128, 16
+"""From so many rows on they are filled up to a multiple, which then costs little."""
+
 
 class WeightProduct:
     """
@@ -56,9 +59,8 @@ class WeightProduct:
             bias = bias.to(self.dtype)
         if self._is_onednns and len(vectors) > 0:
             product = torch.ops.mkldnn._linear_pointwise
-            return product(_never_alone(vectors), self._weight, bias, "none", [], "")[
-                : len(vectors)
-            ]
+            rows = _filled_up(_never_alone(vectors))
+            return product(rows, self._weight, bias, "none", [], "")[: len(vectors)]
         return torch.nn.functional.linear(vectors, self._plain(), bias)
 
     def added_to(self, summand: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
@@ -90,6 +92,18 @@ class WeightProduct:
 def _never_alone(rows: torch.Tensor) -> torch.Tensor:
     """A single row twice: for one alone oneDNN has a kernel that sums in another order."""
     return rows.repeat(2, 1) if len(rows) == 1 else rows
+
+
+def _filled_up(rows: torch.Tensor) -> torch.Tensor:
+    """
+    Many rows to a multiple of `ROWS_TOGETHER`. oneDNN compiles a kernel for each number of rows,
+    and keeps it: without this a long text, whose batches all have other numbers of words, would
+    take hundreds of megabytes for them.
+    """
+    missing = -len(rows) % ROWS_TOGETHER
+    if len(rows) < MANY_ROWS or missing == 0:
+        return rows
+    return torch.cat([rows, rows.new_zeros(missing, rows.size(1))])
 
 
 def _enough(weight: torch.Tensor) -> int:

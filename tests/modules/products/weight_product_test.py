@@ -105,3 +105,13 @@ def test_a_row_does_not_depend_on_how_many_rows_come_with_it(
         few, summand = vectors[start:end], summands[start:end].clone()
         assert torch.equal(product(few, bias), together[start:end])
         assert torch.equal(product.added_to(summand, few), added[start:end])
+
+
+@needs_onednn
+@pytest.mark.parametrize("rows", [127, 128, 129, 143, 144, 300])
+def test_rows_that_fill_up_do_not_show(rows: int) -> None:
+    product, vectors = WeightProduct(random_weight(), torch.float32), torch.randn(rows, INPUTS)
+    whole = product(vectors, torch.ones(OUTPUTS))
+    assert whole.shape == (rows, OUTPUTS)
+    parts = [product(part, torch.ones(OUTPUTS)) for part in vectors.split(50)]
+    assert torch.equal(whole, torch.cat(parts))
