@@ -1,4 +1,4 @@
-"""From sentences to their layers: reading runs ahead of the biLM, and the biLM of the writing."""
+"""From sentences to their layers: reading runs ahead of the biLM."""
 
 import time
 from typing import Generator, Iterator, List, NamedTuple, Optional
@@ -79,17 +79,6 @@ def embedded_batches(
     seconds_a_part : `float`
         A part ends at the first chance after so many seconds, and at the end.
     """
-    return run_ahead(_embedded(text, span, layers, settings, seconds_a_part))
-
-
-def _embedded(
-    text: InputText,
-    span: Span,
-    layers: SentenceLayers,
-    settings: ExportSettings,
-    seconds_a_part: float,
-) -> Generator[EmbeddedBatch, None, None]:
-    """Runs the biLM."""
     is_carried = layers.state == "carry"
     started = time.monotonic()
     for step in run_ahead(_spelled(text, span, layers, settings, is_carried)):

@@ -1,7 +1,6 @@
 """Writes the parts of an export, and joins them."""
 
 import os
-from contextlib import closing
 from pathlib import Path
 from typing import Callable, ContextManager, Iterator, Tuple
 
@@ -12,6 +11,7 @@ from elmo_scratch.export.embedded_batches import EmbeddedBatch, PartEnd, embedde
 from elmo_scratch.export.export_settings import ExportSettings
 from elmo_scratch.export.input_text import InputText
 from elmo_scratch.export.part_folder import PartFolder, Span
+from elmo_scratch.export.threads import consume_behind
 from elmo_scratch.interop import LayerFileFacts, LayerFileWriter
 
 
@@ -78,17 +78,7 @@ class PartWriting:
         batches = embedded_batches(
             self.text, span, layers, self.settings, seconds_a_part=seconds_a_part
         )
-        start = span.start
-        with closing(batches):
-            while start < span.stop:
-                unfinished = self.folder.path / f"unfinished-{start}.hdf5"
-                with self._new_file(unfinished) as file:
-                    end = self._write_part(batches, file, done)
-                    if Span(start, end.stop) == self.whole and self.settings.has_index:
-                        file.write_index(self._index())
-                self.folder.keep_state(end.stop, end.state)
-                os.replace(unfinished, self.folder.file_of(Span(start, end.stop)))
-                start = end.stop
+        consume_behind(batches, lambda batches: self._write_parts(span, batches, done))
 
     def join(self, output_file: Path) -> None:
         """
@@ -108,6 +98,21 @@ class PartWriting:
                 file.copy_from(self.folder.file_of(part))
             if self.settings.has_index:
                 file.write_index(self._index())
+
+    def _write_parts(
+        self, span: Span, batches: Iterator[EmbeddedBatch], done: Callable[[int], None]
+    ) -> None:
+        """Writes one part after the other."""
+        start = span.start
+        while start < span.stop:
+            unfinished = self.folder.path / f"unfinished-{start}.hdf5"
+            with self._new_file(unfinished) as file:
+                end = self._write_part(batches, file, done)
+                if Span(start, end.stop) == self.whole and self.settings.has_index:
+                    file.write_index(self._index())
+            self.folder.keep_state(end.stop, end.state)
+            os.replace(unfinished, self.folder.file_of(Span(start, end.stop)))
+            start = end.stop
 
     def _write_part(
         self, batches: Iterator[EmbeddedBatch], file: LayerFileWriter, done: Callable[[int], None]

@@ -1,8 +1,14 @@
-"""Work that runs ahead of what uses it, in a thread of its own."""
+"""
+Work beside the tensor work: what comes before it runs ahead, what comes after it runs behind, each
+in a thread of its own. The tensor work stays in the thread that calls: in another one PyTorch takes
+nearly twice as long on processors, because memory that is let go of there is not kept for the next
+operation.
+"""
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Deque, Generator, TypeVar
+from queue import Full, Queue
+from typing import Any, Callable, Deque, Generator, Iterator, TypeVar
 
 Item = TypeVar("Item")
 
@@ -11,6 +17,8 @@ DEPTH = 2
 How many items wait between two threads. What waits takes memory; more than keeps both sides busy is
 of no use.
 """
+
+SECONDS_TO_LOOK_AGAIN = 0.1
 
 
 def run_ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
@@ -32,3 +40,55 @@ def run_ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]
     finally:
         thread.shutdown(wait=True, cancel_futures=True)
         items.close()
+
+
+class Abandoned(Exception):
+    """What a consumer gets in place of an item when there was an error before it."""
+
+
+def consume_behind(
+    items: Generator[Item, None, None], consume: Callable[[Iterator[Item]], None]
+) -> None:
+    """
+    Runs `consume(items)` in a thread, up to `DEPTH` items behind the generator, which runs in this
+    one and is closed in the end. An error on either side ends both and is raised here.
+
+    # Parameters
+
+    items : `Generator[Item, None, None]`
+        Makes the items.
+    consume : `Callable[[Iterator[Item]], None]`
+        Is given all of them.
+    """
+    queue: "Queue[Any]" = Queue(DEPTH)
+    end, abandoned = object(), object()
+
+    def received() -> Iterator[Item]:
+        while (item := queue.get()) is not end:
+            if item is abandoned:
+                raise Abandoned
+            yield item
+
+    with ThreadPoolExecutor(1) as thread:
+        consumed = thread.submit(consume, received())
+        last = abandoned
+        try:
+            for item in items:
+                if not _put(queue, item, consumed):
+                    break
+            last = end
+        finally:
+            items.close()
+            _put(queue, last, consumed)
+    consumed.result()
+
+
+def _put(queue: "Queue[Any]", item: Any, consumed: "Future[None]") -> bool:
+    """Hands an item on, unless nobody takes any more."""
+    while not consumed.done():
+        try:
+            queue.put(item, timeout=SECONDS_TO_LOOK_AGAIN)
+            return True
+        except Full:
+            continue
+    return False

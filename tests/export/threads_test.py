@@ -1,11 +1,11 @@
 import threading
 import time
 from contextlib import closing
-from typing import Generator, List
+from typing import Generator, Iterator, List
 
 import pytest
 
-from elmo_scratch.export.threads import DEPTH, run_ahead
+from elmo_scratch.export.threads import DEPTH, Abandoned, consume_behind, run_ahead
 
 
 def test_items_come_in_their_order() -> None:
@@ -59,3 +59,81 @@ def test_what_runs_ahead_is_closed_with_it() -> None:
         next(ahead)
     assert closed.is_set()
     assert not [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]
+
+
+def numbers(count: int, error: bool = False) -> Generator[int, None, None]:
+    """So many numbers, and then perhaps an error."""
+    yield from range(count)
+    if error:
+        raise ValueError("broken")
+
+
+def test_all_is_consumed_in_its_order_in_another_thread() -> None:
+    taken: List[int] = []
+    names: List[str] = []
+
+    def consume(items: Iterator[int]) -> None:
+        names.append(threading.current_thread().name)
+        taken.extend(items)
+
+    consume_behind(numbers(100), consume)
+    assert taken == list(range(100))
+    assert names != [threading.current_thread().name]
+
+
+def test_the_tensor_work_stays_in_the_thread_that_calls() -> None:
+    names: List[str] = []
+    consume_behind((threading.current_thread().name for _ in range(3)), names.extend)
+    assert set(names) == {threading.current_thread().name}
+
+
+def test_no_more_is_made_than_may_wait() -> None:
+    made: List[int] = []
+    behind: List[int] = []
+
+    def make() -> Generator[int, None, None]:
+        for number in range(50):
+            made.append(number)
+            yield number
+
+    def consume(items: Iterator[int]) -> None:
+        for taken, _ in enumerate(items, start=1):
+            time.sleep(0.002)
+            behind.append(len(made) - taken)
+
+    consume_behind(make(), consume)
+    assert max(behind) <= DEPTH + 1
+
+
+def test_an_error_of_the_maker_ends_the_consumer() -> None:
+    seen: List[type] = []
+
+    def consume(items: Iterator[int]) -> None:
+        try:
+            list(items)
+        except BaseException as error:
+            seen.append(type(error))
+            raise
+
+    with pytest.raises(ValueError, match="broken"):
+        consume_behind(numbers(5, error=True), consume)
+    assert seen == [Abandoned]
+
+
+def test_an_error_of_the_consumer_ends_the_maker() -> None:
+    closed = threading.Event()
+
+    def make() -> Generator[int, None, None]:
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.set()
+
+    def consume(items: Iterator[int]) -> None:
+        next(items)
+        raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        consume_behind(make(), consume)
+    assert closed.is_set()
