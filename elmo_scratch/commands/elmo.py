@@ -14,7 +14,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.commands.command_error import CommandError
+from elmo_scratch.commands.command_error import command_errors
 from elmo_scratch.commands.elmo_arguments import (
     STANDARD_INPUT,
     WARM_UP_SENTENCES,
@@ -68,18 +68,13 @@ def export_from_args(args: argparse.Namespace) -> None:
     """
     if args.file_friendly_logging:
         common_logging.FILE_FRIENDLY_LOGGING = True
+    resuming = ". What is done is kept: go on with --resume"
     try:
-        with _input_text(args) as text:
+        with command_errors("elmo", args.output_file, resuming), _input_text(args) as text:
             _export(args, text)
-    except ConfigurationError as error:
-        raise CommandError("elmo", error.message) from None
     except KeyboardInterrupt:
         print("allennlp elmo: interrupted; go on with --resume", file=sys.stderr)
         raise SystemExit(130) from None
-    except OSError as error:
-        raise CommandError(
-            "elmo", f"{args.output_file}: {error}. What is done is kept: go on with --resume"
-        ) from None
 
 
 def _export(args: argparse.Namespace, text: InputText) -> None:

@@ -5,9 +5,8 @@
 import argparse
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.commands.command_error import CommandError
+from elmo_scratch.commands.command_error import command_errors
 from elmo_scratch.interop import export_bilm
 
 DESCRIPTION = """
@@ -53,9 +52,5 @@ def export_from_args(args: argparse.Namespace) -> None:
     CommandError
         For what the command line or a file causes.
     """
-    try:
+    with command_errors("elmo-export", args.folder):
         export_bilm(args.archive_file, args.folder, force=args.force)
-    except ConfigurationError as error:
-        raise CommandError("elmo-export", error.message) from None
-    except OSError as error:
-        raise CommandError("elmo-export", f"{args.folder}: {error}") from None

@@ -6,9 +6,8 @@ import argparse
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.commands.command_error import CommandError
+from elmo_scratch.commands.command_error import command_errors
 from elmo_scratch.export import join_shards
 
 DESCRIPTION = """
@@ -48,9 +47,5 @@ def join_from_args(args: argparse.Namespace) -> None:
     CommandError
         For what the command line or a file causes.
     """
-    try:
+    with command_errors("elmo-join", args.output_file):
         join_shards(Path(args.output_file), remove=args.remove_shards, overwrite=args.overwrite)
-    except ConfigurationError as error:
-        raise CommandError("elmo-join", error.message) from None
-    except OSError as error:
-        raise CommandError("elmo-join", f"{args.output_file}: {error}") from None
