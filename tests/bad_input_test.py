@@ -14,6 +14,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders import SentenceLayers
 from tests import FIXTURES_ROOT, PROJECT_ROOT
+from tests.tiny_archives import unpack
 from tests.tiny_training import CONFIGS, logging_as_before, params_on_fixtures
 
 BAD = FIXTURES_ROOT / "bad"
@@ -313,8 +314,7 @@ def test_exporting_from_an_archive_that_lacks_a_part_is_an_error(
     bilm_archive: Path,
     tmp_path: Path,
 ) -> None:
-    with tarfile.open(bilm_archive) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
+    unpack(bilm_archive, tmp_path / "unpacked")
     path = tmp_path / "part.tar.gz"
     with tarfile.open(path, "w:gz") as archive:
         for member in members:

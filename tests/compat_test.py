@@ -28,6 +28,7 @@ from allennlp.training import GradientDescentTrainer, gradient_descent_trainer
 import elmo_scratch_compat
 from tests import PROJECT_ROOT
 from tests.allennlp_behaviours import archive_with, names_in, unpack_in
+from tests.tiny_archives import unpack
 
 Outcomes = Dict[str, Any]
 
@@ -233,8 +234,7 @@ def test_a_checkpoint_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
 def test_an_archive_with_code_of_its_own_is_refused(
     archive: Path, tmp_path: Path, temporary: Path
 ) -> None:
-    with tarfile.open(archive) as good:
-        good.extractall(tmp_path / "unpacked", filter="data")
+    unpack(archive, tmp_path / "unpacked")
     torch.save({"weight": MakesAFolder(tmp_path / "made")}, tmp_path / "unpacked" / "weights.th")
     evil = shutil.make_archive(str(tmp_path / "evil"), "gztar", tmp_path / "unpacked")
     with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
@@ -405,7 +405,7 @@ def test_a_bad_archive_is_one_clear_error(
 def test_an_older_python_refuses_what_leads_out(
     write: Any, archive: Path, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(tarfile, "data_filter")
+    monkeypatch.delattr(tarfile, "data_filter", raising=False)
     path = tmp_path / "model.tar.gz"
     write(path, archive)
     with pytest.raises(ConfigurationError, match="would be outside the folder, or is a link"):
@@ -417,10 +417,11 @@ def test_an_older_python_refuses_what_leads_out(
 def test_an_older_python_loads_a_good_archive(
     archive: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(tarfile, "data_filter")
+    monkeypatch.delattr(tarfile, "data_filter", raising=False)
     assert load_archive(archive).model.vocab.get_vocab_size("labels") == 2
 
 
+@pytest.mark.skipif(not hasattr(tarfile, "data_filter"), reason="an older Python refuses it")
 def test_an_absolute_path_in_an_archive_is_one_in_its_folder(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     evil = archive_with(tmp_path / "evil.tar.gz", "config.json", str(outside))

@@ -1,6 +1,7 @@
 """Archives of language models after a training of two steps, of every kind that is read back."""
 
 import json
+import tarfile
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Dict, List, Optional
@@ -25,6 +26,18 @@ WORD_BILM: Dict[str, Any] = {**BILM, "token_encoder": WORD}
 
 VOCABULARY_LINES = ["<S>", "</S>", "<UNK>", "the", "bank", "river", "rose", "lent", "é", "a"]
 """Of a vocabulary file in which "naïve" and "rates" are unknown."""
+
+
+def unpack(archive_file: Path, folder: Path) -> Path:
+    """Writes an archive's files into a folder, in a way that every Python knows."""
+    with tarfile.open(archive_file) as archive:
+        for member in archive:
+            content = archive.extractfile(member)
+            if content is not None:
+                path = folder / member.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content.read())
+    return folder
 
 
 def write_lines(path: Path, lines: List[str]) -> Path:

@@ -14,15 +14,13 @@ from elmo_scratch.data import SentencesReader
 from elmo_scratch.interop import read_bilm_archive
 from elmo_scratch.interop.bilm_archive import archive_files, read_language_model
 from tests import FIXTURES_ROOT
-from tests.tiny_archives import BILM, SENTENCES, VOCABULARY_LINES, WORD_BILM, archive_of
+from tests.tiny_archives import BILM, SENTENCES, VOCABULARY_LINES, WORD_BILM, archive_of, unpack
 
 
 @pytest.fixture
 def unpacked(bilm_archive: Path, tmp_path: Path) -> Path:
     """A folder with the files of the tiny biLM's archive, to spoil."""
-    with tarfile.open(bilm_archive) as archive:
-        archive.extractall(tmp_path / "unpacked", filter="data")
-    return tmp_path / "unpacked"
+    return unpack(bilm_archive, tmp_path / "unpacked")
 
 
 def packed(folder: Path) -> Path:
