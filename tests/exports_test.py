@@ -9,6 +9,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Registrable
 from allennlp.data import DataLoader, DatasetReader, TokenIndexer, Tokenizer, Vocabulary
 from allennlp.models import Model
+from allennlp.modules import Seq2SeqEncoder
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.predictors import Predictor
 from allennlp.training import Checkpointer, TrainerCallback
@@ -21,7 +22,7 @@ REGISTERED: Dict[type, Set[str]] = {
     Checkpointer: {"elmo_scratch_whole"},
     DataLoader: {"elmo_scratch_stream"},
     DatasetReader: {"ag_news", "elmo_scratch_sentences"},
-    LayerMix: {"frozen", "function", "trainable"},
+    LayerMix: {"frozen", "function", "gate", "mean", "top", "trainable"},
     Model: {
         "elmo_scratch_bilm",
         "elmo_scratch_bilm_from_archive",
@@ -30,6 +31,7 @@ REGISTERED: Dict[type, Set[str]] = {
     },
     OutputSoftmax: {"adaptive", "full", "sampled"},
     Predictor: {"ag_news"},
+    Seq2SeqEncoder: {"elmo_scratch_output"},
     Subcommand: {"elmo", "elmo-export", "elmo-join"},
     TokenEmbedder: {"elmo_scratch", "elmo_scratch_from_official", "elmo_scratch_layer_file"},
     TokenEncoder: {"char_cnn", "word"},
@@ -37,6 +39,7 @@ REGISTERED: Dict[type, Set[str]] = {
     Tokenizer: {"spacy_blank"},
     TrainerCallback: {
         "elmo_scratch_exact_resume",
+        "elmo_scratch_mix_shares",
         "elmo_scratch_norms",
         "elmo_scratch_speed",
         "elmo_scratch_stop_at_nan",

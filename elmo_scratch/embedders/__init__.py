@@ -1,4 +1,7 @@
-"""biLMs where AllenNLP's models expect an embedder of tokens, and where Python has sentences."""
+"""
+biLMs where AllenNLP's models expect an embedder of tokens, at the output of their encoders, and
+where Python has sentences.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -10,6 +13,7 @@ if TYPE_CHECKING:
     from elmo_scratch.embedders.layer_file import LayerFileEmbedder as LayerFileEmbedder
     from elmo_scratch.embedders.layer_file import LayerFileIndexer as LayerFileIndexer
     from elmo_scratch.embedders.official_embedder import OfficialEmbedder as OfficialEmbedder
+    from elmo_scratch.embedders.output_encoder import OutputEncoder as OutputEncoder
     from elmo_scratch.embedders.sentence_layers import SentenceLayers as SentenceLayers
 else:
     __getattr__, __dir__ = names_on_demand(
@@ -20,6 +24,7 @@ else:
             "LayerFileEmbedder": "layer_file",
             "LayerFileIndexer": "layer_file",
             "OfficialEmbedder": "official_embedder",
+            "OutputEncoder": "output_encoder",
             "SentenceLayers": "sentence_layers",
         },
     )
@@ -30,5 +35,6 @@ __all__ = [
     "LayerFileEmbedder",
     "LayerFileIndexer",
     "OfficialEmbedder",
+    "OutputEncoder",
     "SentenceLayers",
 ]

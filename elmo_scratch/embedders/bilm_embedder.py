@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules.token_embedders import TokenEmbedder
 
+from elmo_scratch.embedders.mixed_vectors import mixed_vectors
 from elmo_scratch.interop import BiLmBlueprint, read_bilm_archive
 from elmo_scratch.modules.boundaries import remove_boundaries
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
@@ -21,7 +22,7 @@ logger = logging.getLogger(__name__)
 @TokenEmbedder.register("elmo_scratch")
 class BiLmEmbedder(TokenEmbedder):
     """
-    Runs a trained biLM over each text and mixes its layers into one vector a token.
+    Runs a trained biLM over each text and mixes its layers into one vector a token, or into two.
 
     A biLM of words needs the indexer `single_id`; its words join `namespace`, so that at prediction
     time a word is known that the task's own training data lacked. A biLM of characters knows every
@@ -42,6 +43,9 @@ class BiLmEmbedder(TokenEmbedder):
         leaves it out when it loads the task's archive.
     mix : `Lazy[LayerMix]`, optional (default = `TrainableMix`)
         Combines the layers.
+    output_mix : `Lazy[LayerMix]`, optional (default = `None`)
+        Combines them once more, for the encoder `elmo_scratch_output`: each token has two vectors
+        then, this one behind that of `mix`.
     requires_grad : `bool`, optional (default = `False`)
         Train the biLM on with the task. Otherwise it is frozen, its dropout off.
     dropout : `float`, optional (default = `0.0`)
@@ -73,6 +77,7 @@ class BiLmEmbedder(TokenEmbedder):
         *,
         pretrained_file: Optional[str] = None,
         mix: Lazy[LayerMix] = Lazy(TrainableMix),
+        output_mix: Optional[Lazy[LayerMix]] = None,
         requires_grad: bool = False,
         dropout: float = 0.0,
         namespace: str = "tokens",
@@ -98,13 +103,15 @@ class BiLmEmbedder(TokenEmbedder):
             blueprint.write(serialization_dir, namespace)
         self._is_frozen = not requires_grad
         self.bilm.requires_grad_(requires_grad)
-        self.mix = mix.construct(num_layers=self.bilm.num_layers, width=self.bilm.width)
+        sizes = {"num_layers": self.bilm.num_layers, "width": self.bilm.width}
+        self.mix = mix.construct(**sizes)
+        self.output_mix = None if output_mix is None else output_mix.construct(**sizes)
         self.dropout = torch.nn.Dropout(dropout)
         self.train(self.training)
 
     def get_output_dim(self) -> int:
-        """The `width` of the biLM."""
-        return self.bilm.width
+        """The `width` of the biLM, or twice that with `output_mix`."""
+        return self.bilm.width if self.output_mix is None else 2 * self.bilm.width
 
     def train(self, mode: bool = True) -> "BiLmEmbedder":
         """As `torch.nn.Module.train`, but that a frozen biLM never drops anything."""
@@ -124,7 +131,7 @@ class BiLmEmbedder(TokenEmbedder):
         # Returns
 
         `torch.Tensor`
-            Shape `(batch, tokens, width)`.
+            Shape `(batch, tokens, get_output_dim())`.
         """
         encoder = self.bilm.token_encoder
         check_token_ids(tokens, encoder)
@@ -135,8 +142,7 @@ class BiLmEmbedder(TokenEmbedder):
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self._is_frozen):
             layers = self.bilm(ids, mask).layers
         layers = remove_boundaries(layers)  # (layers, batch, tokens, width)
-        mixed = self.dropout(self.mix(layers))  # (batch, tokens, width)
-        return mixed.masked_fill(~mask.unsqueeze(-1), 0.0)
+        return mixed_vectors(layers, mask, self.mix, self.output_mix, self.dropout)
 
     def extend_vocab(self, extended_vocab: Vocabulary, *_: Any, **__: Any) -> None:
         """Called by AllenNLP after words were added to the task's vocabulary."""

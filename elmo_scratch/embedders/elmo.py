@@ -194,7 +194,7 @@ class Elmo(torch.nn.Module, FromParams):
             # The longest sentence's end goes, and with it one mark of every other sentence.
             layers, mask = remove_boundaries(layers), mask[:, 2:]
         representations = [
-            self.dropout(mix(layers).masked_fill(~mask.unsqueeze(-1), 0.0)).unflatten(
+            self.dropout(mix(layers, mask).masked_fill(~mask.unsqueeze(-1), 0.0)).unflatten(
                 0, sentences.axes
             )
             for mix in self.mixes

@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 @TokenEmbedder.register("elmo_scratch_from_official")
 class OfficialEmbedder(TokenEmbedder):
     """
-    Runs a biLM over each text and mixes its layers into one vector a token, in place of AllenNLP's
-    `elmo_token_embedder`. Its indexer is `elmo_scratch_characters`, or AllenNLP's
+    Runs a biLM over each text and mixes its layers into one vector a token, or into two, in place
+    of AllenNLP's `elmo_token_embedder`. Its indexer is `elmo_scratch_characters`, or AllenNLP's
     `elmo_characters`.
 
     The biLM's weights are kept among the task's, its options in the task's archive: the archive
@@ -53,6 +53,8 @@ class OfficialEmbedder(TokenEmbedder):
         As in `Elmo`.
     mix : `Lazy[LayerMix]`, optional (default = `TrainableMix`)
         Combines the layers.
+    output_mix : `Lazy[LayerMix]`, optional (default = `None`)
+        As in `elmo_scratch`. What it makes is projected as well.
     state : `str`, optional (default = `"carry"`, as in AllenNLP)
         What a sentence starts from, as in `BiLm`.
     warm_up_file : `str`, optional (default = `None`)
@@ -85,6 +87,7 @@ class OfficialEmbedder(TokenEmbedder):
         scalar_mix_parameters: Optional[List[float]] = None,
         *,
         mix: Optional[Lazy[LayerMix]] = None,
+        output_mix: Optional[Lazy[LayerMix]] = None,
         state: str = "carry",
         warm_up_file: Optional[str] = None,
         matmul_dtype: str = "float32",
@@ -110,11 +113,17 @@ class OfficialEmbedder(TokenEmbedder):
             module=bilm.requires_grad_(requires_grad),
             mix=mix,
         )
+        width = self.elmo.get_output_dim()
+        if output_mix is not None:
+            self.elmo.mixes.append(output_mix.construct(num_layers=bilm.num_layers, width=width))
         if warm_up_file is not None:
             self._warm_up(warm_up_file, is_archived=kept is not None)
         self.projection: Optional[torch.nn.Linear] = None
+        self.output_projection: Optional[torch.nn.Linear] = None
         if projection_dim:
-            self.projection = torch.nn.Linear(self.elmo.get_output_dim(), projection_dim)
+            self.projection = torch.nn.Linear(width, projection_dim)
+            if output_mix is not None:
+                self.output_projection = torch.nn.Linear(width, projection_dim)
 
     def _warm_up(self, warm_up_file: str, is_archived: bool) -> None:
         """Reads a text to warm up with. In an archive the state lies among the weights."""
@@ -125,10 +134,11 @@ class OfficialEmbedder(TokenEmbedder):
                 raise
 
     def get_output_dim(self) -> int:
-        """`projection_dim`, or the `width` of the biLM."""
+        """`projection_dim`, or the `width` of the biLM; twice that with `output_mix`."""
+        width = self.elmo.get_output_dim()
         if self.projection is not None:
-            return self.projection.out_features
-        return self.elmo.get_output_dim()
+            width = self.projection.out_features
+        return width * len(self.elmo.mixes)
 
     def forward(
         self, elmo_tokens: torch.Tensor, word_inputs: Optional[torch.Tensor] = None
@@ -144,10 +154,15 @@ class OfficialEmbedder(TokenEmbedder):
         # Returns
 
         `torch.Tensor`
-            Shape `(batch, tokens, output_dim)`.
+            Shape `(batch, tokens, get_output_dim())`.
         """
-        vectors = self.elmo(elmo_tokens, word_inputs)["elmo_representations"][0]
-        return vectors if self.projection is None else self.projection(vectors)
+        vectors = self.elmo(elmo_tokens, word_inputs)["elmo_representations"]
+        projections = [self.projection, self.output_projection]
+        projected = [
+            one if projection is None else projection(one)
+            for one, projection in zip(vectors, projections)
+        ]
+        return torch.cat(projected, dim=-1)
 
 
 def _read_or_build(

@@ -18,6 +18,7 @@ from allennlp.predictors import Predictor
 from elmo_scratch.data.ag_news_rows import ag_news_rows
 from elmo_scratch.embedders import BiLmEmbedder
 from elmo_scratch.interop import PretrainedBiLm
+from elmo_scratch.modules import LayerMix
 from tests import FIXTURES_ROOT
 from tests.tiny_training import BILM_WIDTH, CONFIGS, EXT_VARS, params_on_fixtures, train
 
@@ -65,7 +66,7 @@ def test_vectors_are_the_mix_of_the_bilms_layers(
     assert embedded[1, 2].tolist() == [0.0] * BILM_WIDTH
 
 
-@pytest.mark.parametrize("mix", ["trainable", "frozen", "function"])
+@pytest.mark.parametrize("mix", sorted(LayerMix.list_available()))
 def test_every_mix_leaves_padding_zero(mix: str, vocab: Vocabulary, bilm_archive: Path) -> None:
     params = Params(
         {"type": "elmo_scratch", "pretrained_file": str(bilm_archive), "mix": {"type": mix}}
@@ -73,6 +74,31 @@ def test_every_mix_leaves_padding_zero(mix: str, vocab: Vocabulary, bilm_archive
     embedded = TokenEmbedder.from_params(params, vocab=vocab)(ids_of(TEXTS, vocab))
     assert embedded[1, 2].tolist() == [0.0] * BILM_WIDTH
     assert embedded[1, 1].abs().sum() > 0
+
+
+def test_a_second_mix_gives_a_second_vector_behind_the_first(
+    vocab: Vocabulary, bilm_archive: Path, pretrained: PretrainedBiLm
+) -> None:
+    params = Params(
+        {
+            "type": "elmo_scratch",
+            "pretrained_file": str(bilm_archive),
+            "mix": {"type": "top"},
+            "output_mix": {"type": "mean"},
+        }
+    )
+    embedder = TokenEmbedder.from_params(params, vocab=vocab)
+    assert embedder.get_output_dim() == 2 * BILM_WIDTH
+    calls = []
+    embedder.bilm.register_forward_hook(lambda *_: calls.append(1))
+    embedded = embedder(ids_of(TEXTS, vocab))
+    assert len(calls) == 1
+    assert embedded.shape == (2, 3, 2 * BILM_WIDTH)
+    for row, text in enumerate(TEXTS):
+        layers = layers_of(pretrained, text)
+        expected = torch.cat([layers[-1], layers.mean(dim=0)], dim=-1)
+        assert torch.allclose(embedded[row, : len(text)], expected, atol=1e-6)
+    assert not embedded[1, 2].any()
 
 
 def test_a_word_that_only_the_bilm_knows_is_known(

@@ -1,6 +1,6 @@
 import inspect
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ from allennlp.modules.seq2vec_encoders import BagOfEmbeddingsEncoder
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import ElmoTokenEmbedder, TokenEmbedder
 
-from elmo_scratch import OfficialEmbedder, batch_to_ids, read_official_bilm
+from elmo_scratch import LayerMix, OfficialEmbedder, batch_to_ids, read_official_bilm
 from tests.tiny_elmo import (
     BATCHES,
     SENTENCES,
@@ -24,6 +24,7 @@ from tests.tiny_elmo import (
 )
 
 IDS = batch_to_ids(SENTENCES)
+MASK = (IDS > 0).any(dim=-1)
 
 
 def from_config(files: OfficialFiles, folder: Any = None, **settings: Any) -> OfficialEmbedder:
@@ -35,18 +36,35 @@ def from_config(files: OfficialFiles, folder: Any = None, **settings: Any) -> Of
     return embedder.eval()
 
 
-@pytest.mark.parametrize("mix", ["trainable", "frozen", "function"])
+@pytest.mark.parametrize("mix", sorted(LayerMix.list_available()))
 def test_vectors_are_the_mix_of_the_bilms_layers(mix: str, files: OfficialFiles) -> None:
     torch.manual_seed(13)
     embedder = from_config(files, mix={"type": mix})
     with torch.no_grad():
-        layers = read_official_bilm(*files)(IDS, (IDS > 0).any(dim=-1)).layers[:, :, 1:-1]
-        vectors, expected = embedder(IDS), embedder.elmo.mixes[0](layers)
+        layers = read_official_bilm(*files)(IDS, MASK).layers[:, :, 1:-1]
+        vectors, expected = embedder(IDS), embedder.elmo.mixes[0](layers, MASK)
     assert vectors.shape == (2, 7, WIDTH)
     assert embedder.get_output_dim() == WIDTH
     assert torch.allclose(vectors[1], expected[1], atol=1e-6)
     assert torch.allclose(vectors[0, :3], expected[0, :3], atol=1e-6)
     assert not vectors[0, 3:].any()
+
+
+@pytest.mark.parametrize("projection_dim", [None, 20])
+def test_a_second_mix_gives_a_second_vector_behind_the_first(
+    projection_dim: Optional[int], files: OfficialFiles
+) -> None:
+    settings = {"mix": {"type": "top"}, "output_mix": {"type": "mean"}}
+    embedder = from_config(files, projection_dim=projection_dim, **settings)
+    with torch.no_grad():
+        layers = read_official_bilm(*files)(IDS, MASK).layers[:, :, 1:-1]
+        first, second = layers[-1], layers.mean(dim=0)
+        if embedder.projection is not None and embedder.output_projection is not None:
+            first, second = embedder.projection(first), embedder.output_projection(second)
+        vectors = embedder(IDS)
+    assert embedder.get_output_dim() == vectors.size(-1) == 2 * (projection_dim or WIDTH)
+    expected = torch.cat([first, second], dim=-1)
+    assert torch.allclose(vectors[MASK], expected[MASK], atol=1e-6)
 
 
 @pytest.mark.parametrize(

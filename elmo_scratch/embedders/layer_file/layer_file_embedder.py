@@ -15,6 +15,7 @@ from elmo_scratch.embedders.layer_file.token_layers import (
     TokenLayers,
 )
 from elmo_scratch.embedders.layer_file.token_numbers import shared_token_numbers
+from elmo_scratch.embedders.mixed_vectors import mixed_vectors
 from elmo_scratch.interop import LayerFile
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 
@@ -38,6 +39,8 @@ class LayerFileEmbedder(TokenEmbedder):
     mix : `Lazy[LayerMix]`, optional (default = `TrainableMix`)
         Combines the layers. Where the file holds one layer, made by `--top` or `--average`, there
         is no mix.
+    output_mix : `Lazy[LayerMix]`, optional (default = `None`)
+        As in `elmo_scratch`.
     dropout : `float`, optional (default = `0.0`)
         Share of the mixed vectors that is dropped in training.
     in_memory : `bool`, optional (default = `False`)
@@ -62,6 +65,7 @@ class LayerFileEmbedder(TokenEmbedder):
         file: str,
         *,
         mix: Optional[Lazy[LayerMix]] = None,
+        output_mix: Optional[Lazy[LayerMix]] = None,
         dropout: float = 0.0,
         in_memory: bool = False,
     ) -> None:
@@ -74,22 +78,23 @@ class LayerFileEmbedder(TokenEmbedder):
             LayersInMemory(layer_file, numbers) if in_memory else LayersOnDisk(layer_file, numbers)
         )
         self.mix: Optional[LayerMix] = None
+        self.output_mix: Optional[LayerMix] = None
         if self._facts.kept == "all":
-            self.mix = (mix or Lazy(TrainableMix)).construct(
-                num_layers=self._facts.layers, width=self._facts.width
-            )
-        elif mix is not None:
+            sizes = {"num_layers": self._facts.layers, "width": self._facts.width}
+            self.mix = (mix or Lazy(TrainableMix)).construct(**sizes)
+            self.output_mix = None if output_mix is None else output_mix.construct(**sizes)
+        elif mix is not None or output_mix is not None:
             raise ConfigurationError(
-                f"{file}: there is nothing to mix, the file holds one layer. Leave out `mix`, or "
-                "export the text with --all."
+                f"{file}: there is nothing to mix, the file holds one layer. Leave out `mix` and "
+                "`output_mix`, or export the text with --all."
             )
         self.dropout = torch.nn.Dropout(dropout)
         self.register_buffer("_origin", self._digest())
         self.register_load_state_dict_post_hook(_check_origin)
 
     def get_output_dim(self) -> int:
-        """The `width` of the biLM."""
-        return self._facts.width
+        """The `width` of the biLM, or twice that with `output_mix`."""
+        return self._facts.width if self.output_mix is None else 2 * self._facts.width
 
     def forward(self, token_numbers: torch.Tensor) -> torch.Tensor:
         """
@@ -102,13 +107,15 @@ class LayerFileEmbedder(TokenEmbedder):
         # Returns
 
         `torch.Tensor`
-            Shape `(batch, tokens, width)`.
+            Shape `(batch, tokens, get_output_dim())`.
         """
-        mask = token_numbers != 0
-        layers = self._read(token_numbers.flatten(0, -2)).to(token_numbers.device)
-        mixed = layers[0] if self.mix is None else self.mix(layers)  # (batch, tokens, width)
-        mixed = self.dropout(mixed).unflatten(0, token_numbers.shape[:-1])
-        return mixed.masked_fill(~mask.unsqueeze(-1), 0.0)
+        numbers = token_numbers.flatten(0, -2)
+        layers = self._read(numbers).to(numbers.device)
+        if self.mix is None:
+            mixed = self.dropout(layers[0])  # (batch, tokens, width)
+        else:
+            mixed = mixed_vectors(layers, numbers != 0, self.mix, self.output_mix, self.dropout)
+        return mixed.unflatten(0, token_numbers.shape[:-1])
 
     def _read(self, token_numbers: torch.Tensor) -> torch.Tensor:
         """The layers, shape `(layers, batch, tokens, width)`, zero where a row has ended."""

@@ -4,6 +4,7 @@ from typing import Optional
 
 import torch
 
+from elmo_scratch.modules.mixes.layer_dropout import LayerDropout
 from elmo_scratch.modules.mixes.layer_mix import LayerMix
 
 
@@ -23,27 +24,38 @@ class FunctionMix(LayerMix):
         The size of a layer's vector.
     hidden_dim : `int`, optional (default = `width`)
         The size of the hidden layer.
+    layer_dropout : `float`, optional (default = `0.0`)
+        The probability with which a layer is zero in a batch of the training; the others are then
+        so much larger that their number doesn't change the scale.
+    do_layer_norm : `bool`, optional (default = `False`)
+        As in `LayerMix`.
+
+    # Raises
+
+    ConfigurationError
+        If `layer_dropout` is no probability.
     """
 
-    def __init__(self, num_layers: int, width: int, *, hidden_dim: Optional[int] = None) -> None:
-        super().__init__(num_layers)
+    def __init__(
+        self,
+        num_layers: int,
+        width: int,
+        *,
+        hidden_dim: Optional[int] = None,
+        layer_dropout: float = 0.0,
+        do_layer_norm: bool = False,
+    ) -> None:
+        super().__init__(num_layers, do_layer_norm=do_layer_norm)
         self.width = width
         self.hidden = torch.nn.Linear(num_layers * width, hidden_dim or width)
         self.output = torch.nn.Linear(hidden_dim or width, width)
+        self.layer_dropout = LayerDropout(num_layers, layer_dropout)
 
-    def forward(self, layers: torch.Tensor) -> torch.Tensor:
-        """
-        # Parameters
-
-        layers : `torch.Tensor`
-            Shape `(layers, batch, tokens, width)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch, tokens, width)`.
-        """
-        beside = layers.permute(1, 2, 0, 3).flatten(2)  # (batch, tokens, layers * width)
+    def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """As in `LayerMix`."""
+        kept = self.layer_dropout(layers.device)
+        scale = kept * (self.num_layers / kept.sum())  # (layers,)
+        beside = (layers * scale.view(-1, 1, 1, 1)).permute(1, 2, 0, 3).flatten(2)
         return self.output(torch.relu(self.hidden(beside)))
 
     def shares(self) -> torch.Tensor:

@@ -5,6 +5,8 @@ from abc import ABC, abstractmethod
 import torch
 from allennlp.common import Registrable
 
+from elmo_scratch.modules.layer_norm import normalize_layers
+
 
 class LayerMix(torch.nn.Module, Registrable, ABC):
     """
@@ -14,21 +16,51 @@ class LayerMix(torch.nn.Module, Registrable, ABC):
 
     num_layers : `int`
         How many layers arrive in `forward`, the token layer included.
+    do_layer_norm : `bool`, optional (default = `False`)
+        Bring the layers to one scale before they are combined. A text's vectors then depend on the
+        other texts of its batch.
+
+    # Source
+
+    Peters et al. 2018, section 3.2.
     """
 
     default_implementation = "trainable"
 
-    def __init__(self, num_layers: int) -> None:
+    def __init__(self, num_layers: int, *, do_layer_norm: bool = False) -> None:
         super().__init__()
         self.num_layers = num_layers
+        self.do_layer_norm = do_layer_norm
 
-    @abstractmethod
-    def forward(self, layers: torch.Tensor) -> torch.Tensor:
+    def forward(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """
         # Parameters
 
         layers : `torch.Tensor`
             Shape `(layers, batch, tokens, width)`.
+        mask : `torch.BoolTensor`
+            Shape `(batch, tokens)`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(batch, tokens, width)`; where `mask` is `False` it means nothing.
+        """
+        if self.do_layer_norm:
+            layers = normalize_layers(layers, mask)
+        return self.combine(layers, mask)
+
+    @abstractmethod
+    def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """
+        `forward`, after the layers were normalised.
+
+        # Parameters
+
+        layers : `torch.Tensor`
+            Shape `(layers, batch, tokens, width)`.
+        mask : `torch.BoolTensor`
+            Shape `(batch, tokens)`.
 
         # Returns
 

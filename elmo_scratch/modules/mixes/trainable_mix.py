@@ -5,14 +5,14 @@ from typing import List, Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.modules.mixes.layer_dropout import LayerDropout
 from elmo_scratch.modules.mixes.layer_mix import LayerMix, weighted_sum
 
 
 @LayerMix.register("trainable")
 class TrainableMix(LayerMix):
     """
-    A learned convex combination of the layers times one learned scale, `γ Σ softmax(s) h`.
-    Starts from a scale of one.
+    A learned convex combination of the layers times one scale, `γ Σ softmax(s) h`.
 
     Registered as a `LayerMix` with name "trainable".
 
@@ -21,20 +21,36 @@ class TrainableMix(LayerMix):
     num_layers : `int`
         How many layers arrive in `forward`, the token layer included.
     initial_weights : `List[float]`, optional (default = `None`)
-        One number a layer, before the softmax. `None` starts from equal weights.
+        What the training starts from: one number a layer, before the softmax. `None` starts from
+        equal weights.
+    gamma : `float`, optional (default = `None`)
+        Keeps γ at this number. With `None` it is learned, from 1 on.
+    layer_dropout : `float`, optional (default = `0.0`)
+        The probability with which a layer is left out of a batch of the training; the weights of
+        the others then sum to one.
+    do_layer_norm : `bool`, optional (default = `False`)
+        As in `LayerMix`.
 
     # Raises
 
     ConfigurationError
-        If there are not as many `initial_weights` as layers.
+        If there are not as many `initial_weights` as layers, or `layer_dropout` is no probability.
 
     # Source
 
     Peters et al. 2018, section 3.2, equation 1.
     """
 
-    def __init__(self, num_layers: int, *, initial_weights: Optional[List[float]] = None) -> None:
-        super().__init__(num_layers)
+    def __init__(
+        self,
+        num_layers: int,
+        *,
+        initial_weights: Optional[List[float]] = None,
+        gamma: Optional[float] = None,
+        layer_dropout: float = 0.0,
+        do_layer_norm: bool = False,
+    ) -> None:
+        super().__init__(num_layers, do_layer_norm=do_layer_norm)
         if initial_weights is None:
             initial_weights = [0.0] * num_layers
         if len(initial_weights) != num_layers:
@@ -43,21 +59,16 @@ class TrainableMix(LayerMix):
                 f"included, but got {len(initial_weights)}"
             )
         self.weights = torch.nn.Parameter(torch.tensor(initial_weights, dtype=torch.float))
-        self.gamma = torch.nn.Parameter(torch.ones(()))
+        self.gamma = torch.nn.Parameter(
+            torch.tensor(1.0 if gamma is None else gamma), requires_grad=gamma is None
+        )
+        self.layer_dropout = LayerDropout(num_layers, layer_dropout)
 
-    def forward(self, layers: torch.Tensor) -> torch.Tensor:
-        """
-        # Parameters
-
-        layers : `torch.Tensor`
-            Shape `(layers, batch, tokens, width)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch, tokens, width)`.
-        """
-        return self.gamma * weighted_sum(torch.softmax(self.weights, dim=0), layers)
+    def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """As in `LayerMix`."""
+        kept = self.layer_dropout(layers.device)
+        shares = torch.softmax(self.weights.masked_fill(~kept, float("-inf")), dim=0)
+        return self.gamma * weighted_sum(shares, layers)
 
     def shares(self) -> torch.Tensor:
         """

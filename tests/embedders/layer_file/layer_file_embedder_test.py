@@ -75,9 +75,21 @@ def test_a_single_layer_is_taken_as_it_is(in_memory: bool, kept: str, tmp_path: 
     assert not embedded[0, 1:].any()
 
 
+def test_a_second_mix_gives_a_second_vector_behind_the_first(path: Path) -> None:
+    embedder = LayerFileEmbedder(
+        str(path), mix=Lazy(LayerMix.by_name("top")), output_mix=Lazy(LayerMix.by_name("mean"))
+    )
+    assert embedder.get_output_dim() == 2 * WIDTH
+    embedded = embedder(numbers_of(["x y z", "a"], path))
+    layers = torch.from_numpy(vectors_of("x y z", FACTS))
+    expected = torch.cat([layers[-1], layers.mean(dim=0)], dim=-1)
+    assert torch.allclose(embedded[0], expected, atol=1e-6)
+    assert not embedded[1, 1:].any()
+
+
 def test_a_mix_of_a_single_layer_is_an_error(tmp_path: Path) -> None:
     path = write_layers(tmp_path / "layers.hdf5", SENTENCES, FACTS._replace(kept="top"))
-    with pytest.raises(ConfigurationError, match="nothing to mix.*Leave out `mix`"):
+    with pytest.raises(ConfigurationError, match="nothing to mix.*Leave out `mix` and"):
         LayerFileEmbedder(str(path), mix=Lazy(FrozenMix))
 
 

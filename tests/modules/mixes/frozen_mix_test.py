@@ -1,7 +1,12 @@
+from typing import List
+
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.modules.mixes import FrozenMix
+
+MASK = torch.ones(2, 5, dtype=torch.bool)
 
 
 def test_the_weights_of_a_seed_are_always_the_same() -> None:
@@ -27,19 +32,19 @@ def test_it_mixes_by_its_weights() -> None:
     mix = FrozenMix(2)
     mix.weights = torch.tensor([0.25, 0.75])
     layers = torch.tensor([4.0, 8.0]).view(2, 1, 1, 1)
-    assert mix(layers).item() == pytest.approx(7.0)
+    assert mix(layers, MASK[:1, :1]).item() == pytest.approx(7.0)
 
 
 def test_nothing_is_ever_trained() -> None:
     mix = FrozenMix(3)
     assert list(mix.parameters()) == []
-    assert not mix(torch.randn(3, 2, 5, 7)).requires_grad
+    assert not mix(torch.randn(3, 2, 5, 7), MASK).requires_grad
 
 
 def test_gradients_pass_through_to_the_layers() -> None:
     mix = FrozenMix(3)
     layers = torch.randn(3, 1, 1, 1, requires_grad=True)
-    mix(layers).sum().backward()
+    mix(layers, MASK[:1, :1]).sum().backward()
     assert layers.grad is not None
     assert torch.equal(layers.grad.flatten(), mix.shares())
 
@@ -49,3 +54,13 @@ def test_weights_are_kept_in_a_file() -> None:
     loaded.load_state_dict(drawn.state_dict())
     assert torch.equal(loaded.shares(), drawn.shares())
     assert set(drawn.state_dict()) == {"weights"}
+
+
+def test_weights_can_be_given() -> None:
+    assert FrozenMix(3, weights=[1.0, 0.0, 3.0]).shares().tolist() == [0.25, 0.0, 0.75]
+
+
+@pytest.mark.parametrize("weights", [[1.0, 1.0], [1.0, -1.0, 1.0], [0.0] * 3, [float("nan")] * 3])
+def test_weights_without_shares_are_an_error(weights: List[float]) -> None:
+    with pytest.raises(ConfigurationError, match="each of the 3 layers.*none below 0.*but got"):
+        FrozenMix(3, weights=weights)

@@ -3,6 +3,8 @@ import torch
 
 from elmo_scratch.modules.mixes import FunctionMix
 
+MASK = torch.ones(1, 1, dtype=torch.bool)
+
 
 def by_hand() -> FunctionMix:
     """
@@ -24,7 +26,7 @@ def by_hand() -> FunctionMix:
 def test_made_by_hand_it_can_be_followed_on_paper(
     first: float, second: float, expected: float
 ) -> None:
-    mixed = by_hand()(torch.tensor([first, second]).view(2, 1, 1, 1))
+    mixed = by_hand()(torch.tensor([first, second]).view(2, 1, 1, 1), MASK)
     assert mixed.item() == pytest.approx(expected)
 
 
@@ -36,7 +38,7 @@ def test_layers_lie_side_by_side_in_their_order() -> None:
         mix.output.weight.copy_(torch.eye(6)[[1, 2]])
         mix.output.bias.zero_()
     layers = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]).view(3, 1, 1, 2)
-    assert mix(layers).flatten().tolist() == [2.0, 3.0]
+    assert mix(layers, MASK).flatten().tolist() == [2.0, 3.0]
 
 
 def test_a_layers_share_is_that_of_the_weights_that_read_it() -> None:
@@ -53,7 +55,7 @@ def test_the_hidden_layer_is_as_wide_as_a_vector_unless_told() -> None:
 def test_gradients_reach_every_parameter() -> None:
     torch.manual_seed(13)
     mix = FunctionMix(3, 5)
-    mix(torch.randn(3, 2, 7, 5)).sum().backward()
+    mix(torch.randn(3, 2, 7, 5), MASK.expand(2, 7)).sum().backward()
     for name, parameter in mix.named_parameters():
         assert parameter.grad is not None and parameter.grad.any(), name
 

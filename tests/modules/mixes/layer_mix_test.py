@@ -3,11 +3,38 @@ from typing import Type
 import pytest
 import torch
 from allennlp.common import Lazy, Params
+from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.modules.mixes import FrozenMix, FunctionMix, LayerMix, TrainableMix
+from elmo_scratch.modules.layer_norm import normalize_layers
+from elmo_scratch.modules.mixes import (
+    FrozenMix,
+    FunctionMix,
+    GateMix,
+    LayerMix,
+    MeanMix,
+    TopMix,
+    TrainableMix,
+)
 from elmo_scratch.modules.mixes.layer_mix import weighted_sum
 
-NAMES = [("trainable", TrainableMix), ("frozen", FrozenMix), ("function", FunctionMix)]
+NAMES = [
+    ("trainable", TrainableMix),
+    ("frozen", FrozenMix),
+    ("function", FunctionMix),
+    ("gate", GateMix),
+    ("mean", MeanMix),
+    ("top", TopMix),
+]
+MASK = torch.tensor([[True] * 7, [True] * 5 + [False] * 2])
+
+each_mix = pytest.mark.parametrize("name, kind", NAMES)
+
+
+def built(name: str, **settings: object) -> LayerMix:
+    """A mix as an embedder builds it, which offers both sizes; a mix takes those that it needs."""
+    lazy = Lazy(LayerMix, Params({"type": name, **settings}))
+    mix: LayerMix = lazy.construct(num_layers=3, width=5)
+    return mix
 
 
 def test_it_is_abstract() -> None:
@@ -15,10 +42,9 @@ def test_it_is_abstract() -> None:
         LayerMix(3)  # type: ignore[abstract]
 
 
-@pytest.mark.parametrize("name, kind", NAMES)
+@each_mix
 def test_mixes_are_built_by_name(name: str, kind: Type[LayerMix]) -> None:
-    # The embedder offers both sizes; a mix takes those that it needs.
-    mix = Lazy(LayerMix, Params({"type": name})).construct(num_layers=3, width=5)
+    mix = built(name)
     assert type(mix) is kind
     assert mix.num_layers == 3
 
@@ -27,29 +53,53 @@ def test_the_trainable_mix_is_the_default() -> None:
     assert type(Lazy(LayerMix, Params({})).construct(num_layers=3, width=5)) is TrainableMix
 
 
-@pytest.mark.parametrize("name, kind", NAMES)
+@each_mix
+def test_a_setting_that_a_mix_does_not_know_is_an_error(name: str, kind: Type[LayerMix]) -> None:
+    with pytest.raises(ConfigurationError, match="layer_nrom"):
+        built(name, layer_nrom=True)
+
+
+@each_mix
 def test_a_mix_of_layers_has_the_shape_of_one(name: str, kind: Type[LayerMix]) -> None:
-    mix = Lazy(LayerMix, Params({"type": name})).construct(num_layers=3, width=5)
-    assert mix(torch.randn(3, 2, 7, 5)).shape == (2, 7, 5)
+    assert built(name)(torch.randn(3, 2, 7, 5), MASK).shape == (2, 7, 5)
 
 
-@pytest.mark.parametrize("name, kind", NAMES)
+@each_mix
 def test_shares_sum_to_one(name: str, kind: Type[LayerMix]) -> None:
-    mix = Lazy(LayerMix, Params({"type": name})).construct(num_layers=3, width=5)
+    mix = built(name)
+    mix(torch.randn(3, 2, 7, 5), MASK)
     shares = mix.shares()
     assert shares.shape == (3,)
     assert shares.sum().item() == pytest.approx(1.0)
     assert not shares.requires_grad
 
 
-@pytest.mark.parametrize("name, kind", NAMES)
+@each_mix
 def test_a_token_is_mixed_from_its_own_layers_alone(name: str, kind: Type[LayerMix]) -> None:
-    mix = Lazy(LayerMix, Params({"type": name})).construct(num_layers=3, width=5)
+    mix = built(name)
     layers = torch.randn(3, 2, 7, 5)
     changed = layers.clone()
     changed[:, 1, 4] += 1
-    differs = (mix(layers) != mix(changed)).any(dim=-1)
+    differs = (mix(layers, MASK) != mix(changed, MASK)).any(dim=-1)
     assert differs.nonzero().tolist() == [[1, 4]]
+
+
+@each_mix
+def test_layers_are_normalised_on_request(name: str, kind: Type[LayerMix]) -> None:
+    plain, normalising = built(name), built(name, do_layer_norm=True)
+    normalising.load_state_dict(plain.state_dict())
+    layers = 10 * torch.randn(3, 2, 7, 5) + 3
+    expected = plain(normalize_layers(layers, MASK), MASK)
+    assert torch.equal(normalising(layers, MASK), expected)
+    assert not torch.allclose(plain(layers, MASK)[MASK], expected[MASK])
+
+
+@each_mix
+def test_padding_does_not_change_what_is_normalised(name: str, kind: Type[LayerMix]) -> None:
+    mix = built(name, do_layer_norm=True)
+    layers = torch.randn(3, 2, 7, 5)
+    changed = layers.masked_fill(~MASK.unsqueeze(-1), 99.0)
+    assert torch.equal(mix(layers, MASK)[MASK], mix(changed, MASK)[MASK])
 
 
 def test_a_weighted_sum_by_hand() -> None:

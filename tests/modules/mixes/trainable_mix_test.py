@@ -2,16 +2,19 @@ import math
 
 import pytest
 import torch
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.nn.regularizers import RegularizerApplicator
 
 from elmo_scratch.modules.mixes import TrainableMix
 
 LAYERS = torch.tensor([3.0, 6.0]).view(2, 1, 1, 1)
+MASK = torch.ones(1, 1, dtype=torch.bool)
 
 
 def test_it_starts_from_the_mean_of_the_layers() -> None:
     mix = TrainableMix(2)
-    assert mix(LAYERS).item() == pytest.approx(4.5)
+    assert mix(LAYERS, MASK).item() == pytest.approx(4.5)
     assert mix.shares().tolist() == pytest.approx([0.5, 0.5])
 
 
@@ -20,12 +23,12 @@ def test_shares_follow_the_paper() -> None:
     mix.weights.data = torch.tensor([0.0, 1.0]).log1p()  # shares 1/3 and 2/3
     mix.gamma.data = torch.tensor(2.0)
     assert mix.shares().tolist() == pytest.approx([1 / 3, 2 / 3])
-    assert mix(LAYERS).item() == pytest.approx(2 * (3 / 3 + 6 * 2 / 3))
+    assert mix(LAYERS, MASK).item() == pytest.approx(2 * (3 / 3 + 6 * 2 / 3))
 
 
 def test_the_task_learns_the_weights_and_the_scale() -> None:
     mix = TrainableMix(2)
-    mix(LAYERS).sum().backward()
+    mix(LAYERS, MASK).sum().backward()
     # d/ds_l of γ Σ softmax(s) h is share_l * (h_l - mean), d/dγ is the mean.
     assert mix.weights.grad is not None and mix.gamma.grad is not None
     assert mix.weights.grad.tolist() == pytest.approx([0.5 * (3 - 4.5), 0.5 * (6 - 4.5)])
@@ -39,9 +42,36 @@ def test_names_of_its_tensors_are_a_file_format() -> None:
 def test_it_starts_from_the_weights_that_it_is_given() -> None:
     mix = TrainableMix(2, initial_weights=[0.0, math.log(2)])  # shares 1/3 and 2/3
     assert mix.shares().tolist() == pytest.approx([1 / 3, 2 / 3])
-    assert mix(LAYERS).item() == pytest.approx(5.0)
+    assert mix(LAYERS, MASK).item() == pytest.approx(5.0)
 
 
 def test_too_few_initial_weights_are_an_error() -> None:
     with pytest.raises(ConfigurationError, match="each of the 3 layers.*but got 2"):
         TrainableMix(3, initial_weights=[0.0, 1.0])
+
+
+def test_weights_that_it_was_given_are_learned_all_the_same() -> None:
+    mix = TrainableMix(2, initial_weights=[0.0, 1.0])
+    mix(LAYERS, MASK).sum().backward()
+    assert mix.weights.grad is not None and mix.weights.grad.all()
+
+
+def test_the_scale_can_be_fixed() -> None:
+    mix = TrainableMix(2, gamma=2.0)
+    assert mix(LAYERS, MASK).item() == pytest.approx(9.0)
+    mix(LAYERS, MASK).sum().backward()
+    assert mix.gamma.grad is None and mix.weights.grad is not None
+    assert set(mix.state_dict()) == {"weights", "gamma"}
+
+
+def test_allennlps_regularizers_hold_the_weights() -> None:
+    regexes = [[r".*mix\.weights", {"type": "l2", "alpha": 0.001}]]
+    regularizer = RegularizerApplicator.from_params(Params({"regexes": regexes}))
+    mixes = {"mix": TrainableMix(2, initial_weights=[1.0, 2.0]), "output_mix": TrainableMix(2)}
+    model = torch.nn.ModuleDict({"embedder": torch.nn.ModuleDict(mixes)})
+    penalty = regularizer(model)
+    assert penalty.item() == pytest.approx(0.001 * (1 + 4))
+    penalty.backward()
+    assert mixes["mix"].weights.grad is not None
+    assert mixes["mix"].weights.grad.tolist() == pytest.approx([0.002, 0.004])
+    assert mixes["mix"].gamma.grad is None

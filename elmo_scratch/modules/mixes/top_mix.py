@@ -1,0 +1,38 @@
+"""The layer that the first papers took."""
+
+import torch
+
+from elmo_scratch.modules.mixes.layer_mix import LayerMix
+
+
+@LayerMix.register("top")
+class TopMix(LayerMix):
+    """
+    The last layer alone.
+
+    Registered as a `LayerMix` with name "top".
+
+    # Parameters
+
+    num_layers : `int`
+        How many layers arrive in `forward`, the token layer included.
+    do_layer_norm : `bool`, optional (default = `False`)
+        As in `LayerMix`.
+
+    # Source
+
+    Peters et al. 2017 (TagLM), section 3.3.
+    """
+
+    def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """As in `LayerMix`."""
+        return layers[-1]
+
+    def shares(self) -> torch.Tensor:
+        """
+        # Returns
+
+        `torch.Tensor`
+            Shape `(layers,)`: one for the last layer.
+        """
+        return torch.eye(self.num_layers)[-1]
