@@ -21,7 +21,14 @@ setup(
     # What the package itself imports, as wide as it works, so that installing it never changes an
     # environment that requirements.txt has made. AllenNLP is left out: its metadata asks for
     # torch < 1.13, and no resolver can satisfy both.
-    install_requires=["torch>=2.6", "numpy>=1.26", "filelock", "h5py>=3.6", "spacy>=3.8"],
+    install_requires=[
+        "torch>=2.6",
+        "numpy>=1.26",
+        "filelock",
+        "h5py>=3.6",
+        "lmdb>=1.2",
+        "spacy>=3.8",
+    ],
     extras_require={"ray": ["ray>=2.40"]},
     # PyTorch calls this at the end of `import torch`.
     entry_points={"torch.backends": ["elmo_scratch = elmo_scratch_compat:apply"]},

@@ -15,6 +15,7 @@ from allennlp.predictors import Predictor
 from allennlp.training import Checkpointer, TrainerCallback
 
 import elmo_scratch.registered  # (all names that there are)
+from elmo_scratch.embedders.kept_layers import LayerStore
 from elmo_scratch.modules import LayerMix, OutputSoftmax, TokenEncoder
 from tests import PROJECT_ROOT
 
@@ -23,6 +24,7 @@ REGISTERED: Dict[type, Set[str]] = {
     DataLoader: {"elmo_scratch_stream"},
     DatasetReader: {"ag_news", "elmo_scratch_sentences"},
     LayerMix: {"frozen", "function", "gate", "mean", "top", "trainable"},
+    LayerStore: {"file", "memory"},
     Model: {
         "elmo_scratch_bilm",
         "elmo_scratch_bilm_from_archive",

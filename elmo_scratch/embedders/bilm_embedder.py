@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules.token_embedders import TokenEmbedder
 
+from elmo_scratch.embedders.kept_layers import KeptLayers, LayerStore
 from elmo_scratch.embedders.mixed_vectors import mixed_vectors
 from elmo_scratch.interop import BiLmBlueprint, read_bilm_archive
 from elmo_scratch.modules.boundaries import remove_boundaries
@@ -50,6 +51,9 @@ class BiLmEmbedder(TokenEmbedder):
         Train the biLM on with the task. Otherwise it is frozen, its dropout off.
     dropout : `float`, optional (default = `0.0`)
         Share of the mixed vectors that is dropped in training.
+    keep_layers : `LayerStore`, optional (default = `None`)
+        Where a training keeps the layers of each text, so that the text passes the biLM once and
+        not once an epoch: `"memory"`, or `{ type: "file", path: ... }`. For a frozen biLM.
     namespace : `str`, optional (default = `"tokens"`)
         The namespace that the indexer of this embedder writes; it must treat words as the
         biLM's own indexer did, by `lowercase_tokens` above all. Give it a namespace of its own
@@ -61,8 +65,8 @@ class BiLmEmbedder(TokenEmbedder):
     # Raises
 
     ConfigurationError
-        If the archive can't be read, or no indexer writes `namespace`; later, if the indexer makes
-        other ids than the biLM reads.
+        If the archive can't be read, no indexer writes `namespace`, or `keep_layers` doesn't go
+        with the biLM; later, if the indexer makes other ids than the biLM reads.
 
     # Source
 
@@ -80,6 +84,7 @@ class BiLmEmbedder(TokenEmbedder):
         output_mix: Optional[Lazy[LayerMix]] = None,
         requires_grad: bool = False,
         dropout: float = 0.0,
+        keep_layers: Optional[LayerStore] = None,
         namespace: str = "tokens",
         serialization_dir: Optional[Union[str, PathLike]] = None,
     ) -> None:
@@ -103,6 +108,7 @@ class BiLmEmbedder(TokenEmbedder):
             blueprint.write(serialization_dir, namespace)
         self._is_frozen = not requires_grad
         self.bilm.requires_grad_(requires_grad)
+        self.kept_layers = None if keep_layers is None else KeptLayers(keep_layers, self.bilm)
         sizes = {"num_layers": self.bilm.num_layers, "width": self.bilm.width}
         self.mix = mix.construct(**sizes)
         self.output_mix = None if output_mix is None else output_mix.construct(**sizes)
@@ -140,7 +146,10 @@ class BiLmEmbedder(TokenEmbedder):
         else:
             ids, mask = self._id_table[tokens], tokens != 0
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self._is_frozen):
-            layers = self.bilm(ids, mask).layers
+            if self.kept_layers is None:
+                layers = self.bilm(ids, mask).layers
+            else:
+                layers = self.kept_layers(self.bilm, ids, mask).layers
         layers = remove_boundaries(layers)  # (layers, batch, tokens, width)
         return mixed_vectors(layers, mask, self.mix, self.output_mix, self.dropout)
 

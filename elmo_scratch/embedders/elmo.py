@@ -11,6 +11,7 @@ from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.character_batch import batch_to_ids
 from elmo_scratch.embedders.cached_words import CachedWords
+from elmo_scratch.embedders.kept_layers import KeptLayers, LayerStore
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.boundaries import remove_boundaries
@@ -57,6 +58,8 @@ class Elmo(torch.nn.Module, FromParams):
         What a sentence starts from, as in `BiLm`.
     matmul_dtype : `str`, optional (default = `"float32"`)
         With `"bfloat16"`, matrix products run in bfloat16.
+    keep_layers : `LayerStore`, optional (default = `None`)
+        As in the token embedder `elmo_scratch`; not with `vocab_to_cache`.
 
     # Raises
 
@@ -84,6 +87,7 @@ class Elmo(torch.nn.Module, FromParams):
         mix: Optional[Lazy[LayerMix]] = None,
         state: str = "carry",
         matmul_dtype: str = "float32",
+        keep_layers: Optional[LayerStore] = None,
     ) -> None:
         super().__init__()
         if module is not None:
@@ -103,6 +107,13 @@ class Elmo(torch.nn.Module, FromParams):
         self.cached_words: Optional[CachedWords] = None
         if vocab_to_cache is not None:
             self.cached_words = CachedWords(vocab_to_cache, self._character_encoder())
+        self.kept_layers: Optional[KeptLayers] = None
+        if keep_layers is not None:
+            if vocab_to_cache is not None or not isinstance(self.bilm, BiLm):
+                raise ConfigurationError(
+                    "`keep_layers` needs a `BiLm`, and no `vocab_to_cache` beside it"
+                )
+            self.kept_layers = KeptLayers(keep_layers, self.bilm)
         self._do_layer_norm = do_layer_norm
         self._keep_sentence_boundaries = keep_sentence_boundaries
         self.dropout = torch.nn.Dropout(dropout)
@@ -213,6 +224,8 @@ class Elmo(torch.nn.Module, FromParams):
                 self.cached_words(word_inputs, inputs, self._character_encoder())
             )
         mask = (inputs > 0).any(dim=-1) if self._id_axes() == 3 else inputs > 0
+        if self.kept_layers is not None:
+            return self.kept_layers(self.bilm, inputs, mask)
         return self.bilm(inputs, mask)
 
     def _id_axes(self) -> int:

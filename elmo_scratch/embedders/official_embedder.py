@@ -11,6 +11,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 
 from elmo_scratch.data.text_lines import text_lines
 from elmo_scratch.embedders.elmo import Elmo
+from elmo_scratch.embedders.kept_layers import LayerStore
 from elmo_scratch.interop.official import (
     RELEASED_OPTIONS,
     RELEASED_WEIGHTS,
@@ -62,6 +63,8 @@ class OfficialEmbedder(TokenEmbedder):
         reads once to find the state that every sentence starts from.
     matmul_dtype : `str`, optional (default = `"float32"`)
         With `"bfloat16"`, matrix products run in bfloat16.
+    keep_layers : `LayerStore`, optional (default = `None`)
+        As in `elmo_scratch`; not with `vocab_to_cache`, nor with the state `"carry"`.
     serialization_dir : `str`, optional (default = `None`)
         The task's output folder. AllenNLP supplies it.
 
@@ -91,6 +94,7 @@ class OfficialEmbedder(TokenEmbedder):
         state: str = "carry",
         warm_up_file: Optional[str] = None,
         matmul_dtype: str = "float32",
+        keep_layers: Optional[LayerStore] = None,
         serialization_dir: Optional[Union[str, PathLike]] = None,
     ) -> None:
         super().__init__()
@@ -112,6 +116,7 @@ class OfficialEmbedder(TokenEmbedder):
             scalar_mix_parameters=scalar_mix_parameters,
             module=bilm.requires_grad_(requires_grad),
             mix=mix,
+            keep_layers=keep_layers,
         )
         width = self.elmo.get_output_dim()
         if output_mix is not None:

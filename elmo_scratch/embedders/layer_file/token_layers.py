@@ -1,6 +1,5 @@
 """Layers of tokens from a file."""
 
-import os
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 
@@ -8,6 +7,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.layer_file.token_numbers import TokenNumbers
+from elmo_scratch.embedders.machine_memory import machine_memory
 from elmo_scratch.interop import LayerFile
 
 KEPT_BYTES = 2**28
@@ -100,10 +100,10 @@ class LayersInMemory(TokenLayers):
         facts = layer_file.facts
         shape = (facts.layers if facts.kept == "all" else 1, len(numbers), facts.width)
         size = int(numpy.prod(shape, dtype=object)) * numpy.dtype(facts.dtype).itemsize
-        if size > _memory():
+        if size > machine_memory():
             raise ConfigurationError(
                 f"{layer_file.path}: the layers take {size / 2**30:.1f} GiB, but this machine has "
-                f"{_memory() / 2**30:.1f} GiB of memory. Leave out `in_memory`."
+                f"{machine_memory() / 2**30:.1f} GiB of memory. Leave out `in_memory`."
             )
         self._layers = numpy.empty(shape, facts.dtype)
         start = 0
@@ -135,11 +135,3 @@ def _read(layer_file: LayerFile, numbers: TokenNumbers, place: int) -> numpy.nda
             f"has {numbers.num_tokens(place)} between spaces"
         )
     return layers
-
-
-def _memory() -> float:
-    """The bytes of memory that the machine has."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return float("inf")

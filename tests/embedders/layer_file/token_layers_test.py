@@ -101,7 +101,7 @@ def test_more_than_memory_has_room_for_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_layers(tmp_path / "layers.hdf5", ["a b", "c"])
-    monkeypatch.setattr(token_layers, "_memory", lambda: 3 * 3 * 4 * 4 - 1)
+    monkeypatch.setattr(token_layers, "machine_memory", lambda: 3 * 3 * 4 * 4 - 1)
     with pytest.raises(ConfigurationError, match="the layers take .* Leave out `in_memory`"):
         layers_in(path, LayersInMemory)
 

@@ -1,0 +1,71 @@
+"""Layers kept in a file."""
+
+from pathlib import Path
+from typing import Dict, Optional
+
+import lmdb
+import numpy
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders.kept_layers.layer_store import LayerStore
+
+MOST_BYTES = 2**42
+"""LMDB asks for a bound; the file takes no more than what is in it."""
+
+
+@LayerStore.register("file")
+class FileStore(LayerStore):
+    """
+    Keeps layers in a file, for this training and for others: with the same biLM they find them
+    there, also while this one runs. Those of another biLM lie beside them. A run that is killed
+    damages nothing.
+
+    Registered as a `LayerStore` with name "file".
+
+    # Parameters
+
+    path : `str`
+        The file, an LMDB database. It is made when the first layers are kept, together with a file
+        `PATH-lock`. Both can be removed when nobody uses them.
+
+    # Raises
+
+    ConfigurationError
+        When layers are first wanted or kept, if the file can't be read and written.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        self._opened: Optional[lmdb.Environment] = None
+
+    def get(self, key: bytes) -> Optional[numpy.ndarray]:
+        """As in `LayerStore`."""
+        with self._environment.begin() as transaction:
+            found = transaction.get(key)
+        return None if found is None else numpy.frombuffer(found, dtype="<f4")
+
+    def put(self, kept: Dict[bytes, numpy.ndarray]) -> None:
+        """As in `LayerStore`."""
+        try:
+            with self._environment.begin(write=True) as transaction:
+                for key, layers in kept.items():
+                    transaction.put(key, layers.astype("<f4", copy=False).tobytes())
+        except (lmdb.Error, OSError) as error:
+            raise ConfigurationError(
+                f"{self._path}: the layers can't be kept: {error}. What was kept before is whole. "
+                "Make room, or choose another place by `keep_layers`."
+            ) from None
+
+    @property
+    def _environment(self) -> lmdb.Environment:
+        if self._opened is None:
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._opened = lmdb.open(
+                    str(self._path), subdir=False, map_size=MOST_BYTES, readahead=False
+                )
+            except (lmdb.Error, OSError) as error:
+                raise ConfigurationError(
+                    f"{self._path}: expected a file of kept layers, or none yet, but: {error}"
+                ) from None
+        return self._opened

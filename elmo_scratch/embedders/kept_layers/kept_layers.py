@@ -1,0 +1,134 @@
+"""Runs a biLM over the texts that it has not read yet."""
+
+from hashlib import blake2b, sha256
+from typing import List, Optional
+
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders.kept_layers.layer_store import LayerStore
+from elmo_scratch.modules import BiLm, BiLmOutput
+
+
+class KeptLayers(torch.nn.Module):
+    """
+    Reads texts with a frozen biLM, and those that it has read before from a store. That begins with
+    the first batch of a training; a model that only evaluates or predicts keeps nothing.
+
+    # Parameters
+
+    store : `LayerStore`
+        Where the layers are kept.
+    bilm : `BiLm`
+        The biLM that will read.
+
+    # Raises
+
+    ConfigurationError
+        If what a sentence's layers are depends on what was read before, or the biLM is trained.
+    """
+
+    def __init__(self, store: LayerStore, bilm: BiLm) -> None:
+        super().__init__()
+        if bilm.state_memory.state == "carry":
+            raise ConfigurationError(
+                '`keep_layers` needs a biLM with the `state` "reset" or "warm": with "carry" '
+                "the layers of a text depend on what was read before it"
+            )
+        if any(weight.requires_grad for weight in bilm.parameters()):
+            raise ConfigurationError(
+                "`keep_layers` needs a frozen biLM, but `requires_grad` trains it"
+            )
+        self._store = store
+        self._has_begun = False
+        self._identity: Optional[bytes] = None
+
+    def forward(self, bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor) -> BiLmOutput:
+        """
+        # Parameters
+
+        bilm : `BiLm`
+            The biLM. It is not a part of this module.
+        ids : `torch.Tensor`
+            Shape `(batch, tokens)`, or `(batch, tokens, characters)`.
+        mask : `torch.BoolTensor`
+            Shape `(batch, tokens)`; real tokens come first in each row.
+
+        # Returns
+
+        `BiLmOutput`
+            What the biLM makes of them.
+
+        # Raises
+
+        ConfigurationError
+            If the layers can't be kept.
+        """
+        self._has_begun = self._has_begun or self.training
+        if not self._has_begun:
+            return bilm(ids, mask)
+        lengths: List[int] = mask.sum(dim=1).tolist()
+        keys = self._keys(bilm, ids, lengths)
+        found = [self._store.get(key) for key in keys]
+        missing = [row for row, layers in enumerate(found) if layers is None]
+        if missing:
+            read = self._read(bilm, ids[missing], mask[missing], [lengths[row] for row in missing])
+            self._store.put({keys[row]: layers for row, layers in zip(missing, read)})
+            for row, layers in zip(missing, read):
+                found[row] = layers
+        return self._together(found, lengths, bilm, ids.device)  # type: ignore[arg-type]
+
+    def _keys(self, bilm: BiLm, ids: torch.Tensor, lengths: List[int]) -> List[bytes]:
+        """What each text is called: by its ids and by the biLM."""
+        if self._identity is None:
+            self._identity = identity_of(bilm)
+        rows = ids.cpu().to(torch.int32).numpy()
+        return [
+            self._identity + blake2b(row[:length].tobytes(), digest_size=16).digest()
+            for row, length in zip(rows, lengths)
+        ]
+
+    def _read(
+        self, bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor, lengths: List[int]
+    ) -> List[numpy.ndarray]:
+        """Of each text, shape `(layers, its positions, width)`."""
+        longest = max(lengths)
+        layers = bilm(ids[:, :longest], mask[:, :longest]).layers.float().cpu().numpy()
+        return [
+            numpy.ascontiguousarray(layers[:, row, : length + 2])
+            for row, length in enumerate(lengths)
+        ]
+
+    def _together(
+        self, found: List[numpy.ndarray], lengths: List[int], bilm: BiLm, device: torch.device
+    ) -> BiLmOutput:
+        """A batch of texts."""
+        positions = torch.tensor(lengths).unsqueeze(1) + 2
+        mask = torch.arange(max(lengths, default=0) + 2) < positions  # (batch, positions)
+        layers = numpy.zeros((bilm.num_layers, *mask.shape, bilm.width), dtype="float32")
+        for row, (one, length) in enumerate(zip(found, lengths)):
+            layers[:, row, : length + 2] = one.reshape(bilm.num_layers, length + 2, bilm.width)
+        return BiLmOutput(torch.from_numpy(layers).to(device), mask.to(device))
+
+
+def identity_of(bilm: BiLm) -> bytes:
+    """
+    # Returns
+
+    `bytes`
+        Of length 16: made of the weights and of all settings, the same for biLMs that make the same
+        of every text.
+    """
+    digest = sha256()
+    for name, module in bilm.named_modules():
+        settings = {
+            key: value
+            for key, value in vars(module).items()
+            if key != "training" and isinstance(value, (bool, int, float, str, type(None)))
+        }
+        digest.update(f"{name} {type(module).__name__} {sorted(settings.items())}".encode())
+    for name, tensor in bilm.state_dict().items():
+        digest.update(f"{name} {tuple(tensor.shape)} ".encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.digest()[:16]

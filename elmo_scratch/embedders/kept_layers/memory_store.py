@@ -1,0 +1,61 @@
+"""Layers kept in memory."""
+
+import logging
+from typing import Dict, Optional
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders.kept_layers.layer_store import LayerStore
+from elmo_scratch.embedders.machine_memory import machine_memory
+
+logger = logging.getLogger(__name__)
+
+
+@LayerStore.register("memory")
+class MemoryStore(LayerStore):
+    """
+    Keeps layers in memory until it has had its share of it; it says so, and keeps no more.
+
+    Registered as a `LayerStore` with name "memory".
+
+    # Parameters
+
+    share : `float`, optional (default = `0.5`)
+        How much of the machine's memory they may take, above 0 and at most 1.
+
+    # Raises
+
+    ConfigurationError
+        If `share` is no such number.
+    """
+
+    def __init__(self, share: float = 0.5) -> None:
+        if not 0.0 < share <= 1.0:
+            raise ConfigurationError(f"expected a `share` above 0 and at most 1, but got {share}")
+        self._room = share * machine_memory()
+        self._kept: Dict[bytes, numpy.ndarray] = {}
+        self._is_full = False
+
+    def get(self, key: bytes) -> Optional[numpy.ndarray]:
+        """As in `LayerStore`."""
+        return self._kept.get(key)
+
+    def put(self, kept: Dict[bytes, numpy.ndarray]) -> None:
+        """As in `LayerStore`."""
+        for key, layers in kept.items():
+            if layers.nbytes > self._room:
+                self._say_that_it_is_full()
+                continue
+            self._room -= layers.nbytes
+            self._kept[key] = layers.ravel()
+
+    def _say_that_it_is_full(self) -> None:
+        if not self._is_full:
+            self._is_full = True
+            logger.warning(
+                "The layers of %d texts are in memory, and there is no room for more: all other "
+                "texts pass the biLM in each epoch. Keep them in a file, by `keep_layers: { type: "
+                '"file", path: ... }`, or give them a larger `share` of the memory.',
+                len(self._kept),
+            )

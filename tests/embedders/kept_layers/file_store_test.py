@@ -1,0 +1,78 @@
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import List
+
+import numpy
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders.kept_layers import FileStore, file_store
+
+ONES = numpy.ones(3, dtype="float32")
+
+
+def got(store: FileStore, key: bytes) -> List[float]:
+    found = store.get(key)
+    assert found is not None
+    numbers: List[float] = found.tolist()
+    return numbers
+
+
+WRITES_AND_DIES = """
+import os, signal, sys, numpy
+from elmo_scratch.embedders.kept_layers import FileStore
+store = FileStore(sys.argv[1])
+store.put({b"theirs": numpy.ones(3, dtype="float32")})
+print("written", flush=True)
+sys.stdin.read(1)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_nothing_is_made_before_it_is_used(tmp_path: Path) -> None:
+    FileStore(str(tmp_path / "layers.lmdb"))
+    assert not list(tmp_path.iterdir())
+
+
+def test_others_see_what_one_keeps_and_a_kill_damages_nothing(tmp_path: Path) -> None:
+    path = str(tmp_path / "layers.lmdb")
+    command = [sys.executable, "-c", WRITES_AND_DIES, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None and other.stdin is not None
+        assert other.stdout.readline() == b"written\n"
+        store = FileStore(path)
+        assert got(store, b"theirs") == ONES.tolist()
+        store.put({b"ours": 2 * ONES})
+        other.stdin.write(b".")
+        other.stdin.close()
+        assert other.wait() == -signal.SIGKILL
+    store.put({b"later": 3 * ONES})
+    for key, factor in [(b"theirs", 1), (b"ours", 2), (b"later", 3)]:
+        assert got(store, key) == (factor * ONES).tolist()
+
+
+def test_another_file_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "thesis.txt"
+    path.write_text("two years of work " * 1000)
+    with pytest.raises(ConfigurationError, match="thesis.txt: expected a file of kept layers"):
+        FileStore(str(path)).get(b"key")
+    assert path.read_text() == "two years of work " * 1000
+
+
+def test_a_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="expected a file of kept layers"):
+        FileStore(str(tmp_path)).get(b"key")
+
+
+def test_no_room_is_an_error_and_what_was_kept_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_store, "MOST_BYTES", 2**16)
+    store = FileStore(str(tmp_path / "layers.lmdb"))
+    store.put({b"small": ONES})
+    with pytest.raises(ConfigurationError, match="can't be kept.*What was kept before is whole"):
+        store.put({b"large": numpy.zeros(2**16, dtype="float32")})
+    assert got(store, b"small") == ONES.tolist()
+    assert store.get(b"large") is None

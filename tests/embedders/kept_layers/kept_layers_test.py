@@ -1,0 +1,165 @@
+import copy
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import pytest
+import torch
+from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch import batch_to_ids, read_official_bilm
+from elmo_scratch.embedders import Elmo, OfficialEmbedder
+from elmo_scratch.embedders.kept_layers import FileStore, KeptLayers, LayerStore, MemoryStore
+from elmo_scratch.embedders.kept_layers.kept_layers import identity_of
+from elmo_scratch.modules import BiLm
+from tests.tiny_elmo import BATCHES, OfficialFiles
+from tests.tiny_training import CONFIGS, EXT_VARS, params_on_fixtures, train
+
+Batch = Tuple[torch.Tensor, torch.Tensor]
+
+
+def batch_of(sentences: List[List[str]]) -> Batch:
+    ids = batch_to_ids(sentences)
+    return ids, (ids > 0).any(dim=-1)
+
+
+def frozen(files: OfficialFiles, state: str = "reset", **settings: Any) -> BiLm:
+    bilm = read_official_bilm(*files, state=state, **settings)
+    return bilm.requires_grad_(False).eval()
+
+
+@pytest.fixture(params=["memory", "file"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> LayerStore:
+    return MemoryStore() if request.param == "memory" else FileStore(str(tmp_path / "layers.lmdb"))
+
+
+def rows_read(bilm: torch.nn.Module) -> List[int]:
+    """How many texts pass the biLM in each call of it from now on."""
+    rows: List[int] = []
+    bilm.register_forward_pre_hook(lambda _, inputs: rows.append(len(inputs[0])))
+    return rows
+
+
+def test_each_text_passes_the_bilm_once_and_every_batch_is_the_same_to_the_bit(
+    store: LayerStore, files: OfficialFiles
+) -> None:
+    bilm = frozen(files)
+    kept = KeptLayers(store, bilm)
+    expected = [bilm(*batch_of(sentences)) for sentences in BATCHES]
+    rows = rows_read(bilm)
+    for _ in range(3):
+        for sentences, output in zip(BATCHES, expected, strict=True):
+            layers, mask = kept(bilm, *batch_of(sentences))
+            assert torch.equal(layers, output.layers)
+            assert torch.equal(mask, output.mask)
+    distinct = {tuple(sentence) for sentences in BATCHES for sentence in sentences}
+    assert sum(rows) == len(distinct)
+
+
+def test_texts_in_another_company_are_the_same(store: LayerStore, files: OfficialFiles) -> None:
+    bilm = frozen(files)
+    kept = KeptLayers(store, bilm)
+    for sentences in BATCHES:
+        kept(bilm, *batch_of(sentences))
+    mixed = [
+        sentence for sentences in zip(*(batch[:2] for batch in BATCHES)) for sentence in sentences
+    ]
+    assert torch.equal(kept(bilm, *batch_of(mixed)).layers, bilm(*batch_of(mixed)).layers)
+
+
+def test_models_that_never_train_keep_nothing(files: OfficialFiles) -> None:
+    bilm = frozen(files)
+    kept = KeptLayers(MemoryStore(), bilm).eval()
+    rows = rows_read(bilm)
+    for _ in range(2):
+        kept(bilm, *batch_of([["a"], ["b", "c"]]))
+    assert rows == [2, 2]
+
+
+def test_the_validation_of_a_training_keeps_as_well(files: OfficialFiles) -> None:
+    bilm = frozen(files)
+    kept = KeptLayers(MemoryStore(), bilm)
+    rows = rows_read(bilm)
+    kept(bilm, *batch_of([["a"]]))
+    for _ in range(2):
+        kept.eval()(bilm, *batch_of([["a"], ["b", "c"]]))
+    assert rows == [1, 1]
+
+
+def test_what_two_bilms_make_of_a_text_lies_side_by_side(
+    files: OfficialFiles, store: LayerStore
+) -> None:
+    one, other = frozen(files), frozen(files)
+    with torch.no_grad():
+        next(other.parameters()).mul_(1.5)
+    batch = batch_of(BATCHES[0])
+    for _ in range(2):
+        assert torch.equal(KeptLayers(store, one)(one, *batch).layers, one(*batch).layers)
+        assert torch.equal(KeptLayers(store, other)(other, *batch).layers, other(*batch).layers)
+
+
+def test_a_bilm_is_known_by_its_weights_and_its_settings(files: OfficialFiles) -> None:
+    bilm = frozen(files)
+    clipped = copy.deepcopy(bilm)
+    clipped.left_to_right.cell_clip = 0.1
+    warm = frozen(files, state="warm")
+    assert identity_of(frozen(files)) == identity_of(bilm)
+    assert identity_of(copy.deepcopy(bilm).train()) == identity_of(bilm)
+    others = [clipped, warm, frozen(files, matmul_dtype="bfloat16")]
+    assert len({identity_of(one) for one in [bilm, *others]}) == 4
+    before = identity_of(warm)
+    warm.warm_up([batch_of([["to", "begin", "with"]])])
+    assert identity_of(warm) != before
+
+
+def test_a_state_that_is_carried_is_an_error(files: OfficialFiles) -> None:
+    with pytest.raises(ConfigurationError, match='the `state` "reset" or "warm"'):
+        Elmo(*files, 1, keep_layers=MemoryStore())
+
+
+def test_a_bilm_that_is_trained_is_an_error(files: OfficialFiles) -> None:
+    with pytest.raises(ConfigurationError, match="a frozen biLM, but `requires_grad` trains it"):
+        Elmo(*files, 1, requires_grad=True, state="reset", keep_layers=MemoryStore())
+
+
+def test_words_that_are_cached_beside_it_are_an_error(files: OfficialFiles) -> None:
+    with pytest.raises(ConfigurationError, match="no `vocab_to_cache` beside it"):
+        Elmo(*files, 1, state="reset", keep_layers=MemoryStore(), vocab_to_cache=["a"])
+
+
+def test_an_embedder_of_official_files_keeps_too(files: OfficialFiles) -> None:
+    settings: Dict[str, Any] = {"dropout": 0.0, "state": "reset", "do_layer_norm": True}
+    plain = OfficialEmbedder(*files, **settings)
+    keeping = OfficialEmbedder(*files, keep_layers=MemoryStore(), **settings)
+    rows = rows_read(keeping.elmo.bilm)
+    for _ in range(2):
+        for sentences in BATCHES:
+            ids = batch_to_ids(sentences)
+            assert torch.equal(keeping(ids), plain(ids))
+    assert sum(rows) == len({tuple(text) for sentences in BATCHES for text in sentences})
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_a_training_ends_in_the_same_weights(kind: str, bilm_archive: Path, tmp_path: Path) -> None:
+    models = []
+    for keep in (False, True):
+        params = params_on_fixtures(CONFIGS / "ag_news" / "elmo_trainable.jsonnet", bilm_archive)
+        params["trainer"]["num_epochs"] = 3
+        if keep:
+            embedder = params["model"]["text_field_embedder"]["token_embedders"]["elmo"]
+            embedder["keep_layers"] = {"type": kind}
+            if kind == "file":
+                embedder["keep_layers"]["path"] = str(tmp_path / "layers.lmdb")
+        models.append(train(params, tmp_path / f"run-{keep}"))
+    plain, keeping = (model.state_dict() for model in models)
+    assert plain.keys() == keeping.keys()
+    for name, tensor in plain.items():
+        assert torch.equal(tensor, keeping[name]), name
+    if kind == "file":
+        (tmp_path / "layers.lmdb").unlink()
+    metrics = evaluate_from_archive(tmp_path / "run-True" / "model.tar.gz", EXT_VARS["AG_NEWS_DEV"])
+    expected = json.loads((tmp_path / "run-True" / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["accuracy"] == expected["best_validation_accuracy"]
+    # An evaluation keeps nothing, and needs nothing that was kept.
+    assert not (tmp_path / "layers.lmdb").exists()
