@@ -18,7 +18,7 @@ FLOORS = [
     ["data", "metrics", "modules"],
     ["interop"],
     ["embedders", "models"],
-    ["export", "predictors", "training"],
+    ["export", "predictors", "static_vectors", "training"],
     ["report"],
     ["commands"],
     ["registered"],

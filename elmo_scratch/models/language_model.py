@@ -8,18 +8,17 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
-from allennlp.modules.token_embedders import Embedding
 from allennlp.nn.util import dist_reduce_sum, get_text_field_mask
 
 from elmo_scratch.interop.bilm_archive import LANGUAGE_MODEL
 from elmo_scratch.interop.word_list import BEGIN_WORD, END_WORD, WordList
 from elmo_scratch.metrics import Perplexity, WordPrediction
 from elmo_scratch.models.predictions import Predictions
+from elmo_scratch.models.starting_words import start_words
 from elmo_scratch.modules import BiLm, OutputSoftmax
 from elmo_scratch.modules.boundaries import add_boundaries
 from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.softmaxes import FullSoftmax
-from elmo_scratch.modules.token_encoders import WordEncoder
 from elmo_scratch.modules.token_ids import token_ids
 
 
@@ -45,7 +44,8 @@ class LanguageModel(Model):
         The namespace of the words in `vocab`.
     pretrained_file : `str`, optional (default = `None`)
         A text file of word vectors, in the format of word2vec, that the token encoder `word`
-        starts from. Words that it lacks start at random.
+        starts from: as `allennlp elmo-vectors` writes it. Words that it lacks start at random. The
+        archive of the training loads where the file is no more.
     matmul_dtype : `str`, optional (default = `None`)
         With `"bfloat16"` all matrix products of the training run in bfloat16, those of the softmax
         too; weights, memory cells, losses and all sums stay in float32. `None` leaves it to `bilm`.
@@ -90,7 +90,7 @@ class LanguageModel(Model):
         self.register_buffer("_begin", torch.tensor(sizes["begin_id"]), persistent=False)
         self.register_buffer("_end", torch.tensor(sizes["end_id"]), persistent=False)
         if pretrained_file is not None:
-            self._start_from(pretrained_file, namespace)
+            start_words(self.bilm.token_encoder, words, pretrained_file)
         # A vocabulary counts its words in order of frequency, after the padding.
         marks = (BEGIN_WORD, END_WORD, words.unknown_word)
         known = [word for word in words.words[1:] if word not in marks]
@@ -224,23 +224,6 @@ class LanguageModel(Model):
             metrics["confusion"] = self._prediction.confusion.tolist()
             metrics["confusion_words"] = [*self._confusion_words, "(the rest)"]
         return metrics
-
-    def _start_from(self, pretrained_file: str, namespace: str) -> None:
-        """Copies word vectors into the token encoder."""
-        encoder = self.bilm.token_encoder
-        if not isinstance(encoder, WordEncoder):
-            raise ConfigurationError(
-                "`pretrained_file` holds word vectors, so it needs the token encoder `word`, but "
-                f"the config has {type(encoder).__name__}"
-            )
-        vectors = Embedding(
-            embedding_dim=encoder.dim,
-            vocab=self.vocab,
-            vocab_namespace=namespace,
-            pretrained_file=pretrained_file,
-            padding_index=0,
-        )
-        encoder.embedding.load_state_dict({"weight": vectors.weight.detach()})
 
 
 def mean_over_workers(number: int) -> float:

@@ -314,7 +314,7 @@ def test_the_words_of_a_file_of_word_vectors_start_from_its_vectors(tmp_path: Pa
 def test_word_vectors_of_another_dimension_are_an_error(tmp_path: Path) -> None:
     vectors = word_vectors(tmp_path / "vectors.txt", "2 5", "a 1 2 3 4 5", "b 1 2 3 4 5")
     vocab = Vocabulary.from_instances(instances_of("a b"))
-    with pytest.raises(ConfigurationError, match="correct dimension"):
+    with pytest.raises(ConfigurationError, match="expected vectors of 7 numbers.*have 5"):
         model_for(vocab, pretrained_file=str(vectors))
 
 

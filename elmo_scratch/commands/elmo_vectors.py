@@ -1,0 +1,131 @@
+"""
+`allennlp elmo-vectors`: trains static word vectors on a text, one vector a word.
+"""
+
+import argparse
+import json
+import logging
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import Optional
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common import Params
+from allennlp.common import logging as common_logging
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
+
+from elmo_scratch.commands.command_error import command_errors
+from elmo_scratch.commands.elmo_vectors_arguments import METHODS, add_arguments
+from elmo_scratch.data.corpus import list_shards
+from elmo_scratch.interop.static_vectors import write_static_vectors
+from elmo_scratch.static_vectors import NumberedText, VectorMethod, VectorText
+
+logger = logging.getLogger(__name__)
+
+DESCRIPTION = """
+Trains one vector a word and writes a text file in the format of word2vec. AllenNLP's token embedder
+`embedding` and the language model `elmo_scratch_bilm` read it as their `pretrained_file`, gensim by
+KeyedVectors.load_word2vec_format. The file appears when it is whole. The same text, settings and
+seed give the same vectors.
+"""
+
+
+@Subcommand.register("elmo-vectors")
+class ElmoVectors(Subcommand):
+    """Trains static word vectors; see `allennlp elmo-vectors --help`."""
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        """Declares the arguments."""
+        subparser = parser.add_parser(
+            self.name,
+            description=DESCRIPTION,
+            help="Train static word vectors on a text, by word2vec or by counting.",
+        )
+        add_arguments(subparser)
+        subparser.set_defaults(func=vectors_from_args)
+        return subparser
+
+
+def vectors_from_args(args: argparse.Namespace) -> None:
+    """
+    Runs the command.
+
+    # Raises
+
+    CommandError
+        For what the command line or a file causes.
+    """
+    if args.file_friendly_logging:
+        common_logging.FILE_FRIENDLY_LOGGING = True
+    # It logs its progress every second, and there is a bar for that.
+    logging.getLogger("gensim").setLevel(logging.WARNING)
+    with command_errors("elmo-vectors", args.output_file):
+        method = _method(args)
+        reader = None if args.reader is None else _reader(args.reader)
+        output_file = Path(args.output_file)
+        _check_output(output_file, args, reader)
+        text = VectorText(
+            NumberedText.of_corpus(args.corpus)
+            if reader is None
+            else NumberedText.of_reader(reader, args.corpus),
+            min_count=args.min_count,
+            max_words=args.max_words,
+            lowercase=args.lowercase,
+        )
+        vectors = method.vectors_of(text)
+        write_static_vectors(text.words, vectors, output_file)
+        logger.info("%s: %d words of %d numbers", output_file, *vectors.shape)
+
+
+def _method(args: argparse.Namespace) -> VectorMethod:
+    """The method that is asked for, with the settings that were given."""
+    given = vars(args)
+    own = {field.name for field in fields(METHODS[args.method])}
+    for other, method in METHODS.items():
+        for name in (field.name for field in fields(method)):
+            if name in given and name not in own:
+                raise ConfigurationError(
+                    f"--{name.replace('_', '-')} is a setting of --method {other}, and the method "
+                    f"is {args.method}. Leave it out."
+                )
+    return METHODS[args.method](**{name: given[name] for name in own if name in given})
+
+
+def _reader(described: str) -> DatasetReader:
+    """The reader of this name or configuration."""
+    config = {"type": described}
+    if described.lstrip().startswith("{"):
+        try:
+            config = json.loads(described)
+        except json.JSONDecodeError as error:
+            raise ConfigurationError(
+                f"expected --reader to be JSON, but {described!r} is not ({error})"
+            ) from None
+    try:
+        return DatasetReader.from_params(Params(config))
+    except TypeError as error:
+        raise ConfigurationError(f"--reader {described}: {error}") from None
+
+
+def _check_output(
+    output_file: Path, args: argparse.Namespace, reader: Optional[DatasetReader]
+) -> None:
+    """Complains before the work rather than after it."""
+    if output_file.is_dir():
+        raise ConfigurationError(f"{output_file}: expected a file to write to, but it is a folder")
+    folder = output_file.parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        reason = "can't be written to" if folder.is_dir() else "doesn't exist"
+        raise ConfigurationError(f"{output_file}: the folder {folder} {reason}")
+    if not output_file.exists():
+        return
+    inputs = list_shards(args.corpus) if reader is None else [Path(args.corpus)]
+    if any(path.exists() and path.samefile(output_file) for path in inputs):
+        raise ConfigurationError(f"{output_file}: the output would replace the input")
+    if not args.overwrite:
+        raise ConfigurationError(
+            f"{output_file}: it is there already. Choose another name, or replace it with "
+            "--overwrite."
+        )

@@ -1,0 +1,176 @@
+"""Static word vectors in the text format of word2vec: a word and its numbers a line."""
+
+import gzip
+import io
+import zlib
+from contextlib import ExitStack
+from os import PathLike
+from pathlib import Path
+from typing import (
+    BinaryIO,
+    Collection,
+    Dict,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+    cast,
+)
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
+
+from elmo_scratch.whole_file import whole_file
+
+_SHOWN_AT_MOST = 40
+
+
+class StaticVectors(NamedTuple):
+    """
+    # Parameters
+
+    words : `List[str]`
+        In the order of the file.
+    vectors : `numpy.ndarray`
+        Shape `(words, dim)`, of float32.
+    """
+
+    words: List[str]
+    vectors: numpy.ndarray
+
+
+def is_writable(word: str) -> bool:
+    """Whether all that reads the format finds a word as it is: white space would end it."""
+    is_text = word.encode("utf-8", "ignore").decode("utf-8") == word
+    return is_text and word.split() == [word]
+
+
+def write_static_vectors(
+    words: Sequence[str], vectors: numpy.ndarray, path: Union[str, PathLike]
+) -> None:
+    """
+    Writes a line with the number of words and the size of a vector, and then a line a word. Numbers
+    have as many digits as it takes to read the same float32 back. The file appears whole or not at
+    all.
+
+    # Parameters
+
+    words : `Sequence[str]`
+        None of them twice.
+    vectors : `numpy.ndarray`
+        Shape `(words, dim)`, of float32.
+    path : `Union[str, PathLike]`
+        Where to; the text is compressed if the name ends in `.gz`.
+
+    # Raises
+
+    ValueError
+        If a word is not writable or is there twice, or there are not as many vectors as words.
+    """
+    path = Path(path)
+    if vectors.ndim != 2 or len(vectors) != len(words):
+        raise ValueError(f"expected {len(words)} vectors, but got an array of {vectors.shape}")
+    for word in words:
+        if not is_writable(word):
+            raise ValueError(f"expected words of UTF-8 text without white space, but got {word!r}")
+    if len(set(words)) != len(words):
+        raise ValueError("expected no word twice")
+    line = " ".join(["%s", *["%.9g"] * vectors.shape[1]]) + "\n"
+    with ExitStack() as files:
+        part = files.enter_context(whole_file(path))
+        raw: BinaryIO = files.enter_context(open(part, "wb"))
+        if path.suffix == ".gz":
+            # Without a time, so that the same vectors make the same file.
+            packed = files.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0))
+            raw = cast(BinaryIO, packed)
+        file = files.enter_context(io.TextIOWrapper(raw, encoding="utf-8", newline="\n"))
+        file.write(f"{len(words)} {vectors.shape[1]}\n")
+        file.writelines(line % (word, *vector.tolist()) for word, vector in zip(words, vectors))
+
+
+def read_static_vectors(
+    path: Union[str, PathLike], words: Optional[Collection[str]] = None
+) -> StaticVectors:
+    """
+    # Parameters
+
+    path : `Union[str, PathLike]`
+        A text file, plain or compressed, as AllenNLP's embedder `embedding` reads it, or its
+        address. The first line may tell the number of words and the size of a vector, or not.
+    words : `Collection[str]`, optional (default = `None`)
+        Pass over all words but these. `None` reads all.
+
+    # Returns
+
+    `StaticVectors`
+        Of the words that are in the file; of one that is there twice, the last vector.
+
+    # Raises
+
+    ConfigurationError
+        If there is no such file, it is empty, or a line is not a word and as many numbers as in the
+        other lines; the message names the line.
+    """
+    wanted = None if words is None else {_as_bytes_read(word) for word in words}
+    found: Dict[str, numpy.ndarray] = {}
+    dim = 0
+    for number, line in _numbered_lines(path):
+        if not dim:
+            dim = line.count(" ")
+        elif wanted is not None and line.split(" ", 1)[0] not in wanted:
+            continue
+        # From the end: words of other people's files may hold spaces.
+        word, *numbers = line.rsplit(" ", dim)
+        try:
+            vector = numpy.array(numbers, dtype=numpy.float32)
+        except ValueError:
+            vector = numpy.zeros(0, dtype=numpy.float32)
+        if not dim or len(vector) != dim:
+            shown = line.encode("latin-1").decode("utf-8", "replace")[:_SHOWN_AT_MOST]
+            raise ConfigurationError(
+                f"{path}, line {number}: expected a word and {dim or 'its'} numbers, but got "
+                f"{shown!r}"
+            )
+        if wanted is None or word in wanted:
+            found[_decoded(word, path, number)] = vector
+    if not dim:
+        raise ConfigurationError(f"{path}: expected words and their vectors, but found none")
+    rows = numpy.array(list(found.values()), dtype=numpy.float32).reshape(-1, dim)
+    return StaticVectors(list(found), rows)
+
+
+def _numbered_lines(path: Union[str, PathLike]) -> Iterator[Tuple[int, str]]:
+    """
+    The lines of vectors and their numbers. Each character stands for a byte of the file: only words
+    that are kept need to be text.
+    """
+    try:
+        with EmbeddingsTextFile(str(path), encoding="latin-1") as file:
+            for number, line in enumerate(file, start=2 if file.num_tokens else 1):
+                yield number, line.rstrip(" \r\n")
+    except FileNotFoundError:
+        raise ConfigurationError(f"{path}: there is no such file") from None
+    except StopIteration:
+        raise ConfigurationError(f"{path}: expected word vectors, but the file is empty") from None
+    except (EOFError, OSError, ValueError, zlib.error) as error:
+        raise ConfigurationError(f"{path}: can't be read ({error})") from None
+
+
+def _as_bytes_read(word: str) -> str:
+    """How a word looks in a file in which each character stands for a byte."""
+    return word.encode("utf-8", "replace").decode("latin-1")
+
+
+def _decoded(word: str, path: Union[str, PathLike], number: int) -> str:
+    """The other way round."""
+    try:
+        return word.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        raise ConfigurationError(
+            f"{path}, line {number}: expected UTF-8 text, but the word is not. Convert the file to "
+            "UTF-8 first."
+        ) from None

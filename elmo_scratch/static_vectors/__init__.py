@@ -1,0 +1,30 @@
+"""
+Texts to static vectors: one vector a word, whatever the sentence.
+
+The room promises that a text is read in pieces, never as a whole, and that the same text, settings
+and seed give the same vectors.
+"""
+
+from typing import TYPE_CHECKING
+
+from elmo_scratch.on_demand import names_on_demand
+
+if TYPE_CHECKING:
+    from elmo_scratch.static_vectors.numbered_text import NumberedText as NumberedText
+    from elmo_scratch.static_vectors.ppmi_svd import PpmiSvd as PpmiSvd
+    from elmo_scratch.static_vectors.vector_method import VectorMethod as VectorMethod
+    from elmo_scratch.static_vectors.vector_text import VectorText as VectorText
+    from elmo_scratch.static_vectors.word2vec import Word2Vec as Word2Vec
+else:
+    __getattr__, __dir__ = names_on_demand(
+        __name__,
+        {
+            "NumberedText": "numbered_text",
+            "PpmiSvd": "ppmi_svd",
+            "VectorMethod": "vector_method",
+            "VectorText": "vector_text",
+            "Word2Vec": "word2vec",
+        },
+    )
+
+__all__ = ["NumberedText", "PpmiSvd", "VectorMethod", "VectorText", "Word2Vec"]

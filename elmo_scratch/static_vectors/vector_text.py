@@ -1,0 +1,131 @@
+"""A text as the method sees it that gives words their vectors: without all other words."""
+
+import logging
+from typing import Dict, Iterator, List, NamedTuple, Optional
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.interop.static_vectors import is_writable
+from elmo_scratch.static_vectors.numbered_text import NumberedText
+from elmo_scratch.static_vectors.option_check import check_option
+
+logger = logging.getLogger(__name__)
+
+TOKENS_AT_ONCE = 2**20
+"""How many tokens of a text are in memory at once, but for longer sentences."""
+
+_NAMED_AT_MOST = 5
+
+
+class Block(NamedTuple):
+    """
+    A few of the sentences of a text.
+
+    # Parameters
+
+    tokens : `numpy.ndarray`
+        Shape `(tokens,)`: for each token the place of its word among the words with vectors.
+    sentences : `numpy.ndarray`
+        Shape `(tokens,)`: a number of the sentence that it stands in; numbers rise.
+    """
+
+    tokens: numpy.ndarray
+    sentences: numpy.ndarray
+
+
+class VectorText:
+    """
+    A text, less the words that get no vector: the words on both sides of one become neighbours, as
+    in the original word2vec.
+
+    # Parameters
+
+    text : `NumberedText`
+        The whole text.
+    min_count : `int`, optional (default = `5`)
+        Words that are rarer get no vector.
+    max_words : `int`, optional (default = `None`)
+        At most so many words get one, the most frequent. `None` means all.
+    lowercase : `bool`, optional (default = `False`)
+        Take words in lower case.
+
+    # Raises
+
+    ConfigurationError
+        If no word is left.
+    """
+
+    def __init__(
+        self,
+        text: NumberedText,
+        *,
+        min_count: int = 5,
+        max_words: Optional[int] = None,
+        lowercase: bool = False,
+    ) -> None:
+        check_option("min-count", min_count, 1)
+        if max_words is not None:
+            check_option("max-words", max_words, 1)
+        numbers: Dict[str, int] = {}
+        spelled = (word.lower() if lowercase else word for word in text.words)
+        # Words that differ in case alone are one word if the case is dropped.
+        merged = numpy.fromiter(
+            (numbers.setdefault(word, len(numbers)) for word in spelled),
+            numpy.int64,
+            len(text.words),
+        )
+        counts = numpy.bincount(merged, weights=text.counts).astype(numpy.int64)
+        frequent = [word for word, count in zip(numbers, counts.tolist()) if count >= min_count]
+        kept = numpy.array([numbers[word] for word in sorted(_writable(frequent))], numpy.int64)
+        if len(kept) == 0:
+            raise ConfigurationError(
+                f"expected words that occur --min-count {min_count} times, but there are none: the "
+                f"most frequent one occurs {counts.max()} times"
+            )
+        kept = kept[numpy.argsort(-counts[kept], kind="stable")][:max_words]
+        spellings = list(numbers)
+        self.words: List[str] = [spellings[number] for number in kept.tolist()]
+        """Those that get vectors, by falling frequency."""
+        self.counts: numpy.ndarray = counts[kept]
+        """Shape `(words,)`: how often each occurs."""
+        self.num_tokens = int(self.counts.sum())
+        """How many tokens of the text they are."""
+        ids = numpy.full(len(numbers), -1, dtype=numpy.int32)
+        ids[kept] = numpy.arange(len(kept), dtype=numpy.int32)
+        self._text, self._ids = text, ids[merged]
+        logger.info(
+            "%d of %d distinct words get vectors: %.2f %% of %d tokens",
+            len(kept),
+            len(numbers),
+            100 * self.num_tokens / max(1, len(text.tokens)),
+            len(text.tokens),
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        """Yields the text from its first sentence to its last."""
+        starts = self._text.sentence_starts
+        first, end = 0, len(starts) - 1
+        while first < end:
+            fitting = numpy.searchsorted(starts, starts[first] + TOKENS_AT_ONCE, side="right") - 1
+            last = max(int(fitting), first + 1)
+            tokens = self._ids[self._text.tokens[starts[first] : starts[last]]]
+            lengths = numpy.diff(starts[first : last + 1])
+            sentences = numpy.repeat(numpy.arange(last - first), lengths)
+            has_vector = tokens >= 0
+            yield Block(tokens[has_vector], sentences[has_vector])
+            first = last
+
+
+def _writable(words: List[str]) -> List[str]:
+    """Those that a file can hold; there is a warning about the others."""
+    left_out = [word for word in words if not is_writable(word)]
+    if left_out:
+        logger.warning(
+            "%d words hold white space, which separates words and numbers in a file of vectors. "
+            "They get no vectors: %s",
+            len(left_out),
+            ", ".join(map(repr, left_out[:_NAMED_AT_MOST]))
+            + (", …" if len(left_out) > _NAMED_AT_MOST else ""),
+        )
+    return [word for word in words if is_writable(word)]

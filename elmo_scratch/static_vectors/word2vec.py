@@ -1,0 +1,121 @@
+"""Word2vec: a word's vector is what best predicts the words around it, or is predicted by them."""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Iterator, List
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.tqdm import Tqdm
+
+from elmo_scratch.static_vectors.option_check import check_option
+from elmo_scratch.static_vectors.vector_method import VectorMethod
+from elmo_scratch.static_vectors.vector_text import VectorText
+
+ALGORITHMS = ("skip-gram", "cbow")
+
+TOKENS_OF_A_SENTENCE = 10_000
+"""gensim drops what a sentence has beyond these; longer ones are cut."""
+
+
+@dataclass(frozen=True)
+class Word2Vec(VectorMethod):
+    """
+    Skip-gram or continuous bag of words with negative sampling, by gensim.
+
+    # Parameters
+
+    algorithm : `str`, optional (default = `"skip-gram"`)
+        Or `"cbow"`.
+    dim : `int`, optional (default = `300`)
+        The size of a vector.
+    window : `int`, optional (default = `5`)
+        How far apart two words may be, at most; near ones count more.
+    epochs : `int`, optional (default = `5`)
+        How often the text is read.
+    negatives : `int`, optional (default = `5`)
+        Random words that each true one is told from.
+    sample : `float`, optional (default = `0.001`)
+        Words that make up a larger share of the text are passed over at times. 0 keeps all.
+    learning_rate : `float`, optional (default = `0.025`)
+        At the beginning; it falls to 0.0001.
+    seed : `int`, optional (default = `0`)
+        Of all random numbers.
+    threads : `int`, optional (default = `1`)
+        With more than one the vectors are not the same each time.
+
+    # Raises
+
+    ConfigurationError
+        If gensim is not installed, or a setting makes no sense.
+
+    # Source
+
+    Mikolov et al. 2013, "Distributed Representations of Words and Phrases and their
+    Compositionality". The defaults are those of the authors' program but for `dim`, which was 100
+    there.
+    """
+
+    algorithm: str = "skip-gram"
+    dim: int = 300
+    window: int = 5
+    epochs: int = 5
+    negatives: int = 5
+    sample: float = 0.001
+    learning_rate: float = 0.025
+    seed: int = 0
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        if find_spec("gensim") is None:
+            raise ConfigurationError(
+                "--method word2vec needs gensim, which is not installed: "
+                "pip install 'gensim>=4.3'. --method svd does without."
+            )
+        if self.algorithm not in ALGORITHMS:
+            raise ConfigurationError(
+                f"expected --algorithm {' or '.join(ALGORITHMS)}, got {self.algorithm}"
+            )
+        for option in ("dim", "window", "epochs", "negatives", "threads"):
+            check_option(option, getattr(self, option), 1)
+        check_option("sample", self.sample, 0, 1)
+        check_option("learning-rate", self.learning_rate, 0.0001)
+        check_option("seed", self.seed, 0, 2**32 - 1)
+
+    def vectors_of(self, text: VectorText) -> numpy.ndarray:
+        """Reads the text `epochs` times."""
+        from gensim.models import Word2Vec as Gensim
+
+        model = Gensim(
+            vector_size=self.dim,
+            sg=int(self.algorithm == "skip-gram"),
+            window=self.window,
+            negative=self.negatives,
+            sample=self.sample,
+            alpha=self.learning_rate,
+            min_count=1,  # rare words have been left out already
+            seed=self.seed,
+            workers=self.threads,
+        )
+        model.build_vocab_from_freq(dict(zip(text.words, text.counts.tolist())))
+        total = self.epochs * text.num_tokens
+        with Tqdm.tqdm(total=total, unit=" tokens", unit_scale=True, desc="word2vec") as progress:
+            sentences = _Sentences(text, progress)
+            model.train(sentences, total_words=text.num_tokens, epochs=self.epochs)
+        return model.wv[text.words]
+
+
+class _Sentences:
+    """The words of each sentence, as often as they are asked for."""
+
+    def __init__(self, text: VectorText, progress: Any) -> None:
+        self._text, self._progress = text, progress
+
+    def __iter__(self) -> Iterator[List[str]]:
+        words = self._text.words
+        for tokens, sentences in self._text.blocks():
+            ends = numpy.flatnonzero(numpy.diff(sentences)) + 1
+            for ids in numpy.split(tokens, ends):
+                for first in range(0, len(ids), TOKENS_OF_A_SENTENCE):
+                    yield [words[word] for word in ids[first : first + TOKENS_OF_A_SENTENCE]]
+                self._progress.update(len(ids))
