@@ -27,6 +27,10 @@ EXT_VARS = {
     "PTB_DEV": str(FIXTURES_ROOT / "text" / "heldout.txt"),
     "NEWS_TRAIN": str(FIXTURES_ROOT / "news" / "train.csv"),
     "NEWS_DEV": str(FIXTURES_ROOT / "news" / "dev.csv"),
+    "STUDY_VECTORS": "random",
+    "STUDY_FILE": "",
+    "STUDY_MIX": "",
+    "STUDY_SEED": "0",
 }
 """What the configs ask for by `std.extVar`, but for `BILM_ARCHIVE`."""
 

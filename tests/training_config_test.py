@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from allennlp.commands.train import TrainModel
+from allennlp.common.util import prepare_environment
 
 from tests.tiny_training import CONFIGS, config_on_fixtures, fit_encoder, params_on_fixtures
 
@@ -17,8 +18,10 @@ each_config = pytest.mark.parametrize(
 def test_every_config_builds_its_train_loop(
     config_file: Path, bilm_archive: Path, tmp_path: Path
 ) -> None:
+    params = params_on_fixtures(config_file, bilm_archive)
+    prepare_environment(params)
     train_loop = TrainModel.from_params(
-        params_on_fixtures(config_file, bilm_archive),
+        params,
         serialization_dir=str(tmp_path),
         local_rank=0,
     )

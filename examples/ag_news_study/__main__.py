@@ -1,0 +1,77 @@
+"""
+Which way of combining the layers of a biLM classifies AG News best, by how much, and against what:
+
+    python examples/ag_news_study train.csv dev.csv --folder runs/study
+
+pre-trains three biLMs and two sets of word vectors on the descriptions of train.csv, trains the
+classifier of training_config/ag_news/study.jsonnet on each with every mix and several seeds, and
+writes study.md and study.json. Started again after it was stopped, it goes on where it was.
+"""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from plan import chosen_tasks, planned_tasks
+from results import collected, support_vector_machine
+from table import markdown, write_json
+from tasks import run_all
+
+
+def main() -> None:
+    """Runs what has not been run yet, and writes the results."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("train", type=Path, help="an AG News file to train on")
+    parser.add_argument("dev", type=Path, help="an AG News file to measure on")
+    parser.add_argument("--folder", type=Path, required=True, help="where everything is written")
+    parser.add_argument("--seeds", type=int, default=5, help="trainings of each kind (default: 5)")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=os.cpu_count() or 1,
+        help="trainings at a time, each with its share of the cores (default: one a core)",
+    )
+    parser.add_argument(
+        "--overrides",
+        type=json.loads,
+        default={},
+        metavar="JSON",
+        help="for every training, as `allennlp train` takes them: "
+        "'{\"trainer.num_epochs\": 1}' tries the study out",
+    )
+    parser.add_argument(
+        "--only",
+        metavar="REGEX",
+        default="",
+        help="the rows of the table whose names it is found in, such as 'words, ' (default: all)",
+    )
+    args = parser.parse_args()
+    for path in (args.train, args.dev):
+        if not path.is_file():
+            parser.error(f"there is no file {path}")
+    if args.seeds < 1 or args.jobs < 1:
+        parser.error("expected at least one of `--seeds` and of `--jobs`")
+    args.folder.mkdir(parents=True, exist_ok=True)
+    tasks = chosen_tasks(
+        planned_tasks(args.train, args.dev, args.folder, args.seeds, args.overrides), args.only
+    )
+    failed = run_all(tasks, args.jobs)
+    rows = collected(tasks)
+    rows.append(support_vector_machine(args.train, args.dev))
+    write_json(rows, args.folder / "study.json")
+    table = markdown(rows)
+    (args.folder / "study.md").write_text(table, encoding="utf-8")
+    print(table)
+    if failed:
+        names = ", ".join(failed)
+        sys.exit(
+            f"{len(failed)} of {len(tasks)} did not end: {names}. Their logs are in {args.folder}"
+        )
+
+
+if __name__ == "__main__":
+    main()

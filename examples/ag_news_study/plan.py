@@ -1,0 +1,146 @@
+"""What the study trains."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Dict, List, Sequence, Set
+
+from tasks import Task
+
+CONFIGS = Path(__file__).parent.parent.parent / "training_config"
+ALLENNLP = [sys.executable, "-m", "allennlp"]
+
+MIXES = ["trainable", "frozen", "function", "top", "mean"]
+
+BILMS = {
+    "words": "words",
+    "words from word2vec": "words",
+    "characters": "characters",
+    "untrained words": "words",
+}
+"""Each biLM, and which `STUDY_VECTORS` of study.jsonnet reads it."""
+
+
+def planned_tasks(
+    train: Path, dev: Path, folder: Path, seeds: int, overrides: Dict[str, object]
+) -> List[Task]:
+    """
+    # Parameters
+
+    train, dev : `Path`
+        AG News files.
+    folder : `Path`
+        Of the study.
+    seeds : `int`
+        How many trainings of each classifier.
+    overrides : `Dict[str, object]`
+        For each training.
+
+    # Returns
+
+    `List[Task]`
+        All of them, those that others need first.
+    """
+    plan = _Plan(train.resolve(), dev.resolve(), folder.resolve(), overrides)
+    for method in ("word2vec", "svd"):
+        plan.add_vectors(method)
+    plan.add_bilm("words", "ag_news", {})
+    plan.add_bilm("characters", "ag_news_characters", {})
+    started = {"model.pretrained_file": str(plan.vectors("word2vec"))}
+    plan.add_bilm("words from word2vec", "ag_news", started, needs=["word2vec"])
+    # One epoch with steps of length zero.
+    still = {"trainer.optimizer.lr": 0.0, "trainer.num_epochs": 1}
+    plan.add_bilm("untrained words", "ag_news", still)
+    for seed in range(seeds):
+        for bilm, vectors in BILMS.items():
+            for mix in MIXES if bilm != "untrained words" else ["trainable"]:
+                plan.add_classifier(f"{bilm}, {mix}", vectors, plan.archive(bilm), bilm, mix, seed)
+        for method in ("word2vec", "svd"):
+            plan.add_classifier(method, "static", plan.vectors(method), method, "", seed)
+        plan.add_classifier("random vectors", "random", Path(), "", "", seed)
+    return plan.tasks
+
+
+def chosen_tasks(tasks: Sequence[Task], only: str) -> List[Task]:
+    """
+    # Parameters
+
+    tasks : `Sequence[Task]`
+        All there are, those that others need first.
+    only : `str`
+        A regular expression.
+
+    # Returns
+
+    `List[Task]`
+        Those whose rows it is found in, and what they need.
+    """
+    chosen: List[Task] = []
+    wanted: Set[str] = set()
+    for task in reversed(tasks):
+        if task.name in wanted or (task.row and re.search(only, task.row)):
+            chosen.append(task)
+            wanted.update(task.needs)
+    return chosen[::-1]
+
+
+class _Plan:
+    """Collects tasks."""
+
+    def __init__(self, train: Path, dev: Path, folder: Path, overrides: Dict[str, object]) -> None:
+        self.tasks: List[Task] = []
+        self._data = {"AG_NEWS_TRAIN": str(train), "AG_NEWS_DEV": str(dev)}
+        self._folder = folder
+        self._overrides = overrides
+
+    def vectors(self, method: str) -> Path:
+        """The file of word vectors."""
+        return self._folder / method / "vectors.txt"
+
+    def archive(self, bilm: str) -> Path:
+        """The archive of a biLM."""
+        return self._folder / bilm.replace(" ", "_") / "run" / "model.tar.gz"
+
+    def add_vectors(self, method: str) -> None:
+        """Word vectors as wide as the biLMs' token layers."""
+        reader = '{"type": "ag_news", "max_tokens": 100}'
+        output = self.vectors(method)
+        command = [*ALLENNLP, "elmo-vectors", self._data["AG_NEWS_TRAIN"], str(output)]
+        command += ["--method", method, "--dim", "256", "--min-count", "3", "--lowercase"]
+        command += ["--reader", reader, "--overwrite"]
+        self.tasks.append(Task(method, "", command, {}, output.parent, []))
+
+    def add_bilm(
+        self, name: str, config: str, settings: Dict[str, object], needs: Sequence[str] = ()
+    ) -> None:
+        """A biLM of the descriptions, whose vocabulary is that of the training data."""
+        folder = self.archive(name).parent.parent
+        settings = {"datasets_for_vocab_creation": ["train"], **settings}
+        command = self._training(CONFIGS / "bilm" / f"{config}.jsonnet", folder, settings)
+        self.tasks.append(Task(name, "", command, self._data, folder, list(needs)))
+
+    def add_classifier(
+        self, row: str, vectors: str, file: Path, need: str, mix: str, seed: int
+    ) -> None:
+        """A classifier of the descriptions."""
+        name = f"{row}, seed {seed}"
+        folder = self._folder / "classifiers" / name.replace(", ", "-").replace(" ", "_")
+        variables = {
+            **self._data,
+            "STUDY_VECTORS": vectors,
+            "STUDY_FILE": str(file),
+            "STUDY_MIX": mix,
+            "STUDY_SEED": str(seed),
+        }
+        command = self._training(CONFIGS / "ag_news" / "study.jsonnet", folder, {})
+        self.tasks.append(Task(name, row, command, variables, folder, [need] if need else []))
+
+    def _training(self, config: Path, folder: Path, settings: Dict[str, object]) -> List[str]:
+        """`allennlp train` into `folder/run`, from where an earlier one was stopped."""
+        run = folder / "run"
+        is_started = any(run.glob("model_state_*.th"))
+        settings = {**settings, **self._overrides}
+        command = [*ALLENNLP, "train", str(config), "-s", str(run)]
+        command += ["--include-package", "elmo_scratch", "--overrides", json.dumps(settings)]
+        return [*command, "--recover" if is_started else "--force"]

@@ -1,0 +1,123 @@
+"""What the trainings reached."""
+
+import json
+import time
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, Dict, List, NamedTuple, Sequence
+
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from tasks import Task
+
+from elmo_scratch.data.ag_news_rows import ag_news_rows
+
+SCORES = ("accuracy", "macro_precision", "macro_recall", "macro_f1")
+
+
+class Row(NamedTuple):
+    """
+    One way of representing tokens, over all its seeds.
+
+    # Parameters
+
+    name : `str`
+        What it is.
+    scores : `Dict[str, List[float]]`
+        Each of `SCORES`, a number a seed, of the best epoch on dev.
+    seconds : `List[float]`
+        What the training of the classifier took.
+    shares : `List[List[float]]`
+        For each seed how much each layer makes up at the end; empty where nothing is mixed.
+    confusion : `List[List[int]]`
+        Over all seeds: true classes in rows, predicted ones in columns.
+    """
+
+    name: str
+    scores: Dict[str, List[float]]
+    seconds: List[float]
+    shares: List[List[float]]
+    confusion: List[List[int]]
+
+    @property
+    def mean_accuracy(self) -> float:
+        """Over the seeds."""
+        return mean(self.scores["accuracy"])
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the accuracy over the seeds; 0 where there is one."""
+        accuracies = self.scores["accuracy"]
+        return stdev(accuracies) if len(accuracies) > 1 else 0.0
+
+
+def collected(tasks: Sequence[Task]) -> List[Row]:
+    """
+    # Parameters
+
+    tasks : `Sequence[Task]`
+        Those of the study; what is not done, or belongs to no row, is passed over.
+
+    # Returns
+
+    `List[Row]`
+        In the order of the tasks.
+    """
+    by_row: Dict[str, List[Dict[str, Any]]] = {}
+    for task in tasks:
+        if task.row and task.is_done:
+            file = task.folder / "run" / "metrics.json"
+            by_row.setdefault(task.row, []).append(json.loads(file.read_text(encoding="utf-8")))
+    return [_row(name, runs) for name, runs in by_row.items()]
+
+
+def _row(name: str, runs: List[Dict[str, Any]]) -> Row:
+    """All seeds of one row."""
+    scores = {score: [run[f"best_validation_{score}"] for run in runs] for score in SCORES}
+    matrices = [run["best_validation_confusion"] for run in runs]
+    return Row(
+        name,
+        scores,
+        [_seconds(run["training_duration"]) for run in runs],
+        [shares for run in runs if (shares := _shares(run))],
+        [[sum(cells) for cells in zip(*rows)] for rows in zip(*matrices)],
+    )
+
+
+def _seconds(duration: str) -> float:
+    """Of a time such as `0:01:23.4`."""
+    hours, minutes, seconds = duration.split(":")
+    return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+
+
+def _shares(run: Dict[str, Any]) -> List[float]:
+    """The shares of the layers, the token layer's first."""
+    return [share for name, share in sorted(run.items()) if name.startswith("layer_share_")]
+
+
+def support_vector_machine(train: Path, dev: Path) -> Row:
+    """
+    # Returns
+
+    `Row`
+        What TF-IDF of words and bigrams and a linear support vector machine reach.
+    """
+    started = time.perf_counter()
+    texts, labels = zip(*((row.description, row.label) for row in ag_news_rows(str(train))))
+    dev_texts, dev_labels = zip(*((row.description, row.label) for row in ag_news_rows(str(dev))))
+    vectors = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
+    classifier = make_pipeline(vectors, LinearSVC(random_state=0)).fit(texts, labels)
+    predicted = classifier.predict(dev_texts)
+    macro = precision_recall_fscore_support(
+        dev_labels, predicted, average="macro", zero_division=0
+    )[:3]
+    numbers = [accuracy_score(dev_labels, predicted), *macro]
+    return Row(
+        "TF-IDF, linear SVM",
+        {score: [float(number)] for score, number in zip(SCORES, numbers)},
+        [time.perf_counter() - started],
+        [],
+        confusion_matrix(dev_labels, predicted).tolist(),
+    )

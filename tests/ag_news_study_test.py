@@ -1,0 +1,150 @@
+"""The study of examples/ag_news_study: what it runs, in which order, and what it makes of it."""
+
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Dict, List, Sequence
+
+import pytest
+
+from tests import FIXTURES_ROOT, PROJECT_ROOT
+
+STUDY = PROJECT_ROOT / "examples" / "ag_news_study"
+TRAIN, DEV = (FIXTURES_ROOT / "news" / name for name in ("train.csv", "dev.csv"))
+
+
+@pytest.fixture(scope="module")
+def modules() -> Dict[str, ModuleType]:
+    """Those of the study by name, as `python examples/ag_news_study` imports them."""
+    sys.path.insert(0, str(STUDY))
+    try:
+        return {
+            name: importlib.import_module(name) for name in ("tasks", "plan", "results", "table")
+        }
+    finally:
+        sys.path.remove(str(STUDY))
+
+
+def echoing(modules: Dict[str, ModuleType], folder: Path, name: str, *needs: str) -> Any:
+    """A task that adds its name to a file."""
+    program = f"open({str(folder / 'order')!r}, 'a').write({name + ' '!r})"
+    if name.startswith("bad"):
+        program += "; raise SystemExit('no more')"
+    command = [sys.executable, "-S", "-c", program]
+    return modules["tasks"].Task(name, "", command, {}, folder / name, list(needs))
+
+
+def order(folder: Path) -> List[str]:
+    return (folder / "order").read_text(encoding="utf-8").split()
+
+
+def test_what_others_need_comes_first(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
+    chain = [("c", "b"), ("b", "a"), ("a",)]
+    tasks = [echoing(modules, tmp_path, *names) for names in chain]
+    assert modules["tasks"].run_all(tasks, 2) == []
+    assert order(tmp_path) == ["a", "b", "c"]
+
+
+def test_what_is_done_is_not_done_again(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
+    tasks = [echoing(modules, tmp_path, *names) for names in [("a",), ("b", "a")]]
+    modules["tasks"].run_all(tasks[:1], 1)
+    modules["tasks"].run_all(tasks, 1)
+    modules["tasks"].run_all(tasks, 1)
+    assert order(tmp_path) == ["a", "b"]
+
+
+def test_a_failure_stops_only_what_needs_it(
+    modules: Dict[str, ModuleType], tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    names = [("bad",), ("worse", "bad"), ("worst", "worse"), ("good",)]
+    tasks = [echoing(modules, tmp_path, *name) for name in names]
+    assert modules["tasks"].run_all(tasks, 1) == ["bad", "worse", "worst"]
+    assert order(tmp_path) == ["bad", "good"]
+    assert "no more" in (tmp_path / "bad" / "log.txt").read_text(encoding="utf-8")
+    assert "bad failed: see" in capsys.readouterr().out
+    # The next run tries it again.
+    assert modules["tasks"].run_all(tasks, 1) == ["bad", "worse", "worst"]
+    assert order(tmp_path) == ["bad", "good", "bad"]
+
+
+def test_the_whole_study_is_planned(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
+    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 5, {})
+    by_name = {task.name: task for task in tasks}
+    assert len(by_name) == len(tasks)
+    rows = [task.row for task in tasks if task.row]
+    assert len(rows) == 5 * len(set(rows))
+    for bilm in ("words", "words from word2vec", "characters"):
+        for mix in ("trainable", "frozen", "function", "top", "mean"):
+            assert f"{bilm}, {mix}" in rows
+    assert {"word2vec", "svd", "random vectors", "untrained words, trainable"} <= set(rows)
+    for place, task in enumerate(tasks):
+        assert set(task.needs) <= {earlier.name for earlier in tasks[:place]}
+
+
+def test_rows_can_be_chosen_with_what_they_need(
+    modules: Dict[str, ModuleType], tmp_path: Path
+) -> None:
+    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 2, {})
+    chosen = modules["plan"].chosen_tasks(tasks, "word2vec, top")
+    assert [task.name for task in chosen] == [
+        "word2vec",
+        "words from word2vec",
+        "words from word2vec, top, seed 0",
+        "words from word2vec, top, seed 1",
+    ]
+    assert modules["plan"].chosen_tasks(tasks, "") == tasks
+
+
+def row_of(modules: Dict[str, ModuleType], name: str, accuracies: Sequence[float]) -> Any:
+    scores = {score: list(accuracies) for score in modules["results"].SCORES}
+    shares = [[0.25, 0.75]] * len(accuracies)
+    return modules["results"].Row(name, scores, [60.0] * len(accuracies), shares, [[1, 0], [0, 1]])
+
+
+def test_the_table_says_what_is_within_noise(modules: Dict[str, ModuleType]) -> None:
+    rows = [
+        row_of(modules, "worse", [0.80, 0.81, 0.80, 0.81]),
+        row_of(modules, "best", [0.89, 0.91, 0.90, 0.92]),
+        row_of(modules, "like it", [0.89, 0.90, 0.90, 0.91]),
+        row_of(modules, "alone", [0.90]),
+    ]
+    lines = modules["table"].markdown(rows).splitlines()[2:6]
+    assert [line.split(" | ")[0] for line in lines] == ["| best", "| like it", "| alone", "| worse"]
+    assert "| 4 | 90.50% ± 1.29 | 0.905 |" in lines[0]
+    assert "0.25, 0.75 | 60 s |" in lines[0]
+    assert "90.00% ± 0.82 ≈" in lines[1]
+    assert "| 1 | 90.00% ≈ |" in lines[2]
+    assert "≈" not in lines[0] and "≈" not in lines[3]
+
+
+def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
+    command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(tmp_path)]
+    command += ["--seeds", "2", "--only", "^words, trainable|random"]
+    command += ["--overrides", '{"trainer.num_epochs": 1}']
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    table = (tmp_path / "study.md").read_text(encoding="utf-8")
+    assert table in done.stdout
+    rows = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
+    assert [row["name"] for row in rows] == [
+        "words, trainable",
+        "random vectors",
+        "TF-IDF, linear SVM",
+    ]
+    mixed = rows[0]
+    assert len(mixed["scores"]["accuracy"]) == 2
+    assert [sum(shares) for shares in mixed["shares"]] == pytest.approx([1.0, 1.0])
+    assert sum(map(sum, mixed["confusion"])) == 2 * 80
+    # The layers were kept for the second seed.
+    assert (tmp_path / "words" / "run" / "model.tar.gz.layers").stat().st_size > 0
+
+
+def test_files_that_are_not_there_are_an_error(tmp_path: Path) -> None:
+    command = [sys.executable, str(STUDY), "no.csv", str(DEV), "--folder", str(tmp_path / "study")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "there is no file no.csv" in done.stderr
+    assert not (tmp_path / "study").exists()
