@@ -1,0 +1,195 @@
+"""
+What each layer of a biLM holds, beside static word vectors: the part of speech of a token, and
+whether a word has the same sense in two sentences.
+
+    python examples/probe_layers.py --weight-file model.tar.gz --vectors word2vec.txt \
+      --pos en_ewt-ud-train.conllu en_ewt-ud-dev.conllu --wic wic/train wic/dev
+
+`--pos` are files in CoNLL-U. `--wic` are those of Word in Context without `.data.txt` and
+`.gold.txt`. For parts of speech a logistic regression reads one vector and names the tag; for
+senses, one number is learned: how large the cosine between the two vectors of the word must be.
+"""
+
+import argparse
+import json
+import sys
+from itertools import islice
+from pathlib import Path
+from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
+
+import numpy
+from conllu import parse_incr
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from elmo_scratch import SentenceLayers
+from elmo_scratch.export import ModelSource
+from elmo_scratch.interop.static_vectors import read_static_vectors
+
+BATCH_SIZE = 64
+
+Vectors = Callable[[Sequence[List[str]]], List[numpy.ndarray]]
+"""From sentences to an array of each, shape `(layers, tokens, width)`."""
+
+
+class Pair(NamedTuple):
+    """Two sentences with a word in each, and whether it has one sense."""
+
+    sentences: Tuple[List[str], List[str]]
+    places: Tuple[int, int]
+    is_same: bool
+
+
+def main() -> None:
+    """Prints a table in Markdown."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--weight-file", required=True, help="official weights, or an archive")
+    parser.add_argument("--options-file", help="official options")
+    parser.add_argument("--vectors", action="append", default=[], help="static word vectors")
+    parser.add_argument("--pos", nargs=2, metavar=("TRAIN", "DEV"), help="files in CoNLL-U")
+    parser.add_argument("--wic", nargs=2, metavar=("TRAIN", "DEV"), help="files, without endings")
+    parser.add_argument("--lowercase", action="store_true", help="read all words in lower case")
+    parser.add_argument(
+        "--sentences", type=int, default=3000, help="of the first CoNLL-U file (default: 3000)"
+    )
+    parser.add_argument("--json", type=Path, help="also write the numbers there")
+    args = parser.parse_args()
+    if not args.pos and not args.wic:
+        parser.error("expected --pos, --wic, or both")
+    bilm = ModelSource(args.options_file, args.weight_file, "reset").load()
+    sources: Dict[str, Vectors] = {path: static(path, args.lowercase) for path in args.vectors}
+    sources["biLM"] = contextual(bilm, args.lowercase)
+    table: Dict[str, Dict[str, float]] = {}
+    for name, vectors in sources.items():
+        for task, score in probes(args, vectors).items():
+            for layer, accuracy in enumerate(score):
+                row = f"biLM, layer {layer}" if name == "biLM" else name
+                table.setdefault(row, {})[task] = accuracy
+    print_table(table)
+    if args.json:
+        args.json.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+
+
+def contextual(layers: SentenceLayers, lowercase: bool) -> Vectors:
+    """The layers of a biLM."""
+
+    def vectors(sentences: Sequence[List[str]]) -> List[numpy.ndarray]:
+        read = [[word.lower() for word in words] if lowercase else words for words in sentences]
+        order = sorted(range(len(read)), key=lambda place: len(read[place]))
+        found: Dict[int, numpy.ndarray] = {}
+        for start in range(0, len(order), BATCH_SIZE):
+            places = order[start : start + BATCH_SIZE]
+            found.update(zip(places, layers([read[place] for place in places])))
+        return [found[place] for place in range(len(read))]
+
+    return vectors
+
+
+def static(path: str, lowercase: bool) -> Vectors:
+    """One layer, of vectors from a file; zeros for words that it lacks."""
+    found = read_static_vectors(path)
+    rows = {word: row for row, word in enumerate(found.words)}
+    table = numpy.vstack([found.vectors, numpy.zeros_like(found.vectors[:1])])
+
+    def vectors(sentences: Sequence[List[str]]) -> List[numpy.ndarray]:
+        return [
+            table[[rows.get(word.lower() if lowercase else word, -1) for word in words]][None]
+            for words in sentences
+        ]
+
+    return vectors
+
+
+def probes(args: argparse.Namespace, vectors: Vectors) -> Dict[str, List[float]]:
+    """The accuracy of each task, layer by layer."""
+    scores: Dict[str, List[float]] = {}
+    if args.pos:
+        train, dev = tagged(args.pos[0], args.sentences), tagged(args.pos[1])
+        scores["part of speech"] = part_of_speech_scores(train, dev, vectors)
+    if args.wic:
+        scores["word sense"] = word_sense_scores(*map(pairs_of, args.wic), vectors)
+    return scores
+
+
+Tagged = List[Tuple[List[str], List[str]]]
+"""Sentences as words and tags."""
+
+
+def tagged(path: str, at_most: int = sys.maxsize) -> Tagged:
+    """The sentences of a CoNLL-U file, by their syntactic words."""
+    with open(path, encoding="utf-8") as file:
+        sentences = [
+            [token for token in sentence if isinstance(token["id"], int)]
+            for sentence in islice(parse_incr(file), at_most)
+        ]
+    return [([t["form"] for t in words], [t["upos"] for t in words]) for words in sentences]
+
+
+def part_of_speech_scores(train: Tagged, dev: Tagged, vectors: Vectors) -> List[float]:
+    """How many tags of dev a logistic regression names, layer by layer."""
+    inputs, tags = [], []
+    for part in (train, dev):
+        inputs.append(numpy.concatenate(vectors([words for words, _ in part]), axis=1))
+        tags.append([tag for _, names in part for tag in names])
+    scores = []
+    for layer in range(len(inputs[0])):
+        probe = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=200))
+        probe.fit(inputs[0][layer], tags[0])
+        scores.append(float(probe.score(inputs[1][layer], tags[1])))
+    return scores
+
+
+def pairs_of(path: str) -> List[Pair]:
+    """The pairs of a part of Word in Context."""
+    lines, gold = (
+        Path(f"{path}.{kind}.txt").read_text(encoding="utf-8").splitlines()
+        for kind in ("data", "gold")
+    )
+    pairs = []
+    for line, answer in zip(lines, gold, strict=True):
+        _, _, places, one, other = line.split("\t")
+        first, second = map(int, places.split("-"))
+        pairs.append(Pair((one.split(), other.split()), (first, second), answer == "T"))
+    return pairs
+
+
+def word_sense_scores(train: List[Pair], dev: List[Pair], vectors: Vectors) -> List[float]:
+    """How many pairs of dev the cosine between the two vectors tells right, layer by layer."""
+    cosines = [cosines_of(part, vectors) for part in (train, dev)]  # (layers, pairs) each
+    answers = [numpy.array([pair.is_same for pair in part]) for part in (train, dev)]
+    scores = []
+    for learned, measured in zip(*cosines):
+        # Of all cosines of the training pairs, the one that parts them best.
+        thresholds = numpy.array([-numpy.inf, *numpy.unique(learned)])
+        right = [((learned > threshold) == answers[0]).sum() for threshold in thresholds]
+        threshold = thresholds[numpy.argmax(right)]
+        scores.append(float(((measured > threshold) == answers[1]).mean()))
+    return scores
+
+
+def cosines_of(pairs: List[Pair], vectors: Vectors) -> numpy.ndarray:
+    """Between the two vectors of the word, shape `(layers, pairs)`."""
+    sides = []
+    for side in range(2):
+        layers = vectors([pair.sentences[side] for pair in pairs])
+        at_word = [one[:, pair.places[side]] for one, pair in zip(layers, pairs)]
+        sides.append(numpy.stack(at_word, axis=1))  # (layers, pairs, width)
+    lengths = [numpy.linalg.norm(side, axis=-1) for side in sides]
+    products = (sides[0] * sides[1]).sum(axis=-1)
+    # Rounded, so that equal vectors are equally near.
+    return numpy.round(products / numpy.maximum(lengths[0] * lengths[1], 1e-12), 6)
+
+
+def print_table(table: Dict[str, Dict[str, float]]) -> None:
+    """In Markdown."""
+    tasks = list(next(iter(table.values())))
+    print(f"| | {' | '.join(tasks)} |\n|---|{'---:|' * len(tasks)}")
+    for row, scores in table.items():
+        print(f"| {row} | {' | '.join(f'{scores[task]:.1%}' for task in tasks)} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The probes of examples/probe_layers.py, on words whose answers are known."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import List
+
+import numpy
+import pytest
+
+from elmo_scratch.interop.static_vectors import write_static_vectors
+from tests import PROJECT_ROOT
+
+PROBE = PROJECT_ROOT / "examples" / "probe_layers.py"
+
+NOUNS, VERBS = ["river", "bank", "game", "striker"], ["rose", "fell", "won", "lost"]
+
+
+def conllu(sentences: List[List[str]]) -> str:
+    """Sentences in which every word has the tag of its list; and one word that is two."""
+    blocks = []
+    for words in sentences:
+        rows = [
+            f"{number}\t{word}\t_\t{'NOUN' if word in NOUNS else 'VERB'}" + "\t_" * 6
+            for number, word in enumerate(words, start=1)
+        ]
+        blocks.append("\n".join(["1-2\twhole" + "\t_" * 8, *rows]) + "\n")
+    return "\n".join(blocks) + "\n"
+
+
+def wic(folder: Path, name: str, count: int) -> str:
+    """Pairs in which the same sense stands in the same sentence."""
+    data, gold = [], []
+    for number in range(count):
+        noun, verb = NOUNS[number % 4], VERBS[number % 3]
+        is_same = number % 2 == 0
+        other = f"the {noun} {verb}" if is_same else f"{verb} quickly , it said , a {noun}"
+        place = other.split().index(noun)
+        data.append(f"{noun}\tN\t1-{place}\tthe {noun} {verb}\t{other}\n")
+        gold.append("T\n" if is_same else "F\n")
+    (folder / f"{name}.data.txt").write_text("".join(data), encoding="utf-8")
+    (folder / f"{name}.gold.txt").write_text("".join(gold), encoding="utf-8")
+    return str(folder / name)
+
+
+@pytest.fixture
+def arguments(bilm_archive: Path, tmp_path: Path) -> List[str]:
+    sentences = [[noun, verb] for noun in NOUNS for verb in VERBS]
+    (tmp_path / "train.conllu").write_text(conllu(sentences * 3), encoding="utf-8")
+    (tmp_path / "dev.conllu").write_text(conllu(sentences), encoding="utf-8")
+    vectors = [[1.0, 0.1 * n] for n in range(4)] + [[-1.0, 0.1 * n] for n in range(4)]
+    write_static_vectors([*NOUNS, *VERBS], numpy.array(vectors, "float32"), tmp_path / "static.txt")
+    pos = [str(tmp_path / "train.conllu"), str(tmp_path / "dev.conllu")]
+    parts = [wic(tmp_path, "train", 24), wic(tmp_path, "dev", 12)]
+    return [
+        *["--weight-file", str(bilm_archive), "--vectors", str(tmp_path / "static.txt")],
+        *["--lowercase", "--pos", *pos, "--wic", *parts, "--json", str(tmp_path / "table.json")],
+    ]
+
+
+def test_layers_and_static_vectors_stand_in_one_table(arguments: List[str], tmp_path: Path) -> None:
+    command = [sys.executable, str(PROBE), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    table = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
+    static = str(tmp_path / "static.txt")
+    assert list(table) == [static, "biLM, layer 0", "biLM, layer 1", "biLM, layer 2"]
+    assert done.stdout.count("\n") == 2 + len(table)
+    assert all(scores["part of speech"] == 1.0 for scores in table.values())
+    # What doesn't see the sentence can't tell senses, an LSTM here can.
+    assert table[static]["word sense"] == table["biLM, layer 0"]["word sense"] == 0.5
+    assert table["biLM, layer 2"]["word sense"] == 1.0
+
+
+def test_nothing_to_probe_is_an_error(bilm_archive: Path) -> None:
+    command = [sys.executable, str(PROBE), "--weight-file", str(bilm_archive)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "expected --pos, --wic, or both" in done.stderr
