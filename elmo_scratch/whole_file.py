@@ -6,6 +6,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Sequence
 
+from allennlp.common.checks import ConfigurationError
+
+
+def check_place(path: Path) -> None:
+    """
+    Complains before the work rather than after it.
+
+    # Raises
+
+    ConfigurationError
+        If no file can be written at `path`.
+    """
+    if path.is_dir():
+        raise ConfigurationError(f"{path}: expected a file to write to, but it is a folder")
+    folder = path.parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        reason = "can't be written to" if folder.is_dir() else "doesn't exist"
+        raise ConfigurationError(f"{path}: the folder {folder} {reason}")
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:

@@ -6,8 +6,24 @@ from pathlib import Path
 from typing import List
 
 import pytest
+from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.whole_file import whole_file, whole_files
+from elmo_scratch.whole_file import check_place, whole_file, whole_files
+
+
+def test_a_place_for_a_file_is_one_where_there_is_none_or_another(tmp_path: Path) -> None:
+    check_place(tmp_path / "new.txt")
+    (tmp_path / "old.txt").touch()
+    check_place(tmp_path / "old.txt")
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [("", "expected a file to write to, but it is a folder"), ("no/x", "/no doesn't exist")],
+)
+def test_no_place_for_a_file_is_an_error(name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        check_place(tmp_path / name)
 
 
 def test_what_the_block_wrote_appears_under_the_name(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@
 import argparse
 import json
 import logging
-import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Optional
@@ -21,6 +20,7 @@ from elmo_scratch.commands.elmo_vectors_arguments import METHODS, add_arguments
 from elmo_scratch.data.corpus import list_shards
 from elmo_scratch.interop.static_vectors import write_static_vectors
 from elmo_scratch.static_vectors import NumberedText, VectorMethod, VectorText
+from elmo_scratch.whole_file import check_place
 
 logger = logging.getLogger(__name__)
 
@@ -113,12 +113,7 @@ def _check_output(
     output_file: Path, args: argparse.Namespace, reader: Optional[DatasetReader]
 ) -> None:
     """Complains before the work rather than after it."""
-    if output_file.is_dir():
-        raise ConfigurationError(f"{output_file}: expected a file to write to, but it is a folder")
-    folder = output_file.parent
-    if not os.access(folder, os.W_OK | os.X_OK):
-        reason = "can't be written to" if folder.is_dir() else "doesn't exist"
-        raise ConfigurationError(f"{output_file}: the folder {folder} {reason}")
+    check_place(output_file)
     if not output_file.exists():
         return
     inputs = list_shards(args.corpus) if reader is None else [Path(args.corpus)]

@@ -1,7 +1,6 @@
 """From a text to an HDF5 file of the layers of its sentences."""
 
 import logging
-import os
 from pathlib import Path
 from typing import Optional
 
@@ -17,6 +16,7 @@ from elmo_scratch.export.output_size import check_room, estimated_size, in_words
 from elmo_scratch.export.part_folder import PartFolder, Span
 from elmo_scratch.export.part_writing import PartWriting
 from elmo_scratch.interop import LayerFile
+from elmo_scratch.whole_file import check_place
 
 logger = logging.getLogger(__name__)
 
@@ -125,12 +125,7 @@ def is_there(output_file: Path, export: str, overwrite: bool) -> bool:
     ConfigurationError
         If the output can't be written, or another file has its name and `overwrite` is not given.
     """
-    if output_file.is_dir():
-        raise ConfigurationError(f"{output_file}: expected a file to write to, but it is a folder")
-    folder = output_file.parent
-    if not os.access(folder, os.W_OK | os.X_OK):
-        reason = "can't be written to" if folder.is_dir() else "doesn't exist"
-        raise ConfigurationError(f"{output_file}: the folder {folder} {reason}")
+    check_place(output_file)
     if not output_file.exists():
         return False
     try:
