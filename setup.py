@@ -27,11 +27,12 @@ setup(
         "filelock",
         "h5py>=3.6",
         "lmdb>=1.2",
+        "pyyaml>=5.4",
         "scikit-learn>=1.2",
         "scipy>=1.9",
         "spacy>=3.8",
     ],
-    extras_require={"ray": ["ray>=2.40"], "vectors": ["gensim>=4.3"]},
+    extras_require={"ray": ["ray>=2.40"], "search": ["optuna>=4"], "vectors": ["gensim>=4.3"]},
     # PyTorch calls this at the end of `import torch`.
     entry_points={"torch.backends": ["elmo_scratch = elmo_scratch_compat:apply"]},
 )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from elmo_scratch import models as models
     from elmo_scratch import modules as modules
     from elmo_scratch import predictors as predictors
+    from elmo_scratch import search as search
     from elmo_scratch import static_vectors as static_vectors
     from elmo_scratch import training as training
     from elmo_scratch.data import batch_to_ids as batch_to_ids

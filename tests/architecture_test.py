@@ -18,7 +18,7 @@ FLOORS = [
     ["data", "metrics", "modules"],
     ["interop"],
     ["embedders", "models"],
-    ["export", "predictors", "static_vectors", "training"],
+    ["export", "predictors", "search", "static_vectors", "training"],
     ["report"],
     ["commands"],
     ["registered"],

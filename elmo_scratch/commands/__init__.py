@@ -3,6 +3,7 @@
 from elmo_scratch.commands.elmo import Elmo as Elmo
 from elmo_scratch.commands.elmo_export import ElmoExport as ElmoExport
 from elmo_scratch.commands.elmo_join import ElmoJoin as ElmoJoin
+from elmo_scratch.commands.elmo_search import ElmoSearch as ElmoSearch
 from elmo_scratch.commands.elmo_vectors import ElmoVectors as ElmoVectors
 
-__all__ = ["Elmo", "ElmoExport", "ElmoJoin", "ElmoVectors"]
+__all__ = ["Elmo", "ElmoExport", "ElmoJoin", "ElmoSearch", "ElmoVectors"]

@@ -1,0 +1,217 @@
+"""A search: one training after the other, or several at a time."""
+
+import logging
+import math
+import os
+import shutil
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import parse_overrides
+from filelock import FileLock, Timeout
+
+from elmo_scratch.search.study import next_trial, num_tried, open_study
+from elmo_scratch.search.sweep import Sweep
+from elmo_scratch.search.trial_training import TrialTraining
+
+if TYPE_CHECKING:
+    import optuna
+
+logger = logging.getLogger(__name__)
+
+SECONDS = 0.2
+"""Between two looks at the trainings."""
+
+
+class Running(NamedTuple):
+    """A trial, and its training."""
+
+    trial: "optuna.Trial"
+    training: TrialTraining
+
+
+class Search:
+    """
+    Trains a config again and again, each time with other values of a sweep's parameters. What has
+    been tried stays in the folder: there the same search goes on where it was stopped, and trains
+    again what was being trained.
+
+    # Parameters
+
+    sweep : `Sweep`
+        What is searched for.
+    config : `Path`
+        What is trained.
+    folder : `Path`
+        Where the study is, and the folder `trial-<number>` of each training.
+    overrides : `str`, optional (default = `""`)
+        What else is different from the config, as for `allennlp train`.
+    seed : `int`, optional (default = `0`)
+        Of what is drawn. The trainings have their own seeds.
+    words : `Sequence[str]`, optional (default = `()`)
+        More words for the command line of each training.
+
+    # Raises
+
+    ConfigurationError
+        If the config can't be read.
+    """
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        config: Path,
+        folder: Path,
+        overrides: str = "",
+        seed: int = 0,
+        words: Sequence[str] = (),
+    ) -> None:
+        self.sweep = sweep
+        self.folder = folder
+        self._path = config
+        try:
+            self.overrides: Dict[str, Any] = parse_overrides(overrides)
+            self._config = Params.from_file(str(config), overrides).as_dict(quiet=True)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise ConfigurationError(f"{config}: {error}") from None
+        self._seed = seed
+        self._words = words
+
+    def run(self, num_trials: Optional[int] = None, num_jobs: int = 1) -> "optuna.Study":
+        """
+        # Parameters
+
+        num_trials : `int`, optional (default = the `run_cap` of the sweep)
+            How many there shall be in the end, with those that there are. Never more than a grid
+            has.
+        num_jobs : `int`, optional (default = `1`)
+            How many are trained at a time. They share the processor's threads.
+
+        # Returns
+
+        `optuna.Study`
+            All that was tried. A training that failed is among it, with its last lines.
+
+        # Raises
+
+        ConfigurationError
+            If Optuna is not installed, nothing says how many trials, another search works in the
+            folder, that of the folder is another one, or trainings don't measure the metric.
+        """
+        for argument, number in (("--trials", num_trials), ("--jobs", num_jobs)):
+            if number is not None and number < 1:
+                raise ConfigurationError(f"expected {argument} of 1 or more, got {number}")
+        num_trials = self._num_trials(num_trials)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with _alone_in(self.folder):
+            study = open_study(self.folder, self.sweep, self._config, self._seed)
+            interrupted = _interrupted(study)
+            num_new = max(0, num_trials - num_tried(study))
+            running: List[Running] = []
+            try:
+                while interrupted or num_new or running:
+                    while len(running) < num_jobs and (interrupted or num_new):
+                        if interrupted:
+                            trial = interrupted.pop()
+                            shutil.rmtree(self._folder_of(trial), ignore_errors=True)
+                        else:
+                            trial = next_trial(study, self.sweep)
+                            num_new -= 1
+                        running.append(Running(trial, self._start(trial, num_jobs)))
+                    time.sleep(SECONDS)
+                    running = [one for one in running if not self._is_over(study, one)]
+            finally:
+                for one in running:
+                    one.training.stop()
+        return study
+
+    def _num_trials(self, asked: Optional[int]) -> int:
+        """How many trials there shall be in the end."""
+        sizes = [asked or self.sweep.run_cap]
+        if self.sweep.method == "grid":
+            grids = [parameter.grid() or () for parameter in self.sweep.parameters.values()]
+            sizes.append(math.prod(map(len, grids)))
+        known = [size for size in sizes if size is not None]
+        if not known:
+            raise ConfigurationError(
+                "expected a number of trials: give --trials, or `run_cap` in the sweep file"
+            )
+        return min(known)
+
+    def _folder_of(self, trial: "optuna.Trial") -> Path:
+        return self.folder / f"trial-{trial.number}"
+
+    def _start(self, trial: "optuna.Trial", num_jobs: int) -> TrialTraining:
+        """Draws the values of a trial, and trains with them."""
+        values = {name: one.draw(name, trial) for name, one in self.sweep.parameters.items()}
+        trial.set_user_attr("values", values)
+        logger.info("trial %d: %s", trial.number, values)
+        return TrialTraining(
+            self._folder_of(trial),
+            self._path,
+            {**self.overrides, **values},
+            self._words,
+            num_threads=max(1, (os.cpu_count() or 1) // num_jobs) if num_jobs > 1 else None,
+        )
+
+    def _is_over(self, study: "optuna.Study", one: Running) -> bool:
+        """Looks after a training, and tells the study what has become of it."""
+        import optuna
+
+        trial, training = one
+        has_ended, is_behind = training.has_ended(), False
+        try:
+            if self.sweep.halving or self.sweep.metric.is_of_every_epoch:
+                for epoch, value in training.new_epochs(self.sweep.metric):
+                    # One that was interrupted may have got further the first time.
+                    if epoch not in study.trials[trial.number].intermediate_values:
+                        trial.report(value, epoch)
+                        is_behind = trial.should_prune() or is_behind
+            if not has_ended and not is_behind:
+                return False
+            if not has_ended:
+                training.stop()
+                logger.info("trial %d is behind, and stopped", trial.number)
+                study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+                return True
+            value = math.nan if training.has_failed() else training.result(self.sweep.metric)
+        except ConfigurationError as error:
+            self._fail(study, trial, error.message)
+            raise
+        if training.has_failed():
+            self._fail(study, trial, training.last_lines())
+        elif math.isnan(value):
+            self._fail(study, trial, f"{self.sweep.metric.name} is not a number")
+        else:
+            study.tell(trial, value)
+            logger.info("trial %d: %s %s", trial.number, self.sweep.metric.name, value)
+        return True
+
+    def _fail(self, study: "optuna.Study", trial: "optuna.Trial", reason: str) -> None:
+        import optuna
+
+        trial.set_user_attr("reason", reason)
+        study.tell(trial, state=optuna.trial.TrialState.FAIL)
+        logger.warning("trial %d failed:\n%s", trial.number, reason)
+
+
+def _interrupted(study: "optuna.Study") -> List["optuna.Trial"]:
+    """The trials that were being trained when the search was stopped, the first one last."""
+    import optuna
+
+    stopped = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING])
+    return [optuna.Trial(study, trial._trial_id) for trial in reversed(stopped)]
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """An error if another search works in the folder: each takes running trials for its own."""
+    try:
+        with FileLock(folder / "lock", timeout=0):
+            yield
+    except Timeout:
+        raise ConfigurationError(f"{folder}: another search works there") from None

@@ -1,0 +1,109 @@
+"""What a search has tried so far, in a file that Optuna keeps."""
+
+from importlib.util import find_spec
+from itertools import islice, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict
+
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.search.sweep import Sweep
+
+if TYPE_CHECKING:
+    import optuna
+
+STUDY_FILE = "study.db"
+
+
+def open_study(folder: Path, sweep: Sweep, config: Dict[str, Any], seed: int) -> "optuna.Study":
+    """
+    Opens the study of a folder, or begins one.
+
+    # Parameters
+
+    folder : `Path`
+        Where the file is, or shall be.
+    sweep : `Sweep`
+        What is searched for.
+    config : `Dict[str, Any]`
+        What all trials train, but for the parameters of the sweep.
+    seed : `int`
+        Of the random numbers.
+
+    # Returns
+
+    `optuna.Study`
+
+    # Raises
+
+    ConfigurationError
+        If Optuna is not installed, or the study there is that of another search.
+    """
+    if find_spec("optuna") is None:
+        raise ConfigurationError(
+            "a search needs Optuna, which is not installed: pip install 'optuna>=4'"
+        )
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(
+        study_name="search",
+        storage=f"sqlite:///{folder / STUDY_FILE}",
+        direction="maximize" if sweep.metric.is_maximized else "minimize",
+        pruner=optuna.pruners.NopPruner()
+        if sweep.halving is None
+        else optuna.pruners.SuccessiveHalvingPruner(sweep.halving.first, sweep.halving.factor),
+        load_if_exists=True,
+    )
+    # Started again it must not draw the same numbers again.
+    seed += num_tried(study)
+    if sweep.method == "bayes":
+        study.sampler = optuna.samplers.TPESampler(seed=seed)
+    else:
+        study.sampler = optuna.samplers.RandomSampler(seed=seed)
+    searched = _in_json(sweep, config)
+    kept = study.user_attrs.get("searched", searched)
+    for part, content in searched.items():
+        if kept[part] != content:
+            raise ConfigurationError(
+                f"{folder}: holds a search with another {part}, which can't go on with this one. "
+                "Choose another folder."
+            )
+    study.set_user_attr("searched", searched)
+    return study
+
+
+def _in_json(sweep: Sweep, config: Dict[str, Any]) -> Dict[str, Any]:
+    """All that decides whether two trials can be compared."""
+    return {
+        "config": config,
+        "method": sweep.method,
+        "metric": list(sweep.metric),
+        "set of parameters": {name: repr(value) for name, value in sweep.parameters.items()},
+    }
+
+
+def next_trial(study: "optuna.Study", sweep: Sweep) -> "optuna.Trial":
+    """
+    # Returns
+
+    `optuna.Trial`
+        A new one. With the method grid the first has the first of all values, and so on.
+    """
+    number = num_tried(study)
+    # One that waits already was left by a search that was stopped just here.
+    if sweep.method == "grid" and number == len(study.trials):
+        values = product(*(parameter.grid() or () for parameter in sweep.parameters.values()))
+        (chosen,) = islice(values, number, number + 1)
+        study.enqueue_trial(dict(zip(sweep.parameters, chosen)))
+    return study.ask()
+
+
+def num_tried(study: "optuna.Study") -> int:
+    """
+    # Returns
+
+    `int`
+        How many trials have begun.
+    """
+    return sum(trial.state.name != "WAITING" for trial in study.trials)

@@ -1,0 +1,117 @@
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.commands.conftest import Allennlp
+from tests.search.stub_training import STUB
+from tests.tiny_training import BILM_WIDTH, CONFIGS, EXT_VARS
+
+SWEEP = """
+method: grid
+metric: { name: validation/accuracy, goal: maximize }
+parameters:
+  model.text_field_embedder.token_embedders.elmo.mix.type: { values: [trainable, none] }
+"""
+
+
+def test_it_trains_tells_and_keeps_the_best(
+    allennlp: Allennlp,
+    bilm_archive: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    for name, value in {**EXT_VARS, "BILM_ARCHIVE": str(bilm_archive)}.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "sweep.yaml").write_text(SWEEP, encoding="utf-8")
+    config = CONFIGS / "ag_news" / "elmo_frozen.jsonnet"
+    overrides = {
+        "model.seq2vec_encoder.embedding_dim": 100 + BILM_WIDTH,
+        "trainer.num_epochs": 1,
+    }
+    words = ["--jobs", "2", "--overrides", json.dumps(overrides)]
+    allennlp("elmo-search", "sweep.yaml", config, "-s", "found", *words)
+
+    best = json.loads((tmp_path / "found" / "best.json").read_text(encoding="utf-8"))
+    mix = "model.text_field_embedder.token_embedders.elmo.mix.type"
+    assert best == {**overrides, mix: "trainable"}
+    assert (tmp_path / "found" / "trial-0" / "model.tar.gz").is_file()
+    head, _, first, second, _, last = capsys.readouterr().out.strip().splitlines()
+    assert head.startswith("| trial | validation/accuracy | mix.type ")
+    assert first.startswith("| 0     |") and "| trainable |" in first
+    assert second.startswith("| 1     |") and second.endswith("| failed |")
+    assert last.endswith("found/best.json")
+
+
+@pytest.fixture
+def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is trained at once, or never if there is a file `wait`."""
+    monkeypatch.setattr("elmo_scratch.search.trial_training.ALLENNLP", STUB)
+    (tmp_path / "config.json").write_text('{"x": 0.5, "epochs": 1}', encoding="utf-8")
+    sweep = "{method: grid, metric: {name: validation/accuracy}, parameters: {x: {value: 0.5}}}"
+    (tmp_path / "sweep.yaml").write_text(sweep, encoding="utf-8")
+
+
+WORDS = ("elmo-search", "sweep.yaml", "config.json", "-s", "found")
+
+
+def test_trainings_get_the_packages_that_it_was_given(
+    allennlp: Allennlp, stub: None, tmp_path: Path
+) -> None:
+    allennlp(*WORDS, "--include-package", "elmo_scratch.search")
+    seen = json.loads((tmp_path / "found" / "trial-0" / "seen.json").read_text(encoding="utf-8"))
+    assert seen["words"] == ["--include-package", "elmo_scratch.search"]
+
+
+def test_a_signal_stops_its_trainings_too(
+    allennlp: Allennlp, stub: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "wait").write_text("1", encoding="utf-8")
+    seen = tmp_path / "found" / "trial-0" / "metrics_epoch_0.json"
+
+    def end_when_it_trains(_: float) -> None:
+        if seen.exists():
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    with monkeypatch.context() as patch, pytest.raises(SystemExit, match="stopped. The same comm"):
+        patch.setattr("elmo_scratch.search.search.time.sleep", end_when_it_trains)
+        allennlp(*WORDS)
+    assert signal.getsignal(signal.SIGTERM) == before
+    with pytest.raises(ProcessLookupError):
+        os.kill(json.loads(seen.with_name("seen.json").read_text(encoding="utf-8"))["pid"], 0)
+
+    (tmp_path / "wait").unlink()
+    allennlp(*WORDS)
+    assert (tmp_path / "found" / "best.json").is_file()
+
+
+def test_an_error_is_one_line(allennlp: Allennlp, stub: None) -> None:
+    with pytest.raises(SystemExit) as stop:
+        allennlp(*WORDS, "--overrides", '{"x.y": 1}')
+    assert str(stop.value.code).startswith("allennlp elmo-search: error: config.json: overrides")
+    with pytest.raises(SystemExit) as stop:
+        allennlp("elmo-search", "x.yaml", *WORDS[2:])
+    assert str(stop.value.code).startswith("allennlp elmo-search: error: x.yaml: can't be read")
+
+
+def test_where_all_fail_the_error_says_why(
+    allennlp: Allennlp, stub: None, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    sweep = "{method: grid, metric: {name: validation/accuracy}, parameters: {x: {value: -1}}}"
+    (tmp_path / "sweep.yaml").write_text(sweep, encoding="utf-8")
+    with pytest.raises(SystemExit) as stop:
+        allennlp(*WORDS)
+    assert str(stop.value.code).endswith("found/trial-0.log says: x is below 0")
+    assert "| failed |" in capsys.readouterr().out
+
+
+def test_the_help_text_tells_where_things_are(
+    allennlp: Allennlp, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit):
+        allennlp("elmo-search", "--help")
+    assert "FOLDER/best.json" in capsys.readouterr().out

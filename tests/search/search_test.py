@@ -1,0 +1,120 @@
+import json
+from pathlib import Path
+from typing import List
+
+import optuna
+import pytest
+from allennlp.common.checks import ConfigurationError
+from filelock import FileLock
+
+from elmo_scratch.search.metric import Metric
+from elmo_scratch.search.parameters import Choice, Number
+from elmo_scratch.search.search import Search
+from elmo_scratch.search.sweep import Halving, Sweep
+
+ACCURACY = Metric("validation/accuracy", True)
+SWEEP = Sweep("random", ACCURACY, {"x": Number(0, 1)})
+
+
+def grid(*values: float) -> Sweep:
+    """Of the accuracies that the trainings reach."""
+    return Sweep("grid", ACCURACY, {"x": Choice(values)})
+
+
+def states(study: optuna.Study) -> List[str]:
+    return [trial.state.name for trial in study.trials]
+
+
+def test_each_trial_is_trained_with_its_values(config: Path, tmp_path: Path) -> None:
+    search = Search(grid(0.2, 0.9, 0.4), config, tmp_path / "search", '{"epochs": 1}')
+    study = search.run(num_jobs=2)
+    assert [trial.value for trial in study.trials] == [0.2, 0.9, 0.4]
+    for number, x in enumerate((0.2, 0.9, 0.4)):
+        file = tmp_path / "search" / f"trial-{number}" / "metrics.json"
+        settings = json.loads(file.read_text(encoding="utf-8"))["settings"]
+        assert settings == {"x": x, "epochs": 1}
+
+
+def test_what_was_trained_is_not_trained_again(config: Path, tmp_path: Path) -> None:
+    first = Search(SWEEP, config, tmp_path / "search").run(1)
+    study = Search(SWEEP, config, tmp_path / "search").run(2)
+    assert states(study) == ["COMPLETE", "COMPLETE"]
+    assert study.trials[0].datetime_complete == first.trials[0].datetime_complete
+    assert study.trials[0].value != study.trials[1].value
+    assert len(Search(SWEEP, config, tmp_path / "search").run(1).trials) == 2
+
+
+def test_a_search_that_is_stopped_goes_on_with_what_was_being_trained(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "search"
+    (tmp_path / "wait").write_text("1", encoding="utf-8")
+
+    def stop_when_two_train(_: float) -> None:
+        if len(list(folder.glob("trial-*/metrics_epoch_0.json"))) == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("elmo_scratch.search.search.time.sleep", stop_when_two_train)
+        Search(grid(0.2, 0.9, 0.4), config, folder).run(num_jobs=2)
+    kept = optuna.load_study(study_name=None, storage=f"sqlite:///{folder / 'study.db'}")
+    assert states(kept) == ["RUNNING", "RUNNING"]
+
+    (tmp_path / "wait").unlink()
+    study = Search(grid(0.2, 0.9, 0.4), config, folder).run()
+    assert [trial.value for trial in study.trials] == [0.2, 0.9, 0.4]
+
+
+def test_a_training_that_fails_is_noted_and_the_search_goes_on(
+    config: Path, tmp_path: Path
+) -> None:
+    study = Search(grid(-1, 0.5), config, tmp_path / "search").run()
+    assert states(study) == ["FAIL", "COMPLETE"]
+    assert study.trials[0].user_attrs["reason"] == "first line\nx is below 0"
+
+
+def test_a_metric_that_is_no_number_is_a_failure(config: Path, tmp_path: Path) -> None:
+    sweep = Sweep("grid", ACCURACY, {"x": Choice((float("nan"), 0.5))})
+    study = Search(sweep, config, tmp_path / "search").run()
+    assert states(study) == ["FAIL", "COMPLETE"]
+    assert study.trials[0].user_attrs["reason"] == "validation/accuracy is not a number"
+
+
+@pytest.mark.parametrize("name", ["validation/loss", "loss"])
+def test_a_metric_that_is_missing_ends_the_search(name: str, config: Path, tmp_path: Path) -> None:
+    sweep = grid(0.2, 0.4)._replace(metric=Metric(name, True))
+    with pytest.raises(ConfigurationError, match="there are: best_epoch, best_validation_acc"):
+        Search(sweep, config, tmp_path / "search").run()
+
+
+def test_trainings_that_are_behind_are_stopped(config: Path, tmp_path: Path) -> None:
+    (tmp_path / "wait").write_text("0.3", encoding="utf-8")  # the second would never end
+    sweep = grid(0.8, 0.2, 0.9)._replace(halving=Halving(1, 2))
+    study = Search(sweep, config, tmp_path / "search").run()
+    assert states(study) == ["COMPLETE", "PRUNED", "COMPLETE"]
+    assert study.trials[0].intermediate_values == pytest.approx({1: 0.2, 2: 0.4, 3: 0.6, 4: 0.8})
+
+
+def test_two_searches_do_not_share_a_folder(config: Path, tmp_path: Path) -> None:
+    search = Search(SWEEP, config, tmp_path / "search")
+    (tmp_path / "search").mkdir()
+    with FileLock(tmp_path / "search" / "lock"):
+        with pytest.raises(ConfigurationError, match="another search works there"):
+            search.run(1)
+
+
+def test_somebody_says_how_many(config: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="give --trials, or `run_cap`"):
+        Search(SWEEP, config, tmp_path / "search").run()
+    study = Search(SWEEP._replace(run_cap=1), config, tmp_path / "search").run()
+    assert len(study.trials) == 1
+    for name, numbers in (("--trials", (0, 1)), ("--jobs", (1, 0))):
+        with pytest.raises(ConfigurationError, match=f"expected {name} of 1 or more, got 0"):
+            Search(SWEEP, config, tmp_path / "search").run(*numbers)
+
+
+def test_a_config_that_cannot_be_read_is_an_error(config: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="missing.jsonnet"):
+        Search(SWEEP, tmp_path / "missing.jsonnet", tmp_path / "search")
+    with pytest.raises(ConfigurationError, match="config.json: overrides for 'epochs"):
+        Search(SWEEP, config, tmp_path / "search", '{"epochs.few": 1}')

@@ -1,0 +1,99 @@
+from pathlib import Path
+from typing import Any, Dict, List
+
+import optuna
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.search.metric import Metric
+from elmo_scratch.search.parameters import Choice, Number
+from elmo_scratch.search.study import next_trial, num_tried, open_study
+from elmo_scratch.search.sweep import Halving, Sweep
+
+SWEEP = Sweep("random", Metric("validation/loss", False), {"lr": Number(0, 1)})
+GRID = Sweep(
+    "grid", Metric("validation/loss", False), {"a": Choice((1, 2)), "b": Choice(("x", "y"))}
+)
+
+
+def draw(study: optuna.Study, sweep: Sweep, times: int) -> List[Any]:
+    drawn = []
+    for _ in range(times):
+        trial = next_trial(study, sweep)
+        drawn.append([one.draw(name, trial) for name, one in sweep.parameters.items()])
+        study.tell(trial, 0.0)
+    return drawn
+
+
+def test_the_same_seed_draws_the_same_and_none_of_it_twice(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    first = draw(open_study(tmp_path / "one", SWEEP, {}, 3), SWEEP, 2)
+    assert draw(open_study(tmp_path / "other", SWEEP, {}, 3), SWEEP, 2) == first
+    later = draw(open_study(tmp_path / "one", SWEEP, {}, 3), SWEEP, 2)
+    assert all(one not in first for one in later)
+
+
+@pytest.mark.parametrize(
+    ("method", "sampler"),
+    [("bayes", optuna.samplers.TPESampler), ("random", optuna.samplers.RandomSampler)],
+)
+def test_the_method_chooses_what_draws(method: str, sampler: type, tmp_path: Path) -> None:
+    assert isinstance(open_study(tmp_path, SWEEP._replace(method=method), {}, 0).sampler, sampler)
+
+
+def test_a_grid_is_gone_through_in_its_order(tmp_path: Path) -> None:
+    whole = [[1, "x"], [1, "y"], [2, "x"], [2, "y"]]
+    assert draw(open_study(tmp_path, GRID, {}, 0), GRID, 1) == whole[:1]
+    assert draw(open_study(tmp_path, GRID, {}, 0), GRID, 3) == whole[1:]
+
+
+def test_no_place_of_a_grid_is_left_out_where_a_search_was_stopped(tmp_path: Path) -> None:
+    study = open_study(tmp_path, GRID, {}, 0)
+    study.enqueue_trial({"a": "1", "b": '"x"'})
+    assert num_tried(study) == 0
+    assert draw(study, GRID, 2) == [[1, "x"], [1, "y"]]
+    assert num_tried(study) == 2
+
+
+@pytest.mark.parametrize("is_maximized", [False, True])
+def test_more_or_less_is_better(is_maximized: bool, tmp_path: Path) -> None:
+    sweep = SWEEP._replace(metric=Metric("validation/loss", is_maximized))
+    direction = open_study(tmp_path, sweep, {}, 0).direction
+    assert direction.name == ("MAXIMIZE" if is_maximized else "MINIMIZE")
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ({"method": "bayes"}, "method"),
+        ({"metric": Metric("validation/loss", True)}, "metric"),
+        ({"parameters": {"lr": Number(0, 2)}}, "set of parameters"),
+    ],
+)
+def test_another_search_cannot_go_on_there(
+    change: Dict[str, Any], part: str, tmp_path: Path
+) -> None:
+    open_study(tmp_path, SWEEP, {"x": 1}, 0)
+    with pytest.raises(ConfigurationError, match=f"holds a search with another {part}, which"):
+        open_study(tmp_path, SWEEP._replace(**change), {"x": 1}, 0)
+
+
+def test_neither_can_one_of_another_config(tmp_path: Path) -> None:
+    open_study(tmp_path, SWEEP, {"x": 1}, 0)
+    with pytest.raises(ConfigurationError, match="holds a search with another config, which"):
+        open_study(tmp_path, SWEEP, {"x": 2}, 0)
+
+
+def test_how_long_and_how_strict_may_change(tmp_path: Path) -> None:
+    open_study(tmp_path, SWEEP, {}, 0)
+    study = open_study(tmp_path, SWEEP._replace(run_cap=9, halving=Halving(1, 2)), {}, 1)
+    assert isinstance(study.pruner, optuna.pruners.SuccessiveHalvingPruner)
+
+
+def test_without_optuna_the_error_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("elmo_scratch.search.study.find_spec", lambda _: None)
+    with pytest.raises(ConfigurationError, match="pip install 'optuna>=4'"):
+        open_study(tmp_path, SWEEP, {}, 0)
