@@ -32,8 +32,8 @@ $(STAMP):
 demo: setup  ## pre-train, classify, evaluate and export on the fixtures
 	@$(BIN)/python examples/demo.py
 
-test: setup  ## the tests, without those that install or need much memory
-	@$(BIN)/python -m pytest -m "not install and not large"
+test: setup  ## the tests, without those that install or need much memory, on all cores
+	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not install and not large"
 
 test-install: setup  ## follow README.md's install lines in an empty environment
 	@$(BIN)/python -m pytest -m install

@@ -173,7 +173,9 @@ def test_an_address_at_which_there_is_nothing_is_an_error(server: str) -> None:
         read_official_options(f"{server}/nothing.json")
 
 
-@pytest.mark.parametrize("form", [str, Path, lambda path: f"file://{path}"], ids=str)
+@pytest.mark.parametrize(
+    "form", [str, Path, lambda path: f"file://{path}"], ids=["string", "path", "address"]
+)
 def test_files_may_be_paths(form: Callable[[Path], Any]) -> None:
     bilm = read_official_bilm(form(RESIDUAL.options), form(RESIDUAL.weights))
     expected = RESIDUAL.read().state_dict()
