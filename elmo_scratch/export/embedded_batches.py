@@ -13,6 +13,9 @@ from elmo_scratch.export.input_text import InputText
 from elmo_scratch.export.part_folder import Span, State
 from elmo_scratch.export.threads import run_ahead
 
+SENTENCES_A_PART = 8192
+"""Where parts are joined, HDF5 takes some kilobytes of memory for each sentence of one."""
+
 
 class PartEnd(NamedTuple):
     """
@@ -77,18 +80,19 @@ def embedded_batches(
     settings : `ExportSettings`
         How sentences are batched.
     seconds_a_part : `float`
-        A part ends at the first chance after so many seconds, and at the end.
+        A part ends at the first chance after so many seconds or `SENTENCES_A_PART`, and at the end.
     """
     is_carried = layers.state == "carry"
-    started = time.monotonic()
+    start, started = span.start, time.monotonic()
     for step in run_ahead(_spelled(text, span, layers, settings, is_carried)):
         output = layers.read(step.spelled)
         end: Optional[PartEnd] = None
         if step.stop is not None:
             is_late = time.monotonic() - started >= seconds_a_part
-            if is_late or step.stop == span.stop:
+            is_full = step.stop - start >= SENTENCES_A_PART
+            if is_late or is_full or step.stop == span.stop:
                 end = PartEnd(step.stop, layers.carried() if is_carried else None)
-                started = time.monotonic()
+                start, started = step.stop, time.monotonic()
         yield EmbeddedBatch(step.sentences, output, end)
 
 

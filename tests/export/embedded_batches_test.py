@@ -6,6 +6,7 @@ import pytest
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export import ExportSettings, InputText
+from elmo_scratch.export import embedded_batches as embedded_batches_module
 from elmo_scratch.export.embedded_batches import embedded_batches
 from elmo_scratch.export.part_folder import Span
 from tests.export.conftest import LINES
@@ -40,6 +41,16 @@ def test_parts_end_when_it_is_time_and_at_the_end(
     ends = [batch.end for batch in batches if batch.end is not None]
     assert [end.stop for end in ends][-1] == 10
     assert len(ends) == num_ends
+
+
+def test_parts_end_when_they_are_full(
+    new_layers: NewLayers, text: InputText, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded_batches_module, "SENTENCES_A_PART", 6)
+    batches = embedded_batches(
+        text, Span(3, 23), new_layers("carry"), ExportSettings(batch_size=4), seconds_a_part=1e9
+    )
+    assert [batch.end.stop for batch in batches if batch.end is not None] == [11, 19, 23]
 
 
 def test_the_state_at_the_end_is_the_one_to_go_on_from(

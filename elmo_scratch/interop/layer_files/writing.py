@@ -1,6 +1,5 @@
 """Writing HDF5 files of the layers of sentences."""
 
-import os
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -17,7 +16,7 @@ from elmo_scratch.interop.layer_files.long_string import LONGEST_STRING, write_l
 from elmo_scratch.interop.layer_files.opening import SENTENCE_INDEX
 from elmo_scratch.interop.layer_files.output_stream import OutputStream
 from elmo_scratch.interop.layer_files.reading import LayerFile
-from elmo_scratch.whole_file import whole_file
+from elmo_scratch.whole_file import check_place, whole_file
 
 COMPRESSIONS = (None, "gzip", "lzf")
 FILE_TYPES = {"float32": h5t.IEEE_F32LE, "float16": h5t.IEEE_F16LE}
@@ -88,11 +87,7 @@ class LayerFileWriter:
         if compression not in COMPRESSIONS:
             raise ValueError(f"expected one of {COMPRESSIONS}, but got {compression!r}")
         path = Path(path)
-        if path.is_dir():
-            raise ConfigurationError(f"{path}: expected a file to write to, but it is a folder")
-        if not os.access(path.parent, os.W_OK | os.X_OK):
-            reason = "can't be written to" if path.parent.is_dir() else "doesn't exist"
-            raise ConfigurationError(f"{path}: the folder {path.parent} {reason}")
+        check_place(path)
         with whole_file(path) as temporary, OutputStream.open(temporary, path) as stream:
             with stream.hdf5_file() as file:
                 facts.write(file)
