@@ -94,10 +94,11 @@ class PartWriting:
             os.replace(self.folder.file_of(self.whole), output_file)
             return
         with self._new_file(output_file) as file:
-            for part in parts:
-                file.copy_from(self.folder.file_of(part))
+            # First, while HDF5 holds no memory from copying yet.
             if self.settings.has_index:
                 file.write_index(self._index())
+            for part in parts:
+                file.copy_from(self.folder.file_of(part))
 
     def _write_parts(
         self, span: Span, batches: Iterator[EmbeddedBatch], done: Callable[[int], None]
