@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence, Set
@@ -80,9 +79,6 @@ def run_all(tasks: Sequence[Task], jobs: int) -> List[str]:
     return sorted(failed)
 
 
-PRINTING = threading.Lock()
-
-
 def _run(task: Task, threads: int) -> bool:
     """Runs one, and says whether it ended well."""
     task.folder.mkdir(parents=True, exist_ok=True)
@@ -92,8 +88,7 @@ def _run(task: Task, threads: int) -> bool:
             task.command, env=environment, stdout=log, stderr=subprocess.STDOUT, check=False
         )
     if ended.returncode:
-        with PRINTING:
-            tqdm.write(f"{task.name} failed: see {task.folder / 'log.txt'}")
+        tqdm.write(f"{task.name} failed: see {task.folder / 'log.txt'}")
         return False
     (task.folder / "done").touch()
     return True

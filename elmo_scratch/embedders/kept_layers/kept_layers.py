@@ -70,14 +70,16 @@ class KeptLayers(torch.nn.Module):
             return bilm(ids, mask)
         lengths: List[int] = mask.sum(dim=1).tolist()
         keys = self._keys(bilm, ids, lengths)
-        found = [self._store.get(key) for key in keys]
-        missing = [row for row, layers in enumerate(found) if layers is None]
+        found = {key: self._store.get(key) for key in keys}
+        # A text that comes twice in the batch is read once.
+        missing = {key: row for row, key in enumerate(keys) if found[key] is None}
         if missing:
-            read = self._read(bilm, ids[missing], mask[missing], [lengths[row] for row in missing])
-            self._store.put({keys[row]: layers for row, layers in zip(missing, read)})
-            for row, layers in zip(missing, read):
-                found[row] = layers
-        return self._together(found, lengths, bilm, ids.device)  # type: ignore[arg-type]
+            rows = list(missing.values())
+            layers = self._read(bilm, ids[rows], mask[rows], [lengths[row] for row in rows])
+            read = dict(zip(missing, layers))
+            self._store.put(read)
+            found.update(read)
+        return self._together([found[key] for key in keys], lengths, bilm, ids.device)  # type: ignore[misc]
 
     def _keys(self, bilm: BiLm, ids: torch.Tensor, lengths: List[int]) -> List[bytes]:
         """What each text is called: by its ids and by the biLM."""

@@ -53,9 +53,11 @@ class FunctionMix(LayerMix):
 
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """As in `LayerMix`."""
-        kept = self.layer_dropout(layers.device)
-        scale = kept * (self.num_layers / kept.sum())  # (layers,)
-        beside = (layers * scale.view(-1, 1, 1, 1)).permute(1, 2, 0, 3).flatten(2)
+        if self.layer_dropout.is_active:
+            kept = self.layer_dropout(layers.device)
+            scale = kept * (self.num_layers / kept.sum())  # (layers,)
+            layers = layers * scale.view(-1, 1, 1, 1)
+        beside = layers.permute(1, 2, 0, 3).flatten(2)  # (batch, tokens, layers * width)
         return self.output(torch.relu(self.hidden(beside)))
 
     def shares(self) -> torch.Tensor:

@@ -56,8 +56,9 @@ class GateMix(LayerMix):
         scores = self.gate(layers.permute(1, 2, 0, 3).flatten(2))  # (batch, tokens, layers)
         kept = self.layer_dropout(layers.device)
         gates = torch.softmax(scores.masked_fill(~kept, float("-inf")), dim=-1)
-        if bool(mask.any()):
-            self._last_shares = gates.detach()[mask].mean(dim=0)
+        count = mask.sum()
+        sums = gates.detach().masked_fill(~mask.unsqueeze(-1), 0.0).sum(dim=(0, 1))  # (layers,)
+        self._last_shares = torch.where(count > 0, sums / count, self._last_shares)
         return self.gamma * torch.einsum("btl,lbtw->btw", gates, layers)
 
     def shares(self) -> torch.Tensor:

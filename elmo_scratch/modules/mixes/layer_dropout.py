@@ -35,6 +35,11 @@ class LayerDropout(torch.nn.Module):
         self.num_layers = num_layers
         self.share = share
 
+    @property
+    def is_active(self) -> bool:
+        """Whether layers are dropped at all."""
+        return self.training and self.share > 0.0
+
     def forward(self, device: torch.device) -> torch.Tensor:
         """
         # Parameters
@@ -47,7 +52,7 @@ class LayerDropout(torch.nn.Module):
         `torch.BoolTensor`
             Shape `(layers,)`: what is kept. Where every layer would be dropped, all are kept.
         """
-        if not self.training or self.share == 0.0:
+        if not self.is_active:
             return torch.ones(self.num_layers, dtype=torch.bool, device=device)
         kept = torch.rand(self.num_layers, device=device) >= self.share
         return kept | ~kept.any()

@@ -57,6 +57,15 @@ def test_each_text_passes_the_bilm_once_and_every_batch_is_the_same_to_the_bit(
     assert sum(rows) == len(distinct)
 
 
+def test_a_text_that_comes_twice_in_a_batch_is_read_once(files: OfficialFiles) -> None:
+    bilm = frozen(files)
+    batch = batch_of([["a", "b"], ["c"], ["a", "b"]])
+    expected = bilm(*batch).layers
+    rows = rows_read(bilm)
+    assert torch.equal(KeptLayers(MemoryStore(), bilm)(bilm, *batch).layers, expected)
+    assert rows == [2]
+
+
 def test_texts_in_another_company_are_the_same(store: LayerStore, files: OfficialFiles) -> None:
     bilm = frozen(files)
     kept = KeptLayers(store, bilm)
