@@ -49,8 +49,12 @@ def planned_tasks(
     plan.add_bilm("characters", "ag_news_characters", {})
     started = {"model.pretrained_file": str(plan.vectors("word2vec"))}
     plan.add_bilm("words from word2vec", "ag_news", started, needs=["word2vec"])
-    # One epoch with steps of length zero.
-    still = {"trainer.optimizer.lr": 0.0, "trainer.num_epochs": 1}
+    # One step, of length zero.
+    still = {
+        "trainer.optimizer.lr": 0.0,
+        "trainer.num_epochs": 1,
+        "data_loader.batches_per_epoch": 1,
+    }
     plan.add_bilm("untrained words", "ag_news", still)
     for seed in range(seeds):
         for bilm, vectors in BILMS.items():
@@ -114,9 +118,8 @@ class _Plan:
     def add_bilm(
         self, name: str, config: str, settings: Dict[str, object], needs: Sequence[str] = ()
     ) -> None:
-        """A biLM of the descriptions, whose vocabulary is that of the training data."""
+        """A biLM of the descriptions."""
         folder = self.archive(name).parent.parent
-        settings = {"datasets_for_vocab_creation": ["train"], **settings}
         command = self._training(CONFIGS / "bilm" / f"{config}.jsonnet", folder, settings)
         self.tasks.append(Task(name, "", command, self._data, folder, list(needs)))
 
