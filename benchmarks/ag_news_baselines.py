@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from elmo_scratch.data.ag_news_rows import AgNewsRow, ag_news_rows
+from elmo_scratch.data.ag_news_rows import AgNewsRow, ag_news_rows, ag_news_text
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
 
 def texts_of(rows: List[AgNewsRow], use_title: bool) -> List[str]:
     """What the classifier reads of each row."""
-    return [f"{row.title}\n{row.description}" if use_title else row.description for row in rows]
+    return [ag_news_text(row.description, row.title, use_title) for row in rows]
 
 
 if __name__ == "__main__":

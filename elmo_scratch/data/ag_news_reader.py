@@ -7,7 +7,7 @@ from allennlp.data.fields import Field, LabelField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenIndexer
 from allennlp.data.tokenizers import Tokenizer
 
-from elmo_scratch.data.ag_news_rows import ag_news_rows
+from elmo_scratch.data.ag_news_rows import ag_news_rows, ag_news_text
 from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 
 
@@ -70,7 +70,7 @@ class AgNewsReader(DatasetReader):
         `Instance`
             With the field "text", and "label" where one was given.
         """
-        text = f"{title}\n{description}" if self._use_title else description
+        text = ag_news_text(description, title, self._use_title)
         tokens = self._tokenizer.tokenize(text)[: self._max_tokens]
         fields: Dict[str, Field] = {"text": TextField(tokens)}
         if label is not None:

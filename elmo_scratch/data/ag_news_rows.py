@@ -80,6 +80,11 @@ def ag_news_rows(path: Union[str, PathLike]) -> Iterator[AgNewsRow]:
         )
 
 
+def ag_news_text(description: str, title: str, use_title: bool) -> str:
+    """The text of a row: its description, with `use_title` after its title and a line break."""
+    return f"{title}\n{description}" if use_title else description
+
+
 def _restored(text: str) -> str:
     """`text` with line breaks where the published files have backslashes."""
     return text.replace("\\", "\n").strip()

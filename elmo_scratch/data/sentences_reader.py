@@ -1,5 +1,6 @@
-"""Sentences for a language model: a plain text file, or the descriptions of an AG News file."""
+"""Sentences for a language model: of plain text files and of AG News files."""
 
+from os import PathLike
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 from allennlp.common.checks import ConfigurationError
@@ -8,7 +9,7 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenIndexer
 from allennlp.data.tokenizers import Token, Tokenizer, WhitespaceTokenizer
 
-from elmo_scratch.data.ag_news_rows import ag_news_rows
+from elmo_scratch.data.ag_news_rows import ag_news_rows, ag_news_text
 from elmo_scratch.data.corpus import DataPath, list_shards
 from elmo_scratch.data.corpus.shard_blocks import shard_blocks
 
@@ -16,10 +17,10 @@ from elmo_scratch.data.corpus.shard_blocks import shard_blocks
 @DatasetReader.register("elmo_scratch_sentences")
 class SentencesReader(DatasetReader):
     """
-    Reads one sentence a line from text files, plain or gzip (a path, a pattern such as
-    `corpus/*.txt.gz`, or a list of those), or one description a row from an AG News file (a path
-    that ends in `.csv`), into instances with a `TextField` "sentence". Lines and descriptions
-    without a token are passed over.
+    Reads one sentence a line from text files, plain or gzip (a path, or a pattern such as
+    `corpus/*.txt.gz`), and one text a row from AG News files (paths that end in `.csv`), or a list
+    of both, into instances with a `TextField` "sentence". Lines and texts without a token are
+    passed over.
 
     Registered as a `DatasetReader` with name "elmo_scratch_sentences".
 
@@ -29,6 +30,8 @@ class SentencesReader(DatasetReader):
         Splits a sentence into tokens.
     token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": single_id}`)
         Turn tokens into ids.
+    use_title : `bool`, optional (default = `False`)
+        Of AG News files, put the title, and a line break, before the description.
     max_tokens : `int`, optional (default = `None`)
         Tokens of a file's sentence after this many are dropped. `None` keeps all.
     """
@@ -38,6 +41,7 @@ class SentencesReader(DatasetReader):
         *,
         tokenizer: Optional[Tokenizer] = None,
         token_indexers: Optional[Dict[str, TokenIndexer]] = None,
+        use_title: bool = False,
         max_tokens: Optional[int] = None,
         **kwargs: Any,
     ) -> None:
@@ -46,11 +50,12 @@ class SentencesReader(DatasetReader):
         )
         self.tokenizer = tokenizer or WhitespaceTokenizer()
         self.token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
+        self.use_title = use_title
         self.max_tokens = max_tokens
 
     def _read(self, file_path: DataPath) -> Iterable[Instance]:
         empty = True
-        for text in self.shard_iterable(_texts(file_path)):
+        for text in self.shard_iterable(_texts(file_path, self.use_title)):
             tokens = self.tokenizer.tokenize(text)
             if tokens:
                 empty = False
@@ -77,13 +82,13 @@ class SentencesReader(DatasetReader):
         instance["sentence"].token_indexers = self.token_indexers  # type: ignore[attr-defined]
 
 
-def _texts(data_path: DataPath) -> Iterator[str]:
-    """The texts of a file, by the kind that its name tells, or of the files of a corpus."""
-    if str(data_path).endswith(".csv"):
-        return (row.description for row in ag_news_rows(str(data_path)))
-    return (
-        line
-        for shard in list_shards(data_path)
-        for block in shard_blocks(shard)
-        for line in block.removesuffix("\n").split("\n")
-    )
+def _texts(data_path: DataPath, use_title: bool) -> Iterator[str]:
+    """The texts of one file or of many, each by the kind that its name tells."""
+    for path in [data_path] if isinstance(data_path, (str, PathLike)) else data_path:
+        if str(path).endswith(".csv"):
+            for row in ag_news_rows(str(path)):
+                yield ag_news_text(row.description, row.title, use_title)
+        else:
+            for shard in list_shards(path):
+                for block in shard_blocks(shard):
+                    yield from block.removesuffix("\n").split("\n")

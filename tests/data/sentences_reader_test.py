@@ -47,6 +47,25 @@ def test_each_description_of_an_ag_news_file_is_a_sentence(tmp_path: Path) -> No
     ]
 
 
+def test_titles_of_an_ag_news_file_come_first_where_they_are_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "news.csv"
+    path.write_text('"3","Oil Up","Oil rose."\n"1","Only a Title",""\n')
+    reader = SentencesReader(tokenizer=SpacyBlankTokenizer(), use_title=True)
+    assert [words_of(instance) for instance in reader.read(path)] == [
+        ["Oil", "Up", "Oil", "rose", "."],
+        ["Only", "a", "Title"],
+    ]
+
+
+def test_news_and_plain_text_are_read_together(tmp_path: Path) -> None:
+    (tmp_path / "news.csv").write_text('"3","Oil Up","Oil rose"\n')
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.txt").write_text(f"text {name}\n")
+    read = SentencesReader().read([tmp_path / "news.csv", tmp_path / "*.txt"])
+    sentences = [" ".join(words_of(instance)) for instance in read]
+    assert sentences == ["Oil rose", "text one", "text two"]
+
+
 def test_the_fixtures_have_as_many_sentences_as_their_origin_says() -> None:
     reader = SentencesReader()
     assert len(list(reader.read(FIXTURES_ROOT / "text" / "sentences.txt"))) == 300
