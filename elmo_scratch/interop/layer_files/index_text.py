@@ -9,10 +9,19 @@ from typing import IO, Iterable, Iterator, Tuple
 
 import numpy
 
+DIGEST_SIZE = 16
+"""Bytes that stand for a sentence: among so many no two sentences will ever share theirs."""
+
+GROUPS = 16
+"""Digests are compared group by group, one group in memory at a time."""
+
+READ_AT_ONCE = 2**16
+"""Digests."""
+
 
 class IndexText:
     """
-    The text, in a temporary file. In memory there are 17 bytes a sentence.
+    The text, in a temporary file. In memory there are few bytes a sentence.
 
     Made by `IndexText.of`.
     """
@@ -35,13 +44,12 @@ class IndexText:
         folder : `Path`
             Where there is room for the text.
         """
-        with TemporaryFile(dir=folder) as entries:
-            digests = bytearray()
+        with TemporaryFile(dir=folder) as entries, TemporaryFile(dir=folder) as digests:
             for sentence, key in sentences:
                 name = json.dumps(sentence).encode()
                 entries.write(b"%s: %s\n" % (name, json.dumps(key).encode()))
-                digests += blake2b(name, digest_size=16).digest()
-            yield cls(entries, is_last(numpy.frombuffer(digests, "uint64").reshape(-1, 2)))
+                digests.write(blake2b(name, digest_size=DIGEST_SIZE).digest())
+            yield cls(entries, is_last(digests))
 
     def pieces(self) -> Iterator[bytes]:
         """The text in pieces, `self.size` bytes together."""
@@ -55,25 +63,37 @@ class IndexText:
         yield b"}"
 
 
-def is_last(digests: numpy.ndarray) -> numpy.ndarray:
+def is_last(digests: IO[bytes]) -> numpy.ndarray:
     """
     # Parameters
 
-    digests : `numpy.ndarray`
-        Shape `(n, 2)`, of the type `uint64`.
+    digests : `IO[bytes]`
+        `n` digests, one after the other.
 
     # Returns
 
     `numpy.ndarray`
         Shape `(n,)`: whether no later one is equal.
     """
-    result = numpy.ones(len(digests), dtype=bool)
-    # In groups by their first byte: to sort all at once would take as much memory again.
-    first_bytes = digests.view("uint8").reshape(-1, 16)[:, 0]
-    for group in range(256):
-        (places,) = numpy.nonzero(first_bytes == group)
-        order = numpy.lexsort((digests[places, 1], digests[places, 0]))  # equal ones stay in order
-        ordered = digests[places[order]]
+    result = numpy.ones(digests.tell() // DIGEST_SIZE, dtype=bool)
+    for group in range(GROUPS):
+        places, halves = _group(digests, group)
+        order = numpy.lexsort((halves[:, 1], halves[:, 0]))  # equal ones stay in order
+        ordered = halves[order]
         is_repeated = (ordered[:-1] == ordered[1:]).all(axis=-1)
         result[places[order[:-1][is_repeated]]] = False
     return result
+
+
+def _group(digests: IO[bytes], group: int) -> Tuple[numpy.ndarray, numpy.ndarray]:
+    """The places of the digests of a group, shape `(n,)`, and their halves, shape `(n, 2)`."""
+    places, chosen = [numpy.empty(0, "int64")], [numpy.empty((0, 2), "uint64")]
+    start = 0
+    digests.seek(0)
+    while piece := digests.read(READ_AT_ONCE * DIGEST_SIZE):
+        halves = numpy.frombuffer(piece, "uint64").reshape(-1, 2)
+        (among,) = numpy.nonzero(halves[:, 0] % GROUPS == group)
+        places.append(start + among)
+        chosen.append(halves[among])
+        start += len(halves)
+    return numpy.concatenate(places), numpy.concatenate(chosen)

@@ -1,11 +1,13 @@
 import json
 import os
+from io import BytesIO
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import IO, Dict, List, Tuple
 
 import numpy
 import pytest
 
+from elmo_scratch.interop.layer_files import index_text
 from elmo_scratch.interop.layer_files.index_text import IndexText, is_last
 
 
@@ -40,17 +42,23 @@ def test_of_equal_sentences_the_last_one_counts_and_is_there_once(tmp_path: Path
     assert len(json.loads(text, object_pairs_hook=list)) == len(expected) == 7
 
 
-def test_the_last_of_equal_rows_is_known() -> None:
-    rows = numpy.random.default_rng(13).integers(0, 40, size=(2000, 2), dtype="uint64")
+def written(rows: numpy.ndarray) -> IO[bytes]:
+    digests = BytesIO()
+    digests.write(rows.astype("uint64").tobytes())
+    return digests
+
+
+@pytest.mark.parametrize("read_at_once", [7, 2000, 2**16])
+def test_the_last_of_equal_digests_is_known(
+    read_at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_text, "READ_AT_ONCE", read_at_once)
+    rows = numpy.random.default_rng(13).integers(0, 40, size=(2000, 2))
     last = {tuple(row): place for place, row in enumerate(rows.tolist())}
-    (places,) = numpy.nonzero(is_last(rows))
+    (places,) = numpy.nonzero(is_last(written(rows)))
     assert sorted(last.values()) == places.tolist()
 
 
-def test_rows_that_agree_in_one_half_differ() -> None:
-    assert is_last(numpy.array([[1, 2], [1, 3], [2, 3], [1, 2]], dtype="uint64")).tolist() == [
-        False,
-        True,
-        True,
-        True,
-    ]
+def test_digests_that_agree_in_one_half_differ() -> None:
+    rows = numpy.array([[1, 2], [1, 3], [2, 3], [1, 2]])
+    assert is_last(written(rows)).tolist() == [False, True, True, True]
