@@ -7,6 +7,7 @@ from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
 from allennlp.modules.seq2seq_encoders import PassThroughEncoder
+from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import get_text_field_mask
 
 from elmo_scratch.metrics import ConfusionMatrix
@@ -32,6 +33,8 @@ class Classifier(Model):
         Encodes the vectors of a text before they are pooled. `None` leaves them as they are.
     dropout : `float`, optional (default = `0.0`)
         Share of the embedded tokens and of the pooled vector that is dropped in training.
+    initializer : `InitializerApplicator`, optional (default = `None`)
+        Draws weights anew, those whose names it matches. `None` leaves them as the parts drew them.
 
     # Source
 
@@ -48,6 +51,7 @@ class Classifier(Model):
         seq2vec_encoder: Seq2VecEncoder,
         seq2seq_encoder: Optional[Seq2SeqEncoder] = None,
         dropout: float = 0.0,
+        initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -64,6 +68,8 @@ class Classifier(Model):
         ]
         self.output = torch.nn.Linear(seq2vec_encoder.get_output_dim(), len(self._class_names))
         self._confusion = ConfusionMatrix(len(self._class_names))
+        if initializer is not None:
+            initializer(self)
 
     def forward(
         self, text: TextFieldTensors, label: Optional[torch.Tensor] = None

@@ -71,6 +71,14 @@ def test_the_scores_are_a_linear_function_of_the_pooled_vectors() -> None:
     torch.testing.assert_close(output["probabilities"][0], expected)
 
 
+def test_an_initializer_draws_what_it_matches() -> None:
+    vocab = vocabulary(*"abcdefgh")
+    drawn = {"regexes": [["text_field_embedder.*", {"type": "constant", "val": 7.0}]]}
+    model = model_for(vocab, initializer=drawn)
+    assert (model.text_field_embedder.token_embedder_tokens.weight == 7.0).all()
+    assert not (model.output.weight == 7.0).any()
+
+
 def test_the_loss_is_the_mean_cross_entropy() -> None:
     vocab = vocabulary("a", "b")
     model = model_for(vocab)

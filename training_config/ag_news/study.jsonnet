@@ -56,15 +56,19 @@ local chosen = {
       ngram_filter_sizes: ngrams,
     },
     dropout: 0.5,
+    // Random vectors as long as those of word2vec: as AllenNLP draws them they would be much shorter.
+    initializer: if chosen.embedder == vectors then {
+      regexes: [["text_field_embedder.*", { type: "normal", std: 0.1 }]],
+    },
   },
   data_loader: {
     batch_sampler: { type: "bucket", batch_size: 32, sorting_keys: ["text"] },
   },
   trainer: {
-    num_epochs: 5,
+    num_epochs: 4,
     optimizer: { type: "adam", lr: 0.001 },
+    learning_rate_scheduler: { type: "linear_with_warmup", warmup_steps: 100 },
     grad_norm: 5.0,
-    patience: 2,
     validation_metric: "+accuracy",
     callbacks: if chosen.embedder == bilm then ["elmo_scratch_mix_shares"] else [],
   },
