@@ -55,7 +55,7 @@ local chosen = {
       num_filters: 128,
       ngram_filter_sizes: ngrams,
     },
-    dropout: 0.5,
+    dropout: 0.3,
     // Random vectors as long as those of word2vec: as AllenNLP draws them they would be much shorter.
     initializer: if chosen.embedder == vectors then {
       regexes: [["text_field_embedder.*", { type: "normal", std: 0.1 }]],
@@ -66,7 +66,7 @@ local chosen = {
   },
   trainer: {
     num_epochs: 4,
-    optimizer: { type: "adam", lr: 0.001 },
+    optimizer: { type: "adam", lr: 0.003 },
     learning_rate_scheduler: { type: "linear_with_warmup", warmup_steps: 100 },
     grad_norm: 5.0,
     validation_metric: "+accuracy",
