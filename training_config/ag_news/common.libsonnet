@@ -29,6 +29,7 @@ local indexer = {
             type: "elmo_scratch",
             pretrained_file: std.extVar("BILM_ARCHIVE"),
             mix: mix,
+            keep_layers: "memory",
             namespace: "elmo",
           },
         },

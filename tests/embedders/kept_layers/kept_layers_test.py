@@ -155,11 +155,10 @@ def test_a_training_ends_in_the_same_weights(kind: str, bilm_archive: Path, tmp_
     for keep in (False, True):
         params = params_on_fixtures(CONFIGS / "ag_news" / "elmo_trainable.jsonnet", bilm_archive)
         params["trainer"]["num_epochs"] = 3
-        if keep:
-            embedder = params["model"]["text_field_embedder"]["token_embedders"]["elmo"]
-            embedder["keep_layers"] = {"type": kind}
-            if kind == "file":
-                embedder["keep_layers"]["path"] = str(tmp_path / "layers.lmdb")
+        embedder = params["model"]["text_field_embedder"]["token_embedders"]["elmo"]
+        embedder["keep_layers"] = {"type": kind} if keep else None
+        if keep and kind == "file":
+            embedder["keep_layers"]["path"] = str(tmp_path / "layers.lmdb")
         models.append(train(params, tmp_path / f"run-{keep}"))
     plain, keeping = (model.state_dict() for model in models)
     assert plain.keys() == keeping.keys()
