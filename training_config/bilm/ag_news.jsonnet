@@ -8,7 +8,8 @@
 //   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv
 //   allennlp train training_config/bilm/ag_news.jsonnet -s runs/ag_news/bilm
 //
-// It reached a perplexity of 83.9 on dev, in 68 minutes on one processor core.
+// It reached a perplexity of 75.2 on dev, in 42 minutes on one processor core; with words that start
+// from word2vec of the same descriptions (`model.pretrained_file`) 68.1.
 local train = std.extVar("AG_NEWS_TRAIN");
 local dev = std.extVar("AG_NEWS_DEV");
 {
