@@ -38,7 +38,8 @@ class KeptLayers(torch.nn.Module):
             )
         if any(weight.requires_grad for weight in bilm.parameters()):
             raise ConfigurationError(
-                "`keep_layers` needs a frozen biLM, but `requires_grad` trains it"
+                "`keep_layers` needs a frozen biLM, but `requires_grad` trains it. Leave "
+                "`requires_grad` out, or set `keep_layers` to null"
             )
         self._store = store
         self._has_begun = False

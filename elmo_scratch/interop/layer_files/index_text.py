@@ -16,7 +16,7 @@ GROUPS = 16
 """Digests are compared group by group, one group in memory at a time."""
 
 READ_AT_ONCE = 2**16
-"""Digests."""
+"""Digests, 1 MiB of them."""
 
 
 class IndexText:
@@ -68,7 +68,7 @@ def is_last(digests: IO[bytes]) -> numpy.ndarray:
     # Parameters
 
     digests : `IO[bytes]`
-        `n` digests, one after the other.
+        `n` digests, one after the other, as they were written: it stands at its end.
 
     # Returns
 
@@ -77,7 +77,7 @@ def is_last(digests: IO[bytes]) -> numpy.ndarray:
     """
     result = numpy.ones(digests.tell() // DIGEST_SIZE, dtype=bool)
     for group in range(GROUPS):
-        places, halves = _group(digests, group)
+        places, halves = _of_group(digests, group)
         order = numpy.lexsort((halves[:, 1], halves[:, 0]))  # equal ones stay in order
         ordered = halves[order]
         is_repeated = (ordered[:-1] == ordered[1:]).all(axis=-1)
@@ -85,7 +85,7 @@ def is_last(digests: IO[bytes]) -> numpy.ndarray:
     return result
 
 
-def _group(digests: IO[bytes], group: int) -> Tuple[numpy.ndarray, numpy.ndarray]:
+def _of_group(digests: IO[bytes], group: int) -> Tuple[numpy.ndarray, numpy.ndarray]:
     """The places of the digests of a group, shape `(n,)`, and their halves, shape `(n, 2)`."""
     places, chosen = [numpy.empty(0, "int64")], [numpy.empty((0, 2), "uint64")]
     start = 0
