@@ -9,7 +9,10 @@ from types import ModuleType
 from typing import Any, Dict, List, Sequence
 
 import pytest
+import torch
+from allennlp.common import Params
 
+from elmo_scratch.modules.mixes import LayerMix
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 
 STUDY = PROJECT_ROOT / "examples" / "ag_news_study"
@@ -96,6 +99,18 @@ def test_rows_can_be_chosen_with_what_they_need(
         "words from word2vec, top, seed 1",
     ]
     assert modules["plan"].chosen_tasks(tasks, "") == tasks
+
+
+def test_each_seed_draws_other_frozen_weights() -> None:
+    settings = {"STUDY_VECTORS": "words", "STUDY_FILE": "a", "STUDY_MIX": "frozen"}
+    config = PROJECT_ROOT / "training_config" / "ag_news" / "study.jsonnet"
+    drawn = []
+    for seed in "01":
+        variables = {**settings, "STUDY_SEED": seed, "AG_NEWS_TRAIN": "b", "AG_NEWS_DEV": "c"}
+        params = Params.from_file(config, ext_vars=variables).as_dict()
+        embedder = params["model"]["text_field_embedder"]["token_embedders"]["tokens"]
+        drawn.append(LayerMix.from_params(Params(embedder["mix"]), num_layers=3).shares())
+    assert not torch.equal(*drawn)
 
 
 def row_of(modules: Dict[str, ModuleType], name: str, accuracies: Sequence[float]) -> Any:

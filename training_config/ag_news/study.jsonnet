@@ -10,6 +10,7 @@
 // word vectors) or `random` (there is no file). Only the first of five seeds has been run yet.
 local file = std.extVar("STUDY_FILE");
 local seed = std.parseInt(std.extVar("STUDY_SEED"));
+local mix = std.extVar("STUDY_MIX");
 local ngrams = [1, 2, 3];
 local words = {
   type: "single_id",
@@ -23,7 +24,8 @@ local characters = {
 local bilm = {
   type: "elmo_scratch",
   pretrained_file: file,
-  mix: { type: std.extVar("STUDY_MIX") },
+  // Each seed draws other frozen weights.
+  mix: { type: mix } + if mix == "frozen" then { seed: seed } else {},
   keep_layers: { type: "file", path: file + ".layers" },
 };
 local vectors = { type: "embedding", embedding_dim: 256, trainable: false };
