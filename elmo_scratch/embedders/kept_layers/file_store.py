@@ -18,7 +18,7 @@ class FileStore(LayerStore):
     """
     Keeps layers in a file, for this training and for others: with the same biLM they find them
     there, also while this one runs. Those of another biLM lie beside them. A run that is killed
-    damages nothing.
+    damages nothing. What stands there stays: a key's layers are kept once.
 
     Registered as a `LayerStore` with name "file".
 
@@ -49,7 +49,9 @@ class FileStore(LayerStore):
         try:
             with self._environment.begin(write=True) as transaction:
                 for key, layers in kept.items():
-                    transaction.put(key, layers.astype("<f4", copy=False).tobytes())
+                    # Another training may have computed the same: a second copy only takes room.
+                    numbers = layers.astype("<f4", copy=False).tobytes()
+                    transaction.put(key, numbers, overwrite=False)
         except (lmdb.Error, OSError) as error:
             raise ConfigurationError(
                 f"{self._path}: the layers can't be kept: {error}. What was kept before is whole. "

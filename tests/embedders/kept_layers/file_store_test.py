@@ -53,6 +53,18 @@ def test_others_see_what_one_keeps_and_a_kill_damages_nothing(tmp_path: Path) ->
         assert got(store, key) == (factor * ONES).tolist()
 
 
+def test_what_two_trainings_computed_at_once_takes_the_room_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "layers.lmdb"
+    store = FileStore(str(path))
+    layers = {bytes([key]): numpy.full(10_000, key, dtype="float32") for key in range(50)}
+    for _ in range(2):
+        store.put(layers)
+        size = path.stat().st_size
+        assert 2_000_000 < size < 3_000_000
+    store.put({bytes([1]): ONES})
+    assert got(store, bytes([1])) == [1.0] * 10_000
+
+
 def test_another_file_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "thesis.txt"
     path.write_text("two years of work " * 1000)
