@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Dict, Optional
+from weakref import WeakValueDictionary
 
 import lmdb
 import numpy
@@ -11,6 +12,9 @@ from elmo_scratch.embedders.kept_layers.layer_store import LayerStore
 
 MOST_BYTES = 2**42
 """LMDB asks for a bound; the file takes no more than what is in it."""
+
+_OPENED: "WeakValueDictionary[Path, lmdb.Environment]" = WeakValueDictionary()
+"""LMDB lets a process open a file once: all stores of a file share it."""
 
 
 @LayerStore.register("file")
@@ -61,13 +65,16 @@ class FileStore(LayerStore):
     @property
     def _environment(self) -> lmdb.Environment:
         if self._opened is None:
-            try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._opened = lmdb.open(
-                    str(self._path), subdir=False, map_size=MOST_BYTES, readahead=False
-                )
-            except (lmdb.Error, OSError) as error:
-                raise ConfigurationError(
-                    f"{self._path}: expected a file of kept layers, or none yet, but: {error}"
-                ) from None
+            file = self._path.resolve()
+            self._opened = _OPENED.get(file) or self._open()
+            _OPENED[file] = self._opened
         return self._opened
+
+    def _open(self) -> lmdb.Environment:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            return lmdb.open(str(self._path), subdir=False, map_size=MOST_BYTES, readahead=False)
+        except (lmdb.Error, OSError) as error:
+            raise ConfigurationError(
+                f"{self._path}: expected a file of kept layers, or none yet, but: {error}"
+            ) from None

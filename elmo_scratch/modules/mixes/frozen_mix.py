@@ -24,6 +24,7 @@ class FrozenMix(LayerMix):
         at random: the softmax of one standard normal number a layer.
     seed : `int`, optional (default = `0`)
         The draw's own seed: it doesn't depend on the seeds of the training, nor disturbs them.
+        Given `weights` need none.
     do_layer_norm : `bool`, optional (default = `False`)
         As in `LayerMix`.
 

@@ -3,6 +3,7 @@
 from typing import Optional
 
 import torch
+from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.modules.mixes.layer_dropout import LayerDropout
 from elmo_scratch.modules.mixes.layer_mix import LayerMix
@@ -33,7 +34,7 @@ class FunctionMix(LayerMix):
     # Raises
 
     ConfigurationError
-        If `layer_dropout` is no probability.
+        If `hidden_dim` is below 1, or `layer_dropout` is no probability.
     """
 
     def __init__(
@@ -46,9 +47,12 @@ class FunctionMix(LayerMix):
         do_layer_norm: bool = False,
     ) -> None:
         super().__init__(num_layers, do_layer_norm=do_layer_norm)
+        hidden_dim = width if hidden_dim is None else hidden_dim
+        if hidden_dim < 1:
+            raise ConfigurationError(f"expected a `hidden_dim` of 1 or more, but got {hidden_dim}")
         self.width = width
-        self.hidden = torch.nn.Linear(num_layers * width, hidden_dim or width)
-        self.output = torch.nn.Linear(hidden_dim or width, width)
+        self.hidden = torch.nn.Linear(num_layers * width, hidden_dim)
+        self.output = torch.nn.Linear(hidden_dim, width)
         self.layer_dropout = LayerDropout(num_layers, layer_dropout)
 
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

@@ -34,7 +34,8 @@ class TrainableMix(LayerMix):
     # Raises
 
     ConfigurationError
-        If there are not as many `initial_weights` as layers, or `layer_dropout` is no probability.
+        If there are not as many `initial_weights` as layers, they or `gamma` are no numbers to
+        compute with, or `layer_dropout` is no probability.
 
     # Source
 
@@ -59,9 +60,14 @@ class TrainableMix(LayerMix):
                 f"included, but got {len(initial_weights)}"
             )
         self.weights = torch.nn.Parameter(torch.tensor(initial_weights, dtype=torch.float))
-        self.gamma = torch.nn.Parameter(
-            torch.tensor(1.0 if gamma is None else gamma), requires_grad=gamma is None
-        )
+        # Jsonnet writes 1.0 as 1, which would make a tensor of whole numbers.
+        scale = torch.tensor(1.0 if gamma is None else gamma, dtype=torch.float)
+        self.gamma = torch.nn.Parameter(scale, requires_grad=gamma is None)
+        if not (self.gamma * self.shares()).isfinite().all():
+            raise ConfigurationError(
+                "expected `initial_weights` whose softmax gives shares, and a finite `gamma`, but "
+                f"got {initial_weights} and {scale.item()}"
+            )
         self.layer_dropout = LayerDropout(num_layers, layer_dropout)
 
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

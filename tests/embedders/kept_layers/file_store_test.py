@@ -65,6 +65,15 @@ def test_what_two_trainings_computed_at_once_takes_the_room_of_one(tmp_path: Pat
     assert got(store, bytes([1])) == [1.0] * 10_000
 
 
+def test_two_embedders_of_one_process_share_a_file(tmp_path: Path) -> None:
+    one = FileStore(str(tmp_path / "layers.lmdb"))
+    two = FileStore(str(tmp_path / "folder" / ".." / "layers.lmdb"))
+    (tmp_path / "folder").mkdir()
+    one.put({b"ones": ONES})
+    two.put({b"twos": 2 * ONES})
+    assert got(one, b"twos") == [2.0] * 3 and got(two, b"ones") == [1.0] * 3
+
+
 def test_another_file_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "thesis.txt"
     path.write_text("two years of work " * 1000)

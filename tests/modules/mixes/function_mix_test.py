@@ -1,5 +1,6 @@
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.modules.mixes import FunctionMix
 
@@ -50,6 +51,12 @@ def test_a_layers_share_is_that_of_the_weights_that_read_it() -> None:
 def test_the_hidden_layer_is_as_wide_as_a_vector_unless_told() -> None:
     assert FunctionMix(3, 5).hidden.out_features == 5
     assert FunctionMix(3, 5, hidden_dim=7).hidden.out_features == 7
+
+
+@pytest.mark.parametrize("size", [0, -3])
+def test_a_hidden_layer_of_no_width_is_an_error(size: int) -> None:
+    with pytest.raises(ConfigurationError, match=f"`hidden_dim` of 1 or more, but got {size}"):
+        FunctionMix(2, 5, hidden_dim=size)
 
 
 def test_gradients_reach_every_parameter() -> None:

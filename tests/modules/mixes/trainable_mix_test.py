@@ -1,4 +1,5 @@
 import math
+from typing import Any, Dict
 
 import pytest
 import torch
@@ -50,6 +51,26 @@ def test_too_few_initial_weights_are_an_error() -> None:
         TrainableMix(3, initial_weights=[0.0, 1.0])
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"initial_weights": [0.0, math.nan]},
+        {"initial_weights": [0.0, math.inf]},
+        {"gamma": math.nan},
+    ],
+)
+def test_numbers_that_nothing_can_be_computed_with_are_an_error(
+    settings: Dict[str, Any],
+) -> None:
+    with pytest.raises(ConfigurationError, match="expected `initial_weights` whose softmax"):
+        TrainableMix(2, **settings)
+
+
+def test_a_layer_can_be_left_out_by_its_weight() -> None:
+    mix = TrainableMix(2, initial_weights=[-math.inf, 0.0])
+    assert mix(LAYERS, MASK).item() == 6.0
+
+
 def test_weights_that_it_was_given_are_learned_all_the_same() -> None:
     mix = TrainableMix(2, initial_weights=[0.0, 1.0])
     mix(LAYERS, MASK).sum().backward()
@@ -57,7 +78,8 @@ def test_weights_that_it_was_given_are_learned_all_the_same() -> None:
 
 
 def test_the_scale_can_be_fixed() -> None:
-    mix = TrainableMix(2, gamma=2.0)
+    mix = TrainableMix(2, gamma=2)  # as Jsonnet writes 2.0
+    assert mix.gamma.dtype == torch.float
     assert mix(LAYERS, MASK).item() == pytest.approx(9.0)
     mix(LAYERS, MASK).sum().backward()
     assert mix.gamma.grad is None and mix.weights.grad is not None
