@@ -85,8 +85,8 @@ class JsonObject:
         return value
 
     def flag(self, key: str) -> bool:
-        """True or false; false where it is missing, as for `bilm-tf`."""
-        value = self.take(key, False)
+        """True or false."""
+        value = self.take(key)
         if not isinstance(value, bool):
             raise self.error(key, "true or false", value)
         return value

@@ -184,7 +184,7 @@ def _char_cnn(block: JsonObject) -> CharCnnOptions:
         raise block.error(
             "max_characters_per_token", f"at least {MIN_CHARACTERS_PER_TOKEN}", max_characters
         )
-    activation = block.take("activation", "relu")
+    activation = block.take("activation")
     if activation not in ("relu", "tanh"):
         raise block.error("activation", '"relu" or "tanh"', activation)
     embedding = block.block("embedding")

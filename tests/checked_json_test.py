@@ -41,6 +41,7 @@ def test_what_is_no_object_is_named(record: Any, kind: str) -> None:
             lambda one: one.clip("b"),
             "^f: expected `b` of `lstm` to be a positive number.* got true",
         ),
+        (lambda one: one.flag("c"), "^f: the key `c` of `lstm` is missing"),
         (lambda one: one.flag("a"), "^f: expected `a` of `lstm` to be true or false, but got 1.5$"),
         (lambda one: one.block("a"), "^f: expected `a` to be a JSON object, but got a number$"),
         (lambda one: one.finish(), r"^f: the key `a` of `lstm` is unknown; expected only \[\]$"),
@@ -59,7 +60,7 @@ def test_values_and_defaults() -> None:
         9,
     )
     assert (one.clip("clip"), one.clip("missing"), one.clip("none")) == (2.5, None, None)
-    assert one.flag("flag") and not one.flag("missing")
+    assert one.flag("flag")
     assert one.unread() == {"more"}
     assert "more" in one and "less" not in one
     one.block("more").finish()

@@ -151,6 +151,11 @@ def test_a_file_that_is_no_object_is_an_error(value: Any, kind: str) -> None:
         ("lstm", ("char_cnn",)),
         ("lstm.dim", tuple(sorted(set(RECORD["lstm"]) - {"dim"}))),
         ("lstm.projection_dim", tuple(sorted(set(RECORD["lstm"]) - {"projection_dim"}))),
+        (
+            "lstm.use_skip_connections",
+            tuple(sorted(set(RECORD["lstm"]) - {"use_skip_connections"})),
+        ),
+        ("char_cnn.activation", tuple(sorted(set(RECORD["char_cnn"]) - {"activation"}))),
         ("char_cnn.filters", tuple(sorted(set(RECORD["char_cnn"]) - {"filters"}))),
         ("char_cnn.embedding", tuple(sorted(set(RECORD["char_cnn"]) - {"embedding"}))),
         ("char_cnn.embedding.dim", ()),
@@ -189,8 +194,9 @@ def test_a_projection_to_more_than_there_are_cells_is_an_error() -> None:
 
 
 def test_what_is_left_out_is_as_bilm_tf_takes_it() -> None:
-    cnn = {"filters": [[1, 4]], "embedding": {"dim": 6}}
-    assert read({"lstm": {"dim": 7, "projection_dim": 5}, "char_cnn": cnn}) == Options(
+    lstm = {"dim": 7, "projection_dim": 5, "use_skip_connections": False}
+    cnn = {"activation": "relu", "filters": [[1, 4]], "embedding": {"dim": 6}}
+    assert read({"lstm": lstm, "char_cnn": cnn}) == Options(
         LstmOptions(
             dim=7,
             projection_dim=5,
