@@ -66,17 +66,17 @@ def read_official_bilm(
     options = read_official_options(options_file)
     with WeightFile.open(weight_file) as weights:
         num_words = _num_words(weights.shapes())
-        with torch.device("meta"):
-            # Takes no memory: nothing is made in sizes that the weights don't bear out.
-            plan = build_bilm(options, num_words, state="reset", matmul_dtype="float32")
+        _check_counts(options, str(options_file), len(weights.shapes()), str(weight_file))
+        plan = _plan(options, str(options_file), num_words)
         weights.check_shapes(official_shapes(plan), str(options_file))
         if options.char_cnn is None and (num_words or 0) <= END_WORD_ROW:
             raise ConfigurationError(
                 f"{weight_file}: expected `embedding` to begin with the words for the beginning "
                 f"and the end of a sentence, but it has {num_words} rows"
             )
-        bilm = build_bilm(options, num_words, state=state, matmul_dtype=matmul_dtype)
-        fill(bilm, weights.read())
+        tensors = weights.read()
+    bilm = build_bilm(options, num_words, state=state, matmul_dtype=matmul_dtype)
+    fill(bilm, tensors)
     return bilm.eval()
 
 
@@ -110,6 +110,30 @@ def build_bilm(
         state=state,
         matmul_dtype=matmul_dtype,
     )
+
+
+def _check_counts(options: Options, asked_by: str, num_tensors: int, source: str) -> None:
+    """Refuses options with more parts than there are tensors, before a plan of them is made."""
+    counts = {"n_layers": options.lstm.n_layers}
+    if options.char_cnn is not None:
+        counts["n_highway"] = options.char_cnn.n_highway
+        counts["filters"] = len(options.char_cnn.filters)
+    name, most = max(counts.items(), key=lambda item: item[1])
+    if most > num_tensors:
+        raise ConfigurationError(
+            f"{source}: it holds {num_tensors} tensors, which is too few for {asked_by}, where "
+            f"`{name}` asks for {most} layers or convolutions"
+        )
+
+
+def _plan(options: Options, asked_by: str, num_words: Optional[int]) -> BiLm:
+    """A biLM without numbers. Nothing is made in sizes that the weights don't bear out."""
+    try:
+        with torch.device("meta"):
+            return build_bilm(options, num_words, state="reset", matmul_dtype="float32")
+    except (OverflowError, RuntimeError, TypeError) as error:
+        # PyTorch's ways of saying that a size is beyond all that it can count.
+        raise ConfigurationError(f"{asked_by}: no biLM can have its sizes: {error}") from None
 
 
 def _build_token_encoder(options: Options, num_words: int) -> TokenEncoder:

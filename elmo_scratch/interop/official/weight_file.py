@@ -43,6 +43,20 @@ def local_file(file: Source) -> Path:
     return path
 
 
+@contextmanager
+def _damage_explained(source: str) -> Iterator[None]:
+    """Says of errors of h5py what they mean. Damaged files make it raise nearly every kind."""
+    try:
+        yield
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"{source}: expected the weights of a biLM in an HDF5 file, but it can't be "
+            f"read; if it was downloaded, the download may be incomplete. {error}"
+        ) from None
+
+
 class WeightFile:
     """
     An HDF5 file of tensors, opened by `WeightFile.open`.
@@ -61,6 +75,9 @@ class WeightFile:
     def __init__(self, source: str, file: h5py.File) -> None:
         self.source = source
         self._datasets = dict(self._visit(file, ""))
+        self._shapes: Dict[str, Shape] = {
+            name: dataset.shape for name, dataset in self._datasets.items()
+        }
 
     @classmethod
     @contextmanager
@@ -71,24 +88,19 @@ class WeightFile:
         # Raises
 
         ConfigurationError
-            If it is missing or can't be read, also on the way through the block.
+            If it is missing or can't be read.
         """
-        path = local_file(weight_file)
-        try:
-            with h5py.File(path, "r") as file:
-                yield cls(str(weight_file), file)
-        except ConfigurationError:
-            raise
-        except Exception as error:
-            # Damaged files make h5py raise nearly every kind of error there is.
-            raise ConfigurationError(
-                f"{weight_file}: expected the weights of a biLM in an HDF5 file, but it can't be "
-                f"read; if it was downloaded, the download may be incomplete. {error}"
-            ) from None
+        source, path = str(weight_file), local_file(weight_file)
+        with _damage_explained(source):
+            file = h5py.File(path, "r")
+        with file:
+            with _damage_explained(source):
+                weights = cls(source, file)
+            yield weights
 
     def shapes(self) -> Dict[str, Shape]:
         """The shape of each tensor, by its path in the file."""
-        return {name: dataset.shape for name, dataset in self._datasets.items()}
+        return self._shapes
 
     def check_shapes(self, expected: Dict[str, Shape], asked_by: str) -> None:
         """
@@ -132,18 +144,30 @@ class WeightFile:
         # Raises
 
         ConfigurationError
-            If one holds anything but finite numbers.
+            If one can't be read or holds anything but finite numbers, or they don't all fit into
+            memory.
         """
         tensors = {}
         for name, dataset in self._datasets.items():
-            with numpy.errstate(over="ignore"):
-                tensors[name] = dataset[...].astype("float32", copy=False)
+            with _damage_explained(self.source):
+                tensors[name] = self._numbers(name, dataset)
             if not numpy.isfinite(tensors[name]).all():
                 raise ConfigurationError(
                     f"{self.source}: {name} holds numbers that are not finite; such weights come "
                     "of a training that diverged or of a damaged file"
                 )
         return tensors
+
+    def _numbers(self, name: str, dataset: h5py.Dataset) -> numpy.ndarray:
+        """The numbers of a data set as float32."""
+        try:
+            with numpy.errstate(over="ignore"):
+                return dataset[...].astype("float32", copy=False)
+        except MemoryError:
+            raise ConfigurationError(
+                f"{self.source}: its tensors don't fit into memory; there was no room for {name}, "
+                f"of the shape {dataset.shape}"
+            ) from None
 
     def _visit(self, group: h5py.Group, prefix: str) -> List[Tuple[str, h5py.Dataset]]:
         """The data sets of a group and the groups within it."""

@@ -2,7 +2,7 @@ import functools
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Dict, Iterator
 
 import h5py
 import numpy
@@ -13,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.elmo import _ElmoBiLm
 
 from elmo_scratch.alphabet import character_ids
-from elmo_scratch.interop.official import read_official_bilm, read_official_options
+from elmo_scratch.interop.official import read_official_bilm, read_official_options, reading
 from tests import FIXTURES_ROOT
 from tests.interop.official.reference import (
     BATCHES,
@@ -209,3 +209,47 @@ def test_options_that_make_no_sense_name_their_file(tmp_path: Path) -> None:
     assert reading_error(files).startswith(
         f"{files.options}: expected `dim` of `lstm` to be a whole"
     )
+
+
+@pytest.mark.parametrize(
+    "changes, count",
+    [
+        ({"lstm__n_layers": 10**6}, "`n_layers` asks for 1000000"),
+        ({"char_cnn__n_highway": 10**30}, f"`n_highway` asks for {10**30}"),
+        ({"char_cnn__filters": [[1, 1]] * 10_000}, "`filters` asks for 10000"),
+    ],
+    ids=["layers", "highways", "filters"],
+)
+def test_more_parts_than_there_are_tensors_are_an_error_at_once(
+    changes: Dict[str, Any], count: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A plan of so many would take minutes, or never be made.
+    monkeypatch.setattr(reading, "build_bilm", pytest.fail)
+    files = with_options(RESIDUAL, tmp_path, **changes)
+    held = len(RESIDUAL.tensors())
+    assert reading_error(files).startswith(
+        f"{files.weights}: it holds {held} tensors, which is too few for {files.options}, where "
+        f"{count} "
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lstm__dim": 2**62},
+        {"lstm__dim": 10**30},
+        {"char_cnn__embedding__dim": 2**60},
+        {"char_cnn__filters": [[1, 10**30]]},
+    ],
+    ids=str,
+)
+def test_sizes_that_no_tensor_has_are_an_error(changes: Dict[str, Any], tmp_path: Path) -> None:
+    files = with_options(RESIDUAL, tmp_path, **changes)
+    assert reading_error(files).startswith(f"{files.options}: no biLM can have its sizes: ")
+
+
+@pytest.mark.parametrize("setting, value", [("state", "foo"), ("matmul_dtype", "float16")])
+def test_a_setting_that_does_not_exist_is_not_the_files_fault(setting: str, value: str) -> None:
+    with pytest.raises(ValueError, match=f"`{setting}` among .* but got '{value}'") as raised:
+        RESIDUAL.read(**{setting: value})
+    assert "download" not in str(raised.value)

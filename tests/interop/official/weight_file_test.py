@@ -8,6 +8,7 @@ import requests
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop.official import read_official_options, weight_file
+from elmo_scratch.interop.official.weight_file import WeightFile
 from tests.interop.official.reference import (
     RESIDUAL,
     copied,
@@ -104,3 +105,23 @@ def test_an_address_that_cannot_be_reached_is_an_error(
     monkeypatch.setattr(weight_file, "cached_path", fail)
     with pytest.raises(ConfigurationError, match="http://x/options.json: .*offline"):
         read_official_options("http://x/options.json")
+
+
+@pytest.mark.parametrize("error", [ValueError, OSError, KeyError, MemoryError, RuntimeError])
+def test_errors_of_the_block_pass_as_they_are(error: type) -> None:
+    raised = error("of another")
+    with pytest.raises(error) as caught, WeightFile.open(RESIDUAL.weights):
+        raise raised
+    assert caught.value is raised
+
+
+def test_tensors_that_have_no_room_are_not_taken_for_damaged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: Any) -> None:
+        raise MemoryError("Unable to allocate 3 TiB")
+
+    monkeypatch.setattr(h5py.Dataset, "__getitem__", fail)
+    message = reading_error(RESIDUAL)
+    assert message.startswith(f"{RESIDUAL.weights}: its tensors don't fit into memory; there was ")
+    assert "download" not in message
