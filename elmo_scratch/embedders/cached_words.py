@@ -8,6 +8,7 @@ from elmo_scratch.alphabet import character_ids
 from elmo_scratch.modules.boundaries import add_boundaries
 from elmo_scratch.modules.products import FrozenProducts
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
+from elmo_scratch.modules.token_encoders.id_check import check_id_type
 
 
 class CachedWords(torch.nn.Module):
@@ -33,7 +34,7 @@ class CachedWords(torch.nn.Module):
         spelled = [
             character_ids(word, encoder.max_characters_per_token)
             # An empty list, too, has the id of no word.
-            for word in words or [""]
+            for word in list(words) or [""]
         ]
         self.register_buffer(
             "characters", torch.tensor(spelled, dtype=torch.int16), persistent=False
@@ -68,8 +69,10 @@ class CachedWords(torch.nn.Module):
         # Raises
 
         ValueError
-            If a word is not in the list and its characters are not given.
+            If a word is not in the list and its characters are not given, or ids of words or of
+            characters are none.
         """
+        check_id_type(words, "words")
         mask = words != 0
         is_listed = (words >= 0) & (words < len(self.characters))
         places = words.long().where(is_listed, 0)
@@ -78,6 +81,8 @@ class CachedWords(torch.nn.Module):
         if characters is None:
             given = torch.zeros_like(listed)
         elif characters.shape == listed.shape:
+            # Beyond them another word's vector might pass for the right one.
+            encoder.check_ids(characters)
             given = characters.long()
         else:
             raise ValueError(

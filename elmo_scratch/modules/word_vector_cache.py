@@ -10,7 +10,9 @@ from elmo_scratch.modules.products.frozen_products import Fingerprint
 class WordVectorCache:
     """
     Remembers the vectors of a bounded number of words. What it gives back are the very numbers
-    that were computed once. As soon as the weights behind them change, it forgets them all.
+    that were computed once. As soon as the weights behind them change, it forgets them all. A write
+    through `.data` is seen only as far as `Fingerprint` sees it: after one of a few numbers call
+    `CharCnnEncoder.forget_words`.
 
     When it is full, the words that came first make room for those that come; words that were
     pinned never do. Copies and pickles start empty.

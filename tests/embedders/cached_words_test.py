@@ -8,6 +8,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch import Elmo, batch_to_ids
+from elmo_scratch.alphabet import NUM_BATCH_IDS
 from elmo_scratch.embedders.cached_words import CachedWords
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 from elmo_scratch.options import Options
@@ -121,6 +122,28 @@ def test_characters_of_another_shape_are_an_error(shape: tuple, encoder: CharCnn
     words = torch.tensor([[2, 3, 4], [2, 0, 0]])
     with pytest.raises(ValueError, match=r"shape \(2, 3, 20\), as for the ids of words, but got"):
         CachedWords(WORDS, encoder)(words, torch.ones(shape, dtype=torch.long), encoder)
+
+
+@pytest.mark.parametrize("bad", [2**16, -(2**16), NUM_BATCH_IDS, 5000, -3])
+def test_ids_that_are_no_characters_are_an_error(bad: int, encoder: CharCnnEncoder) -> None:
+    cached, characters = CachedWords(WORDS, encoder), batch_to_ids([["the", "new"]], CHARACTERS)
+    for spelled in (characters[0, 1, 1:2], characters[0, 1, -1:]):
+        before = int(spelled)
+        # Of another word's vector nothing would tell.
+        spelled.fill_(before + bad if abs(bad) == 2**16 else bad)
+        with pytest.raises(ValueError, match="ids of characters from 0 to 261, but got"):
+            cached(torch.tensor([[2, UNKNOWN]]), characters, encoder)
+        spelled.fill_(before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8, torch.int8, torch.bool])
+def test_ids_of_another_type_are_an_error(dtype: torch.dtype, encoder: CharCnnEncoder) -> None:
+    cached, characters = CachedWords(WORDS, encoder), batch_to_ids([["the"]], CHARACTERS)
+    words = torch.tensor([[2]])
+    with pytest.raises(ValueError, match=f"ids of characters of the type .* but got {dtype}"):
+        cached(words, characters.to(dtype), encoder)
+    with pytest.raises(ValueError, match=f"ids of words of the type .* but got {dtype}"):
+        cached(words.to(dtype), None, encoder)
 
 
 def test_a_list_without_words_leaves_all_to_characters(encoder: CharCnnEncoder) -> None:

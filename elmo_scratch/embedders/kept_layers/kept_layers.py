@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.kept_layers.layer_store import LayerStore
 from elmo_scratch.modules import BiLm, BiLmOutput
+from elmo_scratch.modules.token_encoders.id_check import check_id_type
 
 
 class KeptLayers(torch.nn.Module):
@@ -65,7 +66,10 @@ class KeptLayers(torch.nn.Module):
 
         ConfigurationError
             If the layers can't be kept.
+        ValueError
+            If the ids are of a type that is none.
         """
+        check_id_type(ids, "tokens")
         self._has_begun = self._has_begun or self.training
         if not self._has_begun:
             return bilm(ids, mask)

@@ -49,3 +49,7 @@ class Affine(MixedPrecision):
             )
             products = product(vectors, self.bias)
         return products.to(vectors.dtype)
+
+    def forget_product(self) -> None:
+        """Lets go of the copy of frozen weights that products are made with."""
+        self._frozen.forget()

@@ -19,6 +19,7 @@ from elmo_scratch.modules.character_convolution import (
 from elmo_scratch.modules.distinct_words import DistinctWords
 from elmo_scratch.modules.highway import Highway
 from elmo_scratch.modules.products import Affine
+from elmo_scratch.modules.token_encoders.id_check import check_ids
 from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder
 from elmo_scratch.modules.word_vector_cache import WordVectorCache
 
@@ -123,17 +124,27 @@ class CharCnnEncoder(TokenEncoder):
                 "expected the ids of characters in the shape (batch, tokens, "
                 f"{self.max_characters_per_token}), but got the shape {tuple(ids.shape)}"
             )
-        if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < NUM_BATCH_IDS:
-            raise ValueError(
-                f"expected ids of characters from 0 to {NUM_BATCH_IDS - 1}, but got ids from "
-                f"{int(ids.min())} to {int(ids.max())}"
-            )
+        self.check_ids(ids)
         bounded = add_boundaries(ids.long(), mask, self._begin, self._end)
         vectors = self.encode_words(bounded.ids[bounded.mask])  # (read, dim)
         empty = vectors.new_zeros(bounded.mask.numel(), self.dim)
         places = bounded.mask.flatten().nonzero().squeeze(1)  # (read,)
         laid = empty.index_copy(0, places, vectors).view(*bounded.mask.shape, self.dim)
         return EncodedTokens(laid, bounded.mask)
+
+    def check_ids(self, ids: torch.Tensor) -> None:
+        """
+        # Parameters
+
+        ids : `torch.Tensor`
+            Of any shape.
+
+        # Raises
+
+        ValueError
+            If one is no id of a character in a batch, or their type has no room for all ids.
+        """
+        check_ids(ids, "characters", NUM_BATCH_IDS)
 
     def encode_words(self, ids: torch.Tensor) -> torch.Tensor:
         """
@@ -181,8 +192,14 @@ class CharCnnEncoder(TokenEncoder):
             self._cache.pin(distinct, list(self.parameters()), self.encode_distinct)
 
     def forget_words(self) -> None:
-        """Lets go of the vectors that are kept from batch to batch."""
+        """
+        Lets go of all that was computed once and is kept from batch to batch. It is needed only
+        after writes to frozen weights through `.data`, of which not all are seen.
+        """
         self._cache.clear()
+        for module in self.modules():
+            if isinstance(module, Affine):
+                module.forget_product()
 
     def encode_distinct(self, ids: torch.Tensor) -> torch.Tensor:
         """

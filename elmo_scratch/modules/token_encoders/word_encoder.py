@@ -5,6 +5,7 @@ from typing import Tuple
 import torch
 
 from elmo_scratch.modules.boundaries import add_boundaries
+from elmo_scratch.modules.token_encoders.id_check import check_ids
 from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder
 
 
@@ -49,7 +50,7 @@ class WordEncoder(TokenEncoder):
         # Parameters
 
         ids : `torch.Tensor`
-            Shape `(batch, tokens)`.
+            Shape `(batch, tokens)`, from 0 to `num_words - 1`.
         mask : `torch.BoolTensor`
             Shape `(batch, tokens)`.
 
@@ -57,8 +58,14 @@ class WordEncoder(TokenEncoder):
 
         `EncodedTokens`
             Vectors of shape `(batch, tokens + 2, dim)`.
+
+        # Raises
+
+        ValueError
+            If an id, be it under the padding, is no word's, or their type is not that of ids.
         """
-        bounded = add_boundaries(ids, mask, self._begin, self._end)
+        check_ids(ids, "words", self.embedding.num_embeddings)
+        bounded = add_boundaries(ids.long(), mask, self._begin, self._end)
         return EncodedTokens(self.embedding(bounded.ids), bounded.mask)
 
     def encode_words(self, ids: torch.Tensor) -> torch.Tensor:

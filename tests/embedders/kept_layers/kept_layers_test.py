@@ -66,6 +66,19 @@ def test_a_text_that_comes_twice_in_a_batch_is_read_once(files: OfficialFiles) -
     assert rows == [2]
 
 
+def test_ids_that_are_not_whole_do_not_pass_for_those_of_another_text(
+    files: OfficialFiles,
+) -> None:
+    bilm = frozen(files)
+    kept = KeptLayers(MemoryStore(), bilm)
+    ids, mask = batch_of([["a", "b"]])
+    kept(bilm, ids, mask)
+    with pytest.raises(
+        ValueError, match="expected ids of tokens of the type int16, int32 or int64"
+    ):
+        kept(bilm, ids + 0.5, mask)
+
+
 def test_texts_in_another_company_are_the_same(store: LayerStore, files: OfficialFiles) -> None:
     bilm = frozen(files)
     kept = KeptLayers(store, bilm)

@@ -151,3 +151,14 @@ def test_a_row_does_not_depend_on_how_many_rows_come_with_it(dtype: str) -> None
 def test_names_of_its_tensors_are_a_file_format() -> None:
     shapes = {name: tuple(tensor.shape) for name, tensor in random_affine().state_dict().items()}
     assert shapes == {"weight": (OUTPUT_DIM, INPUT_DIM), "bias": (OUTPUT_DIM,)}
+
+
+@needs_onednn
+def test_a_change_that_was_not_seen_has_its_effect_after_forgetting() -> None:
+    affine = Affine(32, 32).requires_grad_(False)
+    vectors = torch.eye(32)
+    before = affine(vectors)
+    affine.weight.data[0, 1] += 9.0
+    assert torch.equal(affine(vectors), before)
+    affine.forget_product()
+    assert torch.allclose(affine(vectors), affine.weight.t(), atol=1e-6)

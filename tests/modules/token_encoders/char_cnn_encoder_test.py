@@ -136,6 +136,21 @@ def test_frozen_vectors_are_kept_from_batch_to_batch() -> None:
     assert num_encoded == [8, 1, 8]
 
 
+@pytest.mark.parametrize("part", ["convolution.convolutions.1", "highways.0.carry", "projection"])
+def test_after_forgetting_a_change_that_was_not_seen_has_its_effect(part: str) -> None:
+    settings: Dict[str, Any] = {"filters": [(1, 13), (5, 19)]}
+    encoder, other = (encoder_of(**settings).requires_grad_(False) for _ in range(2))
+    before = encode(encoder, SENTENCES)
+    for one in (encoder, other):
+        # One number, and none of those that a fingerprint looks at.
+        one.get_submodule(part).weight.data.view(-1)[1] += 9.0
+    assert torch.equal(encode(encoder, SENTENCES), before)
+    encoder.forget_words()
+    after = encode(encoder, SENTENCES)
+    assert not torch.allclose(after, before, atol=0.01)
+    assert torch.allclose(after, encode(other, SENTENCES), atol=1e-6)
+
+
 @needs_onednn
 def test_words_that_are_kept_are_encoded_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = encoder_of(cached_words=1).requires_grad_(False)
@@ -261,6 +276,20 @@ def test_ids_that_are_no_characters_are_an_error(bad: int) -> None:
     ids[1, 2, 3] = bad
     with pytest.raises(ValueError, match=f"ids of characters from 0 to 261, but got.* {bad}"):
         encoder_of()(ids, (ids > 0).any(dim=-1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8, torch.int8, torch.bool])
+def test_ids_of_another_type_are_an_error(dtype: torch.dtype) -> None:
+    ids = batch_of(SENTENCES)
+    with pytest.raises(ValueError, match=f"ids of characters of the type .* but got {dtype}"):
+        encoder_of()(ids.to(dtype), (ids > 0).any(dim=-1))
+
+
+def test_ids_can_be_checked_alone() -> None:
+    encoder = encoder_of()
+    encoder.check_ids(batch_of(SENTENCES))
+    with pytest.raises(ValueError, match="ids of characters from 0 to 261, but got"):
+        encoder.check_ids(batch_of(SENTENCES)[0] + 1000)
 
 
 def test_it_is_built_from_a_config() -> None:

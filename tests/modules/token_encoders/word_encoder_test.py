@@ -1,3 +1,5 @@
+from typing import Tuple
+
 import pytest
 import torch
 
@@ -45,3 +47,27 @@ def test_only_the_words_vectors_are_kept_in_a_file(encoder: WordEncoder) -> None
 
 def test_it_knows_the_ids_of_the_marks(encoder: WordEncoder) -> None:
     assert encoder.mark_ids() == (2, 5)
+
+
+@pytest.mark.parametrize("bad", [-1, 11, 2**16 + 3])
+@pytest.mark.parametrize("place", [(0, 1), (1, 2)])
+def test_ids_that_are_no_words_are_an_error(
+    bad: int, place: Tuple[int, int], encoder: WordEncoder
+) -> None:
+    # Under the padding, too: where there are ids below 0, the mask took them for padding.
+    ids = IDS.clone()
+    ids[place] = bad
+    with pytest.raises(ValueError, match=f"ids of words from 0 to 10, but got ids from.* {bad}"):
+        encoder(ids, IDS > 0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8, torch.int8, torch.bool])
+def test_ids_of_another_type_are_an_error(dtype: torch.dtype, encoder: WordEncoder) -> None:
+    with pytest.raises(ValueError, match=f"ids of words of the type .* but got {dtype}"):
+        encoder(IDS.to(dtype), IDS > 0)
+
+
+@pytest.mark.parametrize("dtype", [torch.int16, torch.int32])
+def test_ids_can_be_of_a_smaller_type(dtype: torch.dtype, encoder: WordEncoder) -> None:
+    expected = encoder(IDS, IDS > 0)
+    assert torch.equal(encoder(IDS.to(dtype), IDS > 0).vectors, expected.vectors)
