@@ -120,6 +120,15 @@ def test_words_by_their_ids_alone(files: OfficialFiles) -> None:
     assert_same_over_batches(files.ours(**settings), files.theirs(**settings), inputs)
 
 
+def test_words_by_their_ids_in_the_place_of_characters(files: OfficialFiles) -> None:
+    vocabulary = vocabulary_of(BATCHES)
+    settings: Dict[str, Any] = {"vocab_to_cache": vocabulary}
+    inputs = [[words, words] for _, words in characters_and_words(vocabulary)]
+    assert_same_over_batches(files.ours(**settings), files.theirs(**settings), inputs)
+    stacked = [[words.expand(3, *words.shape).contiguous()] * 2 for words, _ in inputs]
+    assert_same_over_batches(files.ours(**settings), files.theirs(**settings), stacked)
+
+
 @pytest.mark.parametrize("axes", [(2, 2), (2, 1, 3), (1, 1)])
 def test_more_axes(files: OfficialFiles, axes: Sequence[int]) -> None:
     vocabulary = vocabulary_of(BATCHES)
@@ -249,6 +258,17 @@ def test_a_bilm_of_allennlp_that_has_words_computed_ahead(files: OfficialFiles) 
     bilm = _ElmoBiLm(*files, vocab_to_cache=vocabulary)
     theirs = over(AllenNlpElmo, bilm, vocab_to_cache=vocabulary)
     assert_same_over_batches(ours, theirs, characters_and_words(vocabulary))
+
+
+def test_a_bilm_of_allennlp_with_the_words_that_it_has_computed_ahead(files: OfficialFiles) -> None:
+    vocabulary = vocabulary_of(BATCHES)
+    ours, theirs = (
+        over(elmo, _ElmoBiLm(*files, vocab_to_cache=vocabulary), vocab_to_cache=vocabulary)
+        for elmo in (Elmo, AllenNlpElmo)
+    )
+    both = characters_and_words(vocabulary)
+    assert_same_over_batches(ours, theirs, both)
+    assert_same_over_batches(ours, theirs, [[words, words] for _, words in both])
 
 
 class Constant(torch.nn.Module):

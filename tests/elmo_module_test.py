@@ -58,5 +58,22 @@ def test_what_only_a_bilm_of_ours_can_do_is_an_error_with_another(files: Officia
             elmo.reset_states()
         with pytest.raises(ConfigurationError, match="expected a biLM that encodes characters"):
             elmo.warm_up([["word"]])
-        with pytest.raises(ConfigurationError, match="expected a biLM that encodes characters"):
-            Elmo(None, None, 1, module=module, vocab_to_cache=["word"])
+
+
+class Listening(Counting):
+    """Remembers what it was asked for."""
+
+    def forward(self, inputs: torch.Tensor, word_inputs: Any = None) -> Dict[str, Any]:
+        self.asked = (inputs, word_inputs)
+        return super().forward(inputs.view(*inputs.shape[:2], -1), word_inputs)
+
+
+def test_a_module_of_another_kind_gets_the_ids_of_words() -> None:
+    for vocabulary in (None, ["", "word"]):
+        module, words = Listening(), torch.tensor([[[1, 1], [1, 0]], [[0, 0], [1, 0]]])
+        elmo = Elmo(None, None, 1, module=module, vocab_to_cache=vocabulary).eval()
+        output = elmo(words, words)
+        assert [one.tolist() for one in module.asked] == [words.flatten(0, 1).tolist()] * 2
+        assert output["mask"].shape == (2, 2, 2)
+        elmo(words.unsqueeze(-1), words)
+        assert module.asked[0].shape == (4, 2, 1)

@@ -58,7 +58,8 @@ class BiLmEmbedder(TokenEmbedder):
         The namespace that the indexer of this embedder writes; it must treat words as the
         biLM's own indexer did, by `lowercase_tokens` above all. Give it a namespace of its own
         where another embedder of the model has a table of words: this one adds all its words, which
-        a table that was made before lacks. For a biLM of characters it is no more than a name that tells the model's biLMs apart.
+        a table that was made before lacks. For a biLM of characters it is no more than a name
+        that tells the model's biLMs apart.
     serialization_dir : `str`, optional (default = `None`)
         The task's output folder. AllenNLP supplies it.
 

@@ -2,7 +2,8 @@
 
 import logging
 from os import PathLike
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
+from reprlib import repr as short_repr
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 
 import torch
 from allennlp.common import FromParams, Lazy
@@ -10,7 +11,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.character_batch import batch_to_ids
+from elmo_scratch.data.split_sentences import are_words
 from elmo_scratch.embedders.cached_words import CachedWords
+from elmo_scratch.embedders.flat_sentences import FlatSentences
 from elmo_scratch.embedders.kept_layers import KeptLayers, LayerStore
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.modules import BiLm, BiLmOutput
@@ -43,7 +46,7 @@ class Elmo(torch.nn.Module, FromParams):
         Share of the mixed vectors that is dropped in training.
     vocab_to_cache : `List[str]`, optional (default = `None`)
         Words whose vectors are computed ahead, in the order of their ids. `forward` then takes ids
-        of words too.
+        of words too. A `module` that is no `BiLm` computes them itself.
     keep_sentence_boundaries : `bool`, optional (default = `False`)
         Return the vectors of the sentence marks as well.
     scalar_mix_parameters : `List[float]`, optional (default = `None`)
@@ -90,6 +93,16 @@ class Elmo(torch.nn.Module, FromParams):
         keep_layers: Optional[LayerStore] = None,
     ) -> None:
         super().__init__()
+        if num_output_representations < 0:
+            raise ConfigurationError(
+                "expected `num_output_representations` of 0 or more, but got "
+                f"{num_output_representations}"
+            )
+        if vocab_to_cache is not None and not are_words(vocab_to_cache):
+            raise ConfigurationError(
+                "expected `vocab_to_cache` to be a list of words, but got "
+                f"{short_repr(vocab_to_cache)}"
+            )
         if module is not None:
             if options_file is not None or weight_file is not None:
                 raise ConfigurationError(
@@ -105,7 +118,7 @@ class Elmo(torch.nn.Module, FromParams):
                 options_file, weight_file, state=state, matmul_dtype=matmul_dtype
             ).requires_grad_(requires_grad)
         self.cached_words: Optional[CachedWords] = None
-        if vocab_to_cache is not None:
+        if vocab_to_cache is not None and (module is None or isinstance(module, BiLm)):
             self.cached_words = CachedWords(vocab_to_cache, self._character_encoder())
         self.kept_layers: Optional[KeptLayers] = None
         if keep_layers is not None:
@@ -184,7 +197,8 @@ class Elmo(torch.nn.Module, FromParams):
 
         inputs : `torch.Tensor`
             Shape `(batch, tokens, characters)`, as `batch_to_ids` makes it, or with more axes
-            before these; for a model of words `(batch, tokens)`.
+            before these; for a model of words `(batch, tokens)`. Where all words are in
+            `vocab_to_cache`, it can be `word_inputs` once more.
         word_inputs : `torch.Tensor`, optional (default = `None`)
             Shape `(batch, tokens)`, or with the same axes before these: places in
             `vocab_to_cache`. A word that is not there, or whose characters are others, is encoded
@@ -197,7 +211,8 @@ class Elmo(torch.nn.Module, FromParams):
             `(batch, tokens, width)`, zero where a sentence has ended. `mask`: shape
             `(batch, tokens)`.
         """
-        sentences = _Sentences.of(inputs, word_inputs, self._id_axes())
+        id_axes = 2 if self._are_words_alone(inputs, word_inputs) else self._id_axes()
+        sentences = FlatSentences.of(inputs, word_inputs, id_axes)
         layers, mask = self._read(sentences.inputs, sentences.word_inputs)
         if self._do_layer_norm:
             layers = normalize_layers(layers, mask)
@@ -220,13 +235,19 @@ class Elmo(torch.nn.Module, FromParams):
         if word_inputs is not None and self.cached_words is None:
             logger.warning("ids of words have no effect without `vocab_to_cache`")
         elif word_inputs is not None and self.cached_words is not None:
+            characters = inputs if inputs.dim() == 3 else None
             return self.bilm.read_tokens(
-                self.cached_words(word_inputs, inputs, self._character_encoder())
+                self.cached_words(word_inputs, characters, self._character_encoder())
             )
         mask = (inputs > 0).any(dim=-1) if self._id_axes() == 3 else inputs > 0
         if self.kept_layers is not None:
             return self.kept_layers(self.bilm, inputs, mask)
         return self.bilm(inputs, mask)
+
+    def _are_words_alone(self, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor]) -> bool:
+        """Whether ids of words stand in the place of those of characters too, as in AllenNLP."""
+        reads_words = self.cached_words is not None or not isinstance(self.bilm, BiLm)
+        return reads_words and word_inputs is not None and inputs.shape == word_inputs.shape
 
     def _id_axes(self) -> int:
         """How many axes a batch of ids has."""
@@ -244,35 +265,3 @@ class Elmo(torch.nn.Module, FromParams):
                 "or a `BiLm` with the token encoder `char_cnn`"
             )
         return encoder
-
-
-class _Sentences(NamedTuple):
-    """
-    Ids with one axis for all sentences.
-
-    # Parameters
-
-    inputs : `torch.Tensor`
-        Shape `(batch, tokens, characters)` or `(batch, tokens)`.
-    word_inputs : `Optional[torch.Tensor]`
-        Shape `(batch, tokens)`.
-    axes : `torch.Size`
-        The axes that `batch` was before.
-    """
-
-    inputs: torch.Tensor
-    word_inputs: Optional[torch.Tensor]
-    axes: torch.Size
-
-    @classmethod
-    def of(
-        cls, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor], id_axes: int
-    ) -> "_Sentences":
-        """Lays all axes before the last `id_axes - 1` into one."""
-        if inputs.dim() < id_axes:
-            form = "(batch, tokens, characters)" if id_axes == 3 else "(batch, tokens)"
-            raise ValueError(f"expected ids in the shape {form}, but got {tuple(inputs.shape)}")
-        axes = inputs.shape[: inputs.dim() - id_axes + 1]
-        if word_inputs is not None:
-            word_inputs = word_inputs.flatten(0, -2)
-        return cls(inputs.flatten(0, len(axes) - 1), word_inputs, axes)

@@ -1,5 +1,6 @@
 from typing import Any, List
 
+import numpy
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -31,6 +32,16 @@ def test_a_user_finds_it_where_the_package_begins() -> None:
 def test_tuples_do_as_well() -> None:
     assert torch.equal(batch_to_ids((("a", "b"), ("c",))), batch_to_ids([["a", "b"], ["c"]]))
     assert torch.equal(batch_to_ids(iter([["a", "b"], ["c"]])), batch_to_ids([["a", "b"], ["c"]]))
+
+
+def test_arrays_and_series_do_as_well() -> None:
+    expected = batch_to_ids([["naïve", "b"], [], ["鶴"]])
+    arrays = [numpy.array(words, dtype=str) for words in (["naïve", "b"], [], ["鶴"])]
+    assert torch.equal(batch_to_ids(arrays), expected)  # type: ignore[arg-type]
+    pandas = pytest.importorskip("pandas")
+    series = [pandas.Series(words, dtype=object) for words in arrays]
+    assert torch.equal(batch_to_ids(series), expected)
+    assert torch.equal(batch_to_ids(pandas.Series([["naïve", "b"], [], ["鶴"]])), expected)
 
 
 def test_ids_can_be_written_to_and_no_later_batch_sees_it() -> None:

@@ -1,16 +1,54 @@
 from typing import Any
 
+import numpy
 import pytest
 
-from elmo_scratch.data.split_sentences import check_sentences
+from elmo_scratch.data.split_sentences import are_words, check_sentences
 
 
-@pytest.mark.parametrize("sentences", [[], [[]], [["one"], [], ["", "two"]], (("one",), ["two"])])
-def test_lists_and_tuples_of_words_pass(sentences: Any) -> None:
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        [],
+        [[]],
+        [["one"], [], ["", "two"]],
+        (("one",), ["two"]),
+        [numpy.array(["one", "two"]), numpy.array(["one"], dtype=object), {"one": "two"}.values()],
+        numpy.array([["one", "two"], ["three", "four"]]),
+    ],
+    ids=str,
+)
+def test_lists_tuples_and_arrays_of_words_pass(sentences: Any) -> None:
     check_sentences(sentences)
 
 
-@pytest.mark.parametrize("wrong", ["A text", b"bytes", 3, None, ["one", 2], [["one"]], {"one": 1}])
+def test_series_of_words_pass_and_tables_do_not() -> None:
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(["one", "two"], index=[7, 3])
+    assert are_words(series)
+    assert not are_words(pandas.DataFrame({"words": series}))
+    assert not are_words(pandas.Series(["one", None]))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "A text",
+        b"bytes",
+        3,
+        None,
+        ["one", 2],
+        [["one"]],
+        {"one": 1},
+        {"one", "two"},
+        {"one": 1}.keys(),
+        iter(["one"]),
+        numpy.array("one"),
+        numpy.array([["one"]]),
+        numpy.array([1, 2]),
+    ],
+    ids=str,
+)
 def test_anything_else_is_shown_with_its_number(wrong: Any) -> None:
     with pytest.raises(ValueError, match="sentence 1 to be a sequence of words, but got"):
         check_sentences([["fine"], wrong])

@@ -256,6 +256,25 @@ def test_ids_of_words_without_a_vocabulary_are_warned_of(
     assert "no effect without `vocab_to_cache`" in caplog.text
 
 
+def test_there_may_be_no_mix(files: OfficialFiles) -> None:
+    output = files.ours(0)(IDS)
+    assert output["elmo_representations"] == []
+    assert torch.equal(output["mask"], MASK)
+
+
+def test_ids_of_words_alone_need_a_vocabulary(files: OfficialFiles) -> None:
+    words = word_ids(SENTENCES, vocabulary_of([SENTENCES]))
+    with pytest.raises(ValueError, match=r"\(batch, tokens, characters\), but got \(2, 7\)"):
+        files.ours()(words, words)
+
+
+def test_negative_ids_of_words_do_not_pass_for_padding(tmp_path: Path) -> None:
+    files = write_files(tmp_path, Options(OPTIONS.lstm, None), num_words=9)
+    for bad in (-1, 10):
+        with pytest.raises(ValueError, match=f"ids of words from 0 to 9, but got.* {bad}"):
+            files.ours()(torch.tensor([[3, 4], [3, bad]]))
+
+
 def given(files: OfficialFiles, **arguments: Any) -> Elmo:
     named = {"options_file": files.options, "weight_file": files.weights}
     return Elmo(**{**named, "num_output_representations": 1, **arguments})
@@ -271,6 +290,9 @@ def given(files: OfficialFiles, **arguments: Any) -> Elmo:
         ({"weight_file": None}, "both `options_file` and `weight_file`, or `module`"),
         ({"options_file": "/no/such.json"}, "/no/such.json: there is no such file"),
         ({"weight_file": "/no/such.hdf5"}, "/no/such.hdf5: there is no such file"),
+        ({"num_output_representations": -1}, "of 0 or more, but got -1"),
+        ({"vocab_to_cache": "abc"}, "`vocab_to_cache` to be a list of words, but got 'abc'"),
+        ({"vocab_to_cache": [1, 2]}, r"`vocab_to_cache` to be a list of words, but got \[1, 2\]"),
         ({"scalar_mix_parameters": [1.0, 2.0]}, "each of the 3 layers.* but got 2"),
         ({"scalar_mix_parameters": [1.0] * 4}, "each of the 3 layers.* but got 4"),
         (

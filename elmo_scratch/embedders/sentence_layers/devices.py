@@ -14,8 +14,12 @@ def device_of(cuda_device: int) -> torch.device:
     # Raises
 
     ConfigurationError
-        If there is no such GPU.
+        If it is no number, or there is no such GPU.
     """
+    if isinstance(cuda_device, bool) or not isinstance(cuda_device, int):
+        raise ConfigurationError(
+            f"expected the number of a GPU, or -1 for the processor, but got {cuda_device!r}"
+        )
     if cuda_device >= torch.cuda.device_count():
         raise ConfigurationError(
             f"expected a GPU with the number {cuda_device}, but PyTorch sees "

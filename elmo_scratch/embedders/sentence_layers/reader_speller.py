@@ -43,7 +43,7 @@ class ReaderSpeller(Speller):
         ConfigurationError
             If the reader's indexers don't make what the biLM reads.
         """
-        if not any(sentences):
+        if not any(len(sentence) for sentence in sentences):
             # AllenNLP makes no batch of nothing.
             return torch.zeros(len(sentences), 0, dtype=torch.long)
         instances = [

@@ -224,8 +224,9 @@ class SentenceLayers:
 
         def batches() -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
             for group in lazy_groups_of(sentences, WARM_UP_AT_ONCE):
-                digest.update(json.dumps(group).encode("utf-8"))
                 batch = self.spell(group)
+                words = [list(sentence) for sentence in group]
+                digest.update(json.dumps(words).encode("utf-8"))
                 yield batch.ids.to(self._device), batch.mask.to(self._device)
 
         self._bilm.warm_up(batches())

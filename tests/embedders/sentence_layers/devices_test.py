@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -17,3 +19,9 @@ def test_a_gpu_has_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_gpu_that_is_not_there_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="a GPU with the number 97, but PyTorch sees"):
         device_of(97)
+
+
+@pytest.mark.parametrize("wrong", ["gpu", "0", None, True, False, 1.0])
+def test_what_is_no_number_is_an_error(wrong: Any) -> None:
+    with pytest.raises(ConfigurationError, match=f"a GPU, or -1 for .* but got {wrong!r}"):
+        device_of(wrong)

@@ -1,5 +1,6 @@
 from typing import Any, Dict
 
+import numpy
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -30,6 +31,13 @@ def test_there_may_be_no_word(pretrained: PretrainedBiLm) -> None:
     speller = speller_of(pretrained)
     assert speller.spell([]).mask.shape == (0, 0)
     assert speller.spell([[], []]).mask.shape == (2, 0)
+
+
+def test_words_may_come_in_arrays(pretrained: PretrainedBiLm) -> None:
+    speller = speller_of(pretrained)
+    arrays = [numpy.array(sentence, dtype=str) for sentence in SENTENCES]
+    assert torch.equal(speller.spell(arrays).ids, speller.spell(SENTENCES).ids)  # type: ignore[arg-type]
+    assert speller.spell(arrays[1:2]).mask.shape == (1, 0)  # type: ignore[arg-type]
 
 
 def test_a_long_sentence_is_not_shortened(pretrained: PretrainedBiLm) -> None:

@@ -238,6 +238,15 @@ def test_what_it_was_warmed_up_with_is_a_part_of_its_identity(files: OfficialFil
     assert len({cold, *found}) == 4
 
 
+def test_a_text_of_arrays_warms_up_as_one_of_lists_does(files: OfficialFiles) -> None:
+    lists, arrays = official(files, state="warm"), official(files, state="warm")
+    lists.warm_up(TEXT)
+    arrays.warm_up(numpy.array(sentence) for sentence in TEXT)  # type: ignore[misc]
+    assert arrays.identity == lists.identity
+    words = [numpy.array(sentence, dtype=str) for sentence in SENTENCES]
+    assert same(arrays(words), lists(SENTENCES))  # type: ignore[arg-type]
+
+
 def test_an_archives_identity_is_the_number_that_other_tools_print(bilm_archive: Path) -> None:
     layers = SentenceLayers.from_archive(bilm_archive)
     expected = hashlib.sha256(bilm_archive.read_bytes()).hexdigest()
