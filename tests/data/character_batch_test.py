@@ -1,6 +1,7 @@
 from typing import Any, List
 
 import numpy
+import pandas
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -38,7 +39,6 @@ def test_arrays_and_series_do_as_well() -> None:
     expected = batch_to_ids([["naïve", "b"], [], ["鶴"]])
     arrays = [numpy.array(words, dtype=str) for words in (["naïve", "b"], [], ["鶴"])]
     assert torch.equal(batch_to_ids(arrays), expected)  # type: ignore[arg-type]
-    pandas = pytest.importorskip("pandas")
     series = [pandas.Series(words, dtype=object) for words in arrays]
     assert torch.equal(batch_to_ids(series), expected)
     assert torch.equal(batch_to_ids(pandas.Series([["naïve", "b"], [], ["鶴"]])), expected)

@@ -1,6 +1,7 @@
 from typing import Any
 
 import numpy
+import pandas
 import pytest
 
 from elmo_scratch.data.split_sentences import are_words, check_sentences
@@ -23,7 +24,6 @@ def test_lists_tuples_and_arrays_of_words_pass(sentences: Any) -> None:
 
 
 def test_series_of_words_pass_and_tables_do_not() -> None:
-    pandas = pytest.importorskip("pandas")
     series = pandas.Series(["one", "two"], index=[7, 3])
     assert are_words(series)
     assert not are_words(pandas.DataFrame({"words": series}))

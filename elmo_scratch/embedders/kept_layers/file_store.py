@@ -71,6 +71,7 @@ class FileStore(LayerStore):
         return self._opened
 
     def _open(self) -> lmdb.Environment:
+        """The file, made if there is none."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             return lmdb.open(str(self._path), subdir=False, map_size=MOST_BYTES, readahead=False)
