@@ -97,7 +97,8 @@ def _add_the_model(subparser: argparse.ArgumentParser) -> None:
         "--matmul-dtype",
         choices=MATMUL_DTYPES,
         default="float32",
-        help="the precision of matrix products (default: float32); bfloat16 is faster",
+        help="the precision of matrix products (default: float32); bfloat16 is used where the "
+        "processor is faster with it",
     )
 
 

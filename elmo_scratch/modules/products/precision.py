@@ -5,6 +5,8 @@ from typing import Any, Optional
 
 import torch
 
+from elmo_scratch.modules.products.bfloat16_speed import bfloat16_is_slow
+
 MATMUL_DTYPES = {"float32": None, "bfloat16": torch.bfloat16}
 """The precisions a config can ask for, by name."""
 
@@ -22,8 +24,13 @@ class MixedPrecision(torch.nn.Module, ABC):
         """As the module says."""
 
     def matmul_dtype_for(self, weight: torch.Tensor) -> torch.dtype:
-        """The type in which products with `weight` run: the weights' own if none was asked for."""
-        return self._matmul_dtype or weight.dtype
+        """
+        The type in which products with `weight` run: the weights' own if none was asked for, or if
+        on this processor the one asked for would take longer.
+        """
+        if self._matmul_dtype is None or (weight.device.type == "cpu" and bfloat16_is_slow()):
+            return weight.dtype
+        return self._matmul_dtype
 
     @staticmethod
     def set_everywhere(module: torch.nn.Module, name: str) -> None:

@@ -1,0 +1,57 @@
+"""Whether this processor multiplies in bfloat16 faster than in float32."""
+
+import logging
+import time
+from functools import lru_cache
+from typing import List
+
+import torch
+
+logger = logging.getLogger(__name__)
+
+ROWS, INPUTS, OUTPUTS = 64, 512, 1024
+"""A product like those of an LSTM's step, small enough for a processor that takes long."""
+
+NUM_TRIALS = 5
+
+CLEARLY = 1.2
+"""So many times as fast float32 must be: near a tie the answer would change from run to run."""
+
+
+@lru_cache(maxsize=None)
+def bfloat16_is_slow() -> bool:
+    """
+    Whether products on the CPU take clearly longer in bfloat16 than in float32, as they do where
+    the processor has no instructions for bfloat16, and where it has slow ones. Measured once in a
+    process, in some milliseconds; where it is so, a warning says it.
+
+    # Returns
+
+    `bool`
+        The same at every call.
+    """
+    seconds = {dtype: _trials(dtype) for dtype in (torch.float32, torch.bfloat16)}
+    gains = min(seconds[torch.bfloat16]) / min(seconds[torch.float32])
+    if gains < CLEARLY:
+        return False
+    logger.warning(
+        "This processor multiplies in float32 %.1f times as fast as in bfloat16: products that are "
+        'asked for in bfloat16 run in float32. `matmul_dtype: "float32"` says the same.',
+        gains,
+    )
+    return True
+
+
+def _trials(dtype: torch.dtype) -> List[float]:
+    """Seconds of each product but the first, which prepares kernels."""
+    vectors, weight = (
+        torch.ones(ROWS, INPUTS, dtype=dtype),
+        torch.ones(OUTPUTS, INPUTS, dtype=dtype),
+    )
+    seconds = []
+    with torch.inference_mode():
+        for _ in range(NUM_TRIALS + 1):
+            start = time.perf_counter()
+            torch.nn.functional.linear(vectors, weight)
+            seconds.append(time.perf_counter() - start)
+    return seconds[1:]

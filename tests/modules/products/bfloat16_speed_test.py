@@ -1,0 +1,66 @@
+from typing import Dict, Iterator, List
+
+import pytest
+import torch
+
+from elmo_scratch.modules.products import Affine, MixedPrecision, bfloat16_speed, precision
+
+
+@pytest.fixture(autouse=True)
+def not_yet_known() -> Iterator[None]:
+    """The answer is kept for a whole process: here each test measures anew."""
+    bfloat16_speed.bfloat16_is_slow.cache_clear()
+    yield
+    bfloat16_speed.bfloat16_is_slow.cache_clear()
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, seconds: Dict[torch.dtype, List[float]]) -> None:
+    """Lets trials take so long."""
+    monkeypatch.setattr(bfloat16_speed, "_trials", lambda dtype: seconds[dtype])
+
+
+def test_it_is_slow_where_its_best_trial_takes_clearly_longer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pretend(monkeypatch, {torch.float32: [2.0, 9.0], torch.bfloat16: [5.0, 6.0]})
+    assert bfloat16_speed.bfloat16_is_slow()
+    assert bfloat16_speed.bfloat16_is_slow()
+    assert caplog.text.count("multiplies in float32 2.5 times as fast as in bfloat16") == 1
+
+
+@pytest.mark.parametrize("best", [1.0, 2.0, 2.3])
+def test_it_is_not_where_it_is_faster_or_nearly_as_fast(
+    best: float, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    pretend(monkeypatch, {torch.float32: [2.0, 3.0], torch.bfloat16: [best, 9.0]})
+    assert not bfloat16_speed.bfloat16_is_slow()
+    assert caplog.text == ""
+
+
+def test_a_trial_takes_time() -> None:
+    for dtype in (torch.float32, torch.bfloat16):
+        trials = bfloat16_speed._trials(dtype)
+        assert len(trials) == bfloat16_speed.NUM_TRIALS
+        assert min(trials) > 0.0
+
+
+@pytest.mark.parametrize("is_slow, used", [(True, torch.float32), (False, torch.bfloat16)])
+def test_products_run_in_it_only_where_it_is_not_slow(
+    is_slow: bool, used: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precision, "bfloat16_is_slow", lambda: is_slow)
+    affine = Affine(3, 5)
+    MixedPrecision.set_everywhere(affine, "bfloat16")
+    assert affine.matmul_dtype_for(affine.weight) == used
+    # A GPU's products are another matter.
+    assert affine.matmul_dtype_for(affine.weight.to("meta")) == torch.bfloat16
+
+
+def test_products_in_float32_ask_for_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> bool:
+        raise AssertionError("there is nothing to find out")
+
+    monkeypatch.setattr(precision, "bfloat16_is_slow", fail)
+    affine = Affine(3, 5)
+    assert affine.matmul_dtype_for(affine.weight) == torch.float32
+    assert affine(torch.ones(2, 3)).shape == (2, 5)
