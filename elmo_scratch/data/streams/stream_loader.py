@@ -1,5 +1,6 @@
 """Batches of windows over parallel streams of text."""
 
+from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Optional
 
 import numpy
@@ -19,8 +20,9 @@ from elmo_scratch.data.streams.spelling import Spelling
 from elmo_scratch.data.streams.stream import Positions, windows
 from elmo_scratch.data.streams.stream_order import StreamOrder
 
-WINDOWS_PER_RELEASE = 1024
-"""After so many windows the memory of what was read from disk is given back."""
+STREAMS_PER_RELEASE = 8
+"""After so many streams the memory of what they read from disk is given back. Where sentences are
+read in a new order each of them brings 64 KiB of its neighbourhood along."""
 
 
 @DataLoader.register("elmo_scratch_stream")
@@ -106,6 +108,8 @@ class StreamLoader(DataLoader):
         self._device = torch.device("cpu")
         self._epoch = 0
         self._epochs_to_skip = self._batches_to_skip = 0
+        # The trainer asks for the length of an epoch before it begins.
+        self._order = lru_cache(maxsize=1)(self._order_of)
         self._check_size()
 
     def __len__(self) -> int:
@@ -137,10 +141,8 @@ class StreamLoader(DataLoader):
             for stream in range(first, first + self._batch_size)
         ]
         for number in range(skipped, num_windows):
-            batch = self._batch([next(stream, None) for stream in streams])
+            batch = self._batch(self._next_of(streams))
             batch["is_first"] = torch.tensor(number == 0)
-            if number % WINDOWS_PER_RELEASE == 0:
-                self._corpus.release_pages()
             yield move_to_device({"windows": batch}, self._device)
 
     def skip(self, epochs: int, batches: int) -> None:
@@ -191,6 +193,15 @@ class StreamLoader(DataLoader):
         """Where batches shall lie."""
         self._device = device
 
+    def _next_of(self, streams: List[Iterator[Positions]]) -> List[Optional[Positions]]:
+        """The next window of each stream, and `None` where it has ended."""
+        parts: List[Optional[Positions]] = []
+        for start in range(0, len(streams), STREAMS_PER_RELEASE):
+            group = streams[start : start + STREAMS_PER_RELEASE]
+            parts += [next(stream, None) for stream in group]
+            self._corpus.release_pages()
+        return parts
+
     def _batch(self, parts: List[Optional[Positions]]) -> Dict[str, torch.Tensor]:
         """The windows of all streams as tensors."""
         shape = (len(parts), self._unroll_steps)
@@ -222,15 +233,17 @@ class StreamLoader(DataLoader):
             batch["characters"] = torch.from_numpy(self._spelling.of(distinct))
         return batch
 
-    def _order(self, epoch: int) -> StreamOrder:
+    def _order_of(self, epoch: int) -> StreamOrder:
         """The order of an epoch, the same for all workers."""
-        return StreamOrder(
+        order = StreamOrder(
             self._corpus.sentence_starts,
             self._corpus.shard_starts,
             self._batch_size * self._num_workers,
             numpy.random.SeedSequence([self._seed, epoch]) if self._shuffles else None,
             self._shuffles_sentences,
         )
+        self._corpus.release_pages()
+        return order
 
     def _num_windows(self, order: StreamOrder) -> int:
         """As many as the longest stream of all workers has."""

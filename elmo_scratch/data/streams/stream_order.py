@@ -1,12 +1,16 @@
 """Which sentences each of several parallel streams reads, and in which order."""
 
-from functools import lru_cache
-from typing import Iterator, NamedTuple, Optional
+from typing import Iterator, List, NamedTuple, Optional
 
 import numpy
 
+from elmo_scratch.data.streams.random_order import RandomOrder
+
 MARKS_PER_SENTENCE = 2
 """A begin and an end mark."""
+
+SENTENCES_AT_ONCE = 2**14
+"""An order is gone through in parts of so many, so that memory does not grow with the corpus."""
 
 
 class Place(NamedTuple):
@@ -19,10 +23,13 @@ class Place(NamedTuple):
         The place of its shard in the order of the epoch.
     sentence : `int`
         Its place in the order of the shard.
+    position : `int`
+        Where it begins, in positions of the epoch.
     """
 
     shard: int
     sentence: int
+    position: int
 
 
 class StreamOrder:
@@ -66,52 +73,60 @@ class StreamOrder:
         sizes = numpy.diff(sentence_starts[shard_starts])
         sizes += MARKS_PER_SENTENCE * numpy.diff(shard_starts)
         self._shard_ends = numpy.cumsum(sizes[self._shards])
-        self._sentences_of = lru_cache(maxsize=num_streams + 1)(self._order_of_shard)
         total = int(self._shard_ends[-1])
-        bounds = [self._place_at(total * number // num_streams) for number in range(num_streams)]
-        self._bounds = [*bounds, Place(num_shards, 0)]
+        wanted = numpy.arange(num_streams) * total // num_streams
+        self._bounds = [*self._places_at(wanted), Place(num_shards, 0, total)]
 
     def sentences(self, stream: int) -> Iterator[numpy.ndarray]:
-        """The numbers of the sentences that a stream reads, shard by shard."""
+        """The numbers of the sentences that a stream reads, part by part."""
         first, end = self._bounds[stream], self._bounds[stream + 1]
         for shard in range(first.shard, end.shard + (end.sentence > 0)):
-            sentences = self._sentences_of(shard)
             begin = first.sentence if shard == first.shard else 0
-            yield sentences[begin : end.sentence if shard == end.shard else None]
+            yield from self._of_shard(shard, begin, end.sentence if shard == end.shard else None)
 
     def num_positions(self, stream: int) -> int:
         """How long a stream is, in positions."""
-        return self._position_of(self._bounds[stream + 1]) - self._position_of(self._bounds[stream])
+        return self._bounds[stream + 1].position - self._bounds[stream].position
 
-    def _order_of_shard(self, shard: int) -> numpy.ndarray:
-        """The numbers of the sentences of a shard, in the order of the epoch."""
+    def _of_shard(
+        self, shard: int, begin: int = 0, end: Optional[int] = None
+    ) -> Iterator[numpy.ndarray]:
+        """The numbers of a shard's sentences, in the order of the epoch, part by part."""
         number = self._shards[shard]
-        sentences = numpy.arange(self._shard_starts[number], self._shard_starts[number + 1])
-        if self._seeds is not None:
-            numpy.random.default_rng(self._seeds[number]).shuffle(sentences)
-        return sentences
+        first = int(self._shard_starts[number])
+        size = int(self._shard_starts[number + 1]) - first
+        order = None if self._seeds is None else RandomOrder(size, self._seeds[number])
+        end = size if end is None else end
+        for start in range(begin, end, SENTENCES_AT_ONCE):
+            places = numpy.arange(start, min(start + SENTENCES_AT_ONCE, end))
+            yield first + (places if order is None else order.at(places))
 
-    def _ends_in_shard(self, shard: int) -> numpy.ndarray:
-        """Where each sentence of a shard ends, in positions from the shard's beginning."""
-        sentences = self._sentences_of(shard)
-        lengths = self._sentence_starts[sentences + 1] - self._sentence_starts[sentences]
-        return numpy.cumsum(lengths + MARKS_PER_SENTENCE)
+    def _places_at(self, positions: numpy.ndarray) -> List[Place]:
+        """The sentences that begin nearest to positions of the epoch, which ascend."""
+        found = []
+        shards = numpy.searchsorted(self._shard_ends, positions, side="right")
+        for shard in numpy.unique(shards).tolist():
+            wanted = positions[shards == shard]
+            reached = int(self._shard_ends[shard - 1]) if shard else 0
+            passed = 0
+            for sentences in self._of_shard(shard):
+                lengths = self._sentence_starts[sentences + 1] - self._sentence_starts[sentences]
+                # Where each sentence of the part begins, and where the last one ends.
+                spans = numpy.concatenate([[reached], lengths + MARKS_PER_SENTENCE])
+                starts = numpy.cumsum(spans)
+                reached = int(starts[-1])
+                is_here = wanted <= reached
+                for position in wanted[is_here]:
+                    nearest = _nearest(starts, int(position))
+                    found.append(Place(shard, passed + nearest, int(starts[nearest])))
+                wanted, passed = wanted[~is_here], passed + len(sentences)
+                if not len(wanted):
+                    break
+        return found
 
-    def _place_at(self, position: int) -> Place:
-        """The sentence that begins nearest to a position of the epoch."""
-        shard = int(numpy.searchsorted(self._shard_ends, position, side="right"))
-        before = int(self._shard_ends[shard - 1]) if shard else 0
-        starts = numpy.concatenate([[0], self._ends_in_shard(shard)])
-        after = int(numpy.searchsorted(starts, position - before))
-        is_nearer_before = after > 0 and 2 * (position - before) < starts[after - 1] + starts[after]
-        sentence = after - 1 if is_nearer_before else after
-        if sentence == len(starts) - 1:
-            return Place(shard + 1, 0)
-        return Place(shard, sentence)
 
-    def _position_of(self, place: Place) -> int:
-        """Where a sentence begins, in positions of the epoch."""
-        before = int(self._shard_ends[place.shard - 1]) if place.shard else 0
-        if place.sentence == 0:
-            return before
-        return before + int(self._ends_in_shard(place.shard)[place.sentence - 1])
+def _nearest(starts: numpy.ndarray, position: int) -> int:
+    """The place of the number nearest to `position` among numbers that ascend."""
+    after = int(numpy.searchsorted(starts, position))
+    is_nearer_before = after > 0 and 2 * position < starts[after - 1] + starts[after]
+    return after - 1 if is_nearer_before else after

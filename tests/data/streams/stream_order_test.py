@@ -1,8 +1,10 @@
+import tracemalloc
 from typing import List
 
 import numpy
 import pytest
 
+from elmo_scratch.data.streams import stream_order
 from elmo_scratch.data.streams.stream_order import StreamOrder
 from tests.data.streams.tiny_text import TinyText
 
@@ -78,3 +80,33 @@ def test_one_long_sentence_may_leave_a_stream_empty() -> None:
     assert [sentences_of(order, stream) for stream in range(3)] == [[], [0], [1]] or [
         order.num_positions(stream) for stream in range(3)
     ].count(0) == 1
+
+
+@each_order
+@pytest.mark.parametrize("at_once", [1, 3, 50])
+def test_it_is_the_same_in_parts_of_any_size(
+    seed: int, shuffles_sentences: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = TEXT.order(8, seed, shuffles_sentences)
+    read = [sentences_of(whole, stream) for stream in range(8)]
+    monkeypatch.setattr(stream_order, "SENTENCES_AT_ONCE", at_once)
+    order = TEXT.order(8, seed, shuffles_sentences)
+    assert [sentences_of(order, stream) for stream in range(8)] == read
+    assert [order.num_positions(stream) for stream in range(8)] == [
+        whole.num_positions(stream) for stream in range(8)
+    ]
+    assert all(len(part) <= at_once for stream in range(8) for part in order.sentences(stream))
+
+
+def test_memory_does_not_grow_with_the_corpus() -> None:
+    text = TinyText.of([[1] * 500_000] * 2)
+    tracemalloc.start()
+    try:
+        order = text.order(16, 5, shuffles_sentences=True)
+        for stream in range(16):
+            next(iter(order.sentences(stream)))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # The numbers of all sentences would be 8 MB.
+    assert peak < 4e6
