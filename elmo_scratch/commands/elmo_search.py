@@ -6,7 +6,7 @@ import argparse
 import signal
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Iterator
 
 from allennlp.commands.subcommand import Subcommand
 
@@ -20,6 +20,11 @@ values, and keeps what has been tried in FOLDER/study.db. Each training has a fo
 FOLDER/trial-N and a log beside it. Stopped, the same command goes on where it was. In the end the
 overrides of the best training are in FOLDER/best.json.
 """
+
+SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+"""What ends a search: Ctrl-C, `kill`, and a terminal that is closed, which Windows doesn't tell."""
 
 
 @Subcommand.register("elmo-search")
@@ -96,11 +101,22 @@ def search_from_args(args: argparse.Namespace) -> None:
 
 @contextmanager
 def _stopped_by_a_signal() -> Iterator[None]:
-    """Lets SIGTERM end a search as Ctrl-C does, trainings included, and both with one line."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Lets each of the signals end a search, trainings included, with one line."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number, handler in before.items():
+        if handler != signal.SIG_IGN:  # as `nohup` does
+            signal.signal(number, _stop)
     try:
         yield
     except KeyboardInterrupt:
         raise SystemExit("allennlp elmo-search: stopped. The same command goes on.") from None
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stop(*_: Any) -> None:
+    """Interrupts, and lets no further signal interrupt while the trainings are being ended."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt

@@ -1,7 +1,7 @@
 """How a sweep file describes a parameter."""
 
 import json
-import math
+import sys
 from typing import Any, Dict
 
 from allennlp.common.checks import ConfigurationError
@@ -19,6 +19,9 @@ KEYS: Dict[str, str] = {
     "q_log_uniform_values": "min, max, q",
 }
 """The distributions that are known here, and what describes them."""
+
+LARGEST_WHOLE = 2**53
+"""Optuna keeps whole numbers as floats, which have no more of them without gaps."""
 
 
 def described_parameter(source: str, name: str, description: Any) -> Parameter:
@@ -48,7 +51,7 @@ def described_parameter(source: str, name: str, description: Any) -> Parameter:
     """
     keys = JsonObject(source, name, description)
     kind = keys.take("distribution", None) or _usual_distribution(description)
-    if kind not in KEYS:
+    if not isinstance(kind, str) or kind not in KEYS:
         known = "; ".join(f"{kind} ({needed})" for kind, needed in KEYS.items())
         raise ConfigurationError(
             f"{source}: `{name}` has the distribution {kind!r}, but what is known is: {known}. "
@@ -94,6 +97,8 @@ def _whole_number(keys: JsonObject) -> Parameter:
     for key, bound in (("min", low), ("max", high)):
         if not isinstance(bound, int):
             raise keys.error(key, "a whole number", bound)
+        if abs(bound) > LARGEST_WHOLE:
+            raise keys.error(key, f"within {LARGEST_WHOLE} of 0", bound)
     return WholeNumber(int(low), int(_above(keys, low, high)))
 
 
@@ -111,8 +116,11 @@ def _evenly(keys: JsonObject, is_rounded: bool = False, is_logarithmic: bool = F
 def _number(keys: JsonObject, key: str, *default: float) -> float:
     """A finite number."""
     value = keys.take(key, *default)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise keys.error(key, "a number (YAML takes 1e-4 for a word, 1.0e-4 for a number)", value)
+    # Whole numbers may be too large for a float: `math.isfinite` fails there.
+    if not abs(value) <= sys.float_info.max:
+        raise keys.error(key, "a number that a float can hold", value)
     return value
 
 

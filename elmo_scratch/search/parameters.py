@@ -3,7 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 
 class Parameter(ABC):
@@ -25,11 +25,11 @@ class Parameter(ABC):
             A value as JSON has it.
         """
 
-    def grid(self) -> Optional[List[Any]]:
+    def grid(self) -> Optional[Sequence[Any]]:
         """
         # Returns
 
-        `Optional[List[Any]]`
+        `Optional[Sequence[Any]]`
             All values, as Optuna keeps them; `None` if there is no end of them.
         """
         return None
@@ -81,9 +81,10 @@ class WholeNumber(Parameter):
         """As in `Parameter`."""
         return trial.suggest_int(name, self.low, self.high)
 
-    def grid(self) -> List[Any]:
+    def grid(self) -> Sequence[int]:
         """As in `Parameter`."""
-        return list(range(self.low, self.high + 1))
+        # No list: there may be more of them than memory holds.
+        return range(self.low, self.high + 1)
 
 
 @dataclass(frozen=True)

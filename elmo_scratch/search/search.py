@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optiona
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.params import parse_overrides
+from allennlp.common.params import parse_overrides, with_overrides
 from filelock import FileLock, Timeout
 
 from elmo_scratch.search.study import next_trial, num_tried, open_study
@@ -58,7 +58,7 @@ class Search:
     # Raises
 
     ConfigurationError
-        If the config can't be read.
+        If the config can't be read, or can't take the overrides or the sweep's parameters.
     """
 
     def __init__(
@@ -73,11 +73,24 @@ class Search:
         self.sweep = sweep
         self.folder = folder
         self._path = config
+        if config.is_dir():  # Jsonnet would end the process
+            raise ConfigurationError(f"{config}: expected a config, but it is a folder")
         try:
             self.overrides: Dict[str, Any] = parse_overrides(overrides)
-            self._config = Params.from_file(str(config), overrides).as_dict(quiet=True)
+            if not isinstance(self.overrides, dict):
+                raise ConfigurationError(
+                    f"expected --overrides to be a JSON object, but got {overrides}"
+                )
+            file = Params.from_file(str(config)).as_dict(quiet=True)
+            self._config = with_overrides(file, self.overrides)
         except (OSError, RuntimeError, ValueError) as error:
             raise ConfigurationError(f"{config}: {error}") from None
+        try:  # as each training will, where all that counts is the names
+            with_overrides(file, {**self.overrides, **dict.fromkeys(sweep.parameters)})
+        except ValueError as error:
+            raise ConfigurationError(
+                f"{config}: can't take the parameters of the sweep beside the overrides: {error}"
+            ) from None
         self._seed = seed
         self._words = words
 

@@ -1,7 +1,6 @@
 """What a search has tried so far, in a file that Optuna keeps."""
 
 from importlib.util import find_spec
-from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict
 
@@ -37,24 +36,33 @@ def open_study(folder: Path, sweep: Sweep, config: Dict[str, Any], seed: int) ->
     # Raises
 
     ConfigurationError
-        If Optuna is not installed, or the study there is that of another search.
+        If Optuna is not installed, the file there is not its own, or the study there is that of
+        another search.
     """
     if find_spec("optuna") is None:
         raise ConfigurationError(
             "a search needs Optuna, which is not installed: pip install 'optuna>=4'"
         )
     import optuna
+    from sqlalchemy.exc import SQLAlchemyError
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(
-        study_name="search",
-        storage=f"sqlite:///{folder / STUDY_FILE}",
-        direction="maximize" if sweep.metric.is_maximized else "minimize",
-        pruner=optuna.pruners.NopPruner()
-        if sweep.halving is None
-        else optuna.pruners.SuccessiveHalvingPruner(sweep.halving.first, sweep.halving.factor),
-        load_if_exists=True,
-    )
+    try:
+        study = optuna.create_study(
+            study_name="search",
+            storage=f"sqlite:///{folder / STUDY_FILE}",
+            direction="maximize" if sweep.metric.is_maximized else "minimize",
+            pruner=optuna.pruners.NopPruner()
+            if sweep.halving is None
+            else optuna.pruners.SuccessiveHalvingPruner(sweep.halving.first, sweep.halving.factor),
+            load_if_exists=True,
+        )
+    # RuntimeError: the file is that of another version of Optuna.
+    except (SQLAlchemyError, optuna.exceptions.OptunaError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ConfigurationError(
+            f"{folder / STUDY_FILE}: expected a study that Optuna keeps, but: {reason}"
+        ) from None
     # Started again it must not draw the same numbers again.
     seed += num_tried(study)
     if sweep.method == "bayes":
@@ -88,15 +96,24 @@ def next_trial(study: "optuna.Study", sweep: Sweep) -> "optuna.Trial":
     # Returns
 
     `optuna.Trial`
-        A new one. With the method grid the first has the first of all values, and so on.
+        A new one. With the method grid the first has the first of all values, and so on, whatever
+        the order of the parameters in the sweep file: it may change before a search goes on.
     """
     number = num_tried(study)
     # One that waits already was left by a search that was stopped just here.
     if sweep.method == "grid" and number == len(study.trials):
-        values = product(*(parameter.grid() or () for parameter in sweep.parameters.values()))
-        (chosen,) = islice(values, number, number + 1)
-        study.enqueue_trial(dict(zip(sweep.parameters, chosen)))
+        study.enqueue_trial(_cell(sweep, number))
     return study.ask()
+
+
+def _cell(sweep: Sweep, number: int) -> Dict[str, Any]:
+    """One place of the grid: from each to the next the value of the last name changes first."""
+    cell = {}
+    for name in sorted(sweep.parameters, reverse=True):
+        values = sweep.parameters[name].grid() or ()
+        number, place = divmod(number, len(values))
+        cell[name] = values[place]
+    return cell
 
 
 def num_tried(study: "optuna.Study") -> int:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Mapping, NamedTuple, Optional
+from typing import Any, Mapping, NamedTuple, Optional
 
 import yaml
 from allennlp.common.checks import ConfigurationError
@@ -13,6 +13,12 @@ from elmo_scratch.search.metric import Metric
 from elmo_scratch.search.parameters import Parameter
 
 METHODS = ("bayes", "grid", "random")
+
+PASSED_OVER = (
+    *("apiVersion", "kind", "name", "description", "entity", "project", "program", "command"),
+    *("job", "image_uri", "controller", "scheduler"),
+)
+"""The keys of a sweep file that only Weights & Biases needs."""
 
 
 class Halving(NamedTuple):
@@ -58,8 +64,9 @@ class Sweep(NamedTuple):
 
 def read_sweep(path: Path) -> Sweep:
     """
-    Reads what matters to a search from a sweep file; what only Weights & Biases needs, such as
-    `program` and `command`, is passed over.
+    Reads what matters to a search from a sweep file. What only Weights & Biases needs is passed
+    over, such as `program` and `command`, the `target` of a metric and what it imputes, and whether
+    early termination is `strict`.
 
     # Parameters
 
@@ -73,21 +80,14 @@ def read_sweep(path: Path) -> Sweep:
     # Raises
 
     ConfigurationError
-        If the file makes no sense.
+        If the file makes no sense, or has a key that Weights & Biases doesn't know.
 
     # Source
 
-    The sweep configuration of Weights & Biases.
+    The sweep configuration of Weights & Biases, and the schema of it in `wandb/sweeps`.
     """
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: can't be read ({error})") from None
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"{path}: expected a file in YAML, but {error}") from None
     source = str(path)
-    # YAML also has dates, and keys that are no strings.
-    file = JsonObject(source, "", json.loads(json.dumps(content, default=str)))
+    file = JsonObject(source, "", _content(path))
     method = file.take("method")
     if method not in METHODS:
         raise file.error("method", f"one of {', '.join(METHODS)}", method)
@@ -104,13 +104,38 @@ def read_sweep(path: Path) -> Sweep:
                 f"{path}: the method is grid, but `{name}` has no end of values. Give it a list of "
                 "`values`, or take the method random or bayes."
             )
-    return Sweep(
+    sweep = Sweep(
         method,
         _metric(file.block("metric")),
         parameters,
         file.size("run_cap") if "run_cap" in file else None,
         _halving(file.block("early_terminate")) if "early_terminate" in file else None,
     )
+    _finish(file, "run_cap", "early_terminate", *PASSED_OVER)
+    return sweep
+
+
+def _content(path: Path) -> Any:
+    """What a file in YAML says, as JSON has it."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        # YAML also has dates, keys that are no strings, and lists that hold themselves.
+        return json.loads(json.dumps(content, default=str))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: can't be read ({error})") from None
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{path}: expected a file in YAML, but {error}") from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f"{path}: expected YAML that JSON can write too, but: {error}"
+        ) from None
+
+
+def _finish(block: JsonObject, *others: str) -> None:
+    """An error if there is a key that is neither read nor one of `others`: it may be a slip."""
+    for key in others:
+        block.take(key, None)
+    block.finish()
 
 
 def _metric(block: JsonObject) -> Metric:
@@ -120,6 +145,7 @@ def _metric(block: JsonObject) -> Metric:
         raise block.error("name", "the name of a metric", name)
     if goal not in ("minimize", "maximize"):
         raise block.error("goal", "minimize or maximize", goal)
+    _finish(block, "target", "impute", "impute_while_running")
     return Metric(name, goal == "maximize")
 
 
@@ -130,5 +156,8 @@ def _halving(block: JsonObject) -> Halving:
         raise block.error("type", "hyperband", kind)
     factor = block.size("eta", 3, least=2)
     if "min_iter" in block:
-        return Halving(block.size("min_iter"), factor)
-    return Halving(max(1, int(block.size("max_iter") / factor ** block.size("s"))), factor)
+        first = block.size("min_iter")
+    else:
+        first = max(1, block.size("max_iter") // factor ** block.size("s"))
+    _finish(block, "min_iter", "max_iter", "s", "strict")
+    return Halving(first, factor)

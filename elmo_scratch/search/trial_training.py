@@ -14,6 +14,9 @@ from elmo_scratch.search.metric import Metric
 ALLENNLP = (sys.executable, "-m", "allennlp")
 """What is started."""
 
+RESULT = "metrics.json"
+"""What AllenNLP writes last."""
+
 LAST_LINES = 5
 """How many lines of the log of a training tell why it failed."""
 
@@ -68,7 +71,7 @@ class TrialTraining:
 
     def has_failed(self) -> bool:
         """Whether it is over, but came to no result."""
-        return self._process.poll() not in (None, 0)
+        return self._process.poll() not in (None, 0) or self._has_no_result()
 
     def result(self, metric: Metric) -> float:
         """
@@ -82,7 +85,7 @@ class TrialTraining:
         ConfigurationError
             If it measures no such thing.
         """
-        return metric.of(self.folder / "metrics.json")
+        return metric.of(self.folder / RESULT)
 
     def new_epochs(self, metric: Metric) -> Iterator[Tuple[int, float]]:
         """
@@ -115,13 +118,20 @@ class TrialTraining:
         # Returns
 
         `str`
-            What it printed last, and the signal that ended it, if one did.
+            What it printed last, and what that doesn't tell: the signal that ended it, or that it
+            ended well but without a result.
         """
         printed = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         status = self._process.poll()
         if status is not None and status < 0:
             printed.append(f"ended by signal {-status}")
+        if self._has_no_result():
+            printed.append(f"ended without {RESULT}")
         return "\n".join([line for line in printed if line.strip()][-LAST_LINES:])
+
+    def _has_no_result(self) -> bool:
+        """Whether it says that it ended well, but left nothing."""
+        return self._process.poll() == 0 and not (self.folder / RESULT).is_file()
 
 
 def _epochs(folder: Path) -> List[Path]:

@@ -2,9 +2,11 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Iterator
 
 import pytest
 
+from elmo_scratch.search.trial_training import TrialTraining
 from tests.commands.conftest import Allennlp
 from tests.search.stub_training import STUB
 from tests.tiny_training import BILM_WIDTH, CONFIGS, EXT_VARS
@@ -66,27 +68,59 @@ def test_trainings_get_the_packages_that_it_was_given(
     assert seen["words"] == ["--include-package", "elmo_scratch.search"]
 
 
+@pytest.fixture
+def default_signals() -> Iterator[None]:
+    """Whatever the process that runs the tests ignores."""
+    usual = {signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_its_trainings_too(
-    allennlp: Allennlp, stub: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: signal.Signals,
+    allennlp: Allennlp,
+    stub: None,
+    default_signals: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "wait").write_text("1", encoding="utf-8")
     seen = tmp_path / "found" / "trial-0" / "metrics_epoch_0.json"
 
     def end_when_it_trains(_: float) -> None:
         if seen.exists():
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), number)
 
-    before = signal.getsignal(signal.SIGTERM)
+    def stop_and_send_it_again(training: TrialTraining) -> None:
+        os.kill(os.getpid(), number)
+        stop(training)
+
+    stop = TrialTraining.stop
     with monkeypatch.context() as patch, pytest.raises(SystemExit, match="stopped. The same comm"):
         patch.setattr("elmo_scratch.search.search.time.sleep", end_when_it_trains)
+        patch.setattr(TrialTraining, "stop", stop_and_send_it_again)
         allennlp(*WORDS)
-    assert signal.getsignal(signal.SIGTERM) == before
+    assert signal.getsignal(number) == signal.SIG_DFL
     with pytest.raises(ProcessLookupError):
         os.kill(json.loads(seen.with_name("seen.json").read_text(encoding="utf-8"))["pid"], 0)
 
     (tmp_path / "wait").unlink()
     allennlp(*WORDS)
     assert (tmp_path / "found" / "best.json").is_file()
+
+
+def test_a_signal_that_is_ignored_stays_ignored(
+    allennlp: Allennlp, stub: None, default_signals: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as `nohup` does
+    seen = []
+    look = "elmo_scratch.search.search.time.sleep"
+    monkeypatch.setattr(look, lambda _: seen.append(signal.getsignal(signal.SIGHUP)))
+    allennlp(*WORDS)
+    assert set(seen) == {signal.SIG_IGN}
 
 
 def test_an_error_is_one_line(allennlp: Allennlp, stub: None) -> None:

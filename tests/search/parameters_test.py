@@ -19,7 +19,7 @@ def test_one_and_true_are_two_choices() -> None:
 
 def test_whole_numbers_have_an_end() -> None:
     number = WholeNumber(2, 4)
-    assert number.grid() == [2, 3, 4]
+    assert list(number.grid()) == [2, 3, 4]
     assert number.draw("layers", FixedTrial({"layers": 3})) == 3
 
 

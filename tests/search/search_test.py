@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from filelock import FileLock
 
 from elmo_scratch.search.metric import Metric
-from elmo_scratch.search.parameters import Choice, Number
+from elmo_scratch.search.parameters import Choice, Number, WholeNumber
 from elmo_scratch.search.search import Search
 from elmo_scratch.search.sweep import Halving, Sweep
 
@@ -73,6 +73,12 @@ def test_a_training_that_fails_is_noted_and_the_search_goes_on(
     assert study.trials[0].user_attrs["reason"] == "first line\nx is below 0"
 
 
+def test_one_that_leaves_no_result_is_noted_too(config: Path, tmp_path: Path) -> None:
+    study = Search(grid(0.5), config, tmp_path / "search", '{"leaves_result": false}').run()
+    assert states(study) == ["FAIL"]
+    assert study.trials[0].user_attrs["reason"] == "ended without metrics.json"
+
+
 def test_a_metric_that_is_no_number_is_a_failure(config: Path, tmp_path: Path) -> None:
     sweep = Sweep("grid", ACCURACY, {"x": Choice((float("nan"), 0.5))})
     study = Search(sweep, config, tmp_path / "search").run()
@@ -113,8 +119,35 @@ def test_somebody_says_how_many(config: Path, tmp_path: Path) -> None:
             Search(SWEEP, config, tmp_path / "search").run(*numbers)
 
 
+def test_a_grid_may_be_larger_than_anybody_trains(config: Path, tmp_path: Path) -> None:
+    sweep = Sweep("grid", ACCURACY, {"x": WholeNumber(0, 2_000_000_000)})
+    study = Search(sweep, config, tmp_path / "search").run(1)
+    assert [trial.value for trial in study.trials] == [0]
+
+
+def test_parameters_and_overrides_fit_the_config_together(config: Path, tmp_path: Path) -> None:
+    config.write_text('{"trainer": {"optimizer": {"type": "adam"}}}', encoding="utf-8")
+    sweep = Sweep("random", ACCURACY, {"trainer.optimizer.lr": Number(0, 1)})
+    Search(sweep, config, tmp_path, '{"trainer.optimizer.type": "sgd"}')
+    for overrides in ('{"trainer.optimizer": {}}', '{"trainer": {"optimizer": {}}}'):
+        with pytest.raises(ConfigurationError, match="beside the overrides: .*optimizer.lr"):
+            Search(sweep, config, tmp_path, overrides)
+    slip = Sweep("random", ACCURACY, {"trainer.optimiser.lr": Number(0, 1)})
+    with pytest.raises(ConfigurationError, match="take the parameters .*optimiser.lr"):
+        Search(slip, config, tmp_path)
+
+
+def test_overrides_are_an_object(config: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigurationError, match="--overrides to be a JSON object, but got \\[1\\]"
+    ):
+        Search(SWEEP, config, tmp_path / "search", "[1]")
+
+
 def test_a_config_that_cannot_be_read_is_an_error(config: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="missing.jsonnet"):
         Search(SWEEP, tmp_path / "missing.jsonnet", tmp_path / "search")
+    with pytest.raises(ConfigurationError, match="expected a config, but it is a folder"):
+        Search(SWEEP, tmp_path, tmp_path / "search")
     with pytest.raises(ConfigurationError, match="config.json: overrides for 'epochs"):
         Search(SWEEP, config, tmp_path / "search", '{"epochs.few": 1}')

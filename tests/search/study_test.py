@@ -1,3 +1,5 @@
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -6,7 +8,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.search.metric import Metric
-from elmo_scratch.search.parameters import Choice, Number
+from elmo_scratch.search.parameters import Choice, Number, WholeNumber
 from elmo_scratch.search.study import next_trial, num_tried, open_study
 from elmo_scratch.search.sweep import Halving, Sweep
 
@@ -46,6 +48,18 @@ def test_a_grid_is_gone_through_in_its_order(tmp_path: Path) -> None:
     whole = [[1, "x"], [1, "y"], [2, "x"], [2, "y"]]
     assert draw(open_study(tmp_path, GRID, {}, 0), GRID, 1) == whole[:1]
     assert draw(open_study(tmp_path, GRID, {}, 0), GRID, 3) == whole[1:]
+
+
+def test_it_goes_on_where_the_sweep_file_has_another_order(tmp_path: Path) -> None:
+    draw(open_study(tmp_path, GRID, {}, 0), GRID, 2)
+    turned = GRID._replace(parameters=dict(reversed(list(GRID.parameters.items()))))
+    assert draw(open_study(tmp_path, turned, {}, 0), turned, 2) == [["x", 2], ["y", 2]]
+
+
+def test_a_grid_may_be_larger_than_memory(tmp_path: Path) -> None:
+    numbers = {"a": WholeNumber(0, 2**53), "b": WholeNumber(5, 2**53)}
+    sweep = GRID._replace(parameters=numbers)
+    assert draw(open_study(tmp_path, sweep, {}, 0), sweep, 2) == [[0, 5], [0, 6]]
 
 
 def test_no_place_of_a_grid_is_left_out_where_a_search_was_stopped(tmp_path: Path) -> None:
@@ -89,6 +103,24 @@ def test_how_long_and_how_strict_may_change(tmp_path: Path) -> None:
     open_study(tmp_path, SWEEP, {}, 0)
     study = open_study(tmp_path, SWEEP._replace(run_cap=9, halving=Halving(1, 2)), {}, 1)
     assert isinstance(study.pruner, optuna.pruners.SuccessiveHalvingPruner)
+
+
+def test_a_file_that_is_no_study_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "study.db"
+    file.write_text("word " * 999, encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="study.db: .* but: .*not a database$"):
+        open_study(tmp_path, SWEEP, {}, 0)
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(ConfigurationError, match="study.db: .* but: .*unable to open .*file$"):
+        open_study(tmp_path, SWEEP, {}, 0)
+
+
+def test_a_study_of_another_kind_of_table_is_an_error(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "study.db")) as file:
+        file.execute("create table studies (word text)")
+    with pytest.raises(ConfigurationError, match="study.db: expected a study that Optuna keeps"):
+        open_study(tmp_path, SWEEP, {}, 0)
 
 
 def test_without_optuna_the_error_says_how_to_get_it(

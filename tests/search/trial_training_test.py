@@ -53,6 +53,13 @@ def test_what_failed_tells_its_last_lines(config: Path, tmp_path: Path) -> None:
     assert training.log == tmp_path / "trial-0.log"
 
 
+def test_what_ends_well_without_a_result_has_failed(config: Path, tmp_path: Path) -> None:
+    training = TrialTraining(tmp_path / "trial-0", config, {"leaves_result": False})
+    wait_for(training)
+    assert training.has_failed()
+    assert training.last_lines() == "ended without metrics.json"
+
+
 def test_it_can_be_stopped(config: Path, tmp_path: Path) -> None:
     (tmp_path / "wait").write_text("1", encoding="utf-8")
     training = TrialTraining(tmp_path / "trial-0", config, {})
