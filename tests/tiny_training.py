@@ -27,6 +27,7 @@ EXT_VARS = {
     "PTB_DEV": str(FIXTURES_ROOT / "text" / "heldout.txt"),
     "NEWS_TRAIN": str(FIXTURES_ROOT / "news" / "train.csv"),
     "NEWS_DEV": str(FIXTURES_ROOT / "news" / "dev.csv"),
+    "WORD_VECTORS": "",
     "STUDY_VECTORS": "random",
     "STUDY_FILE": "",
     "STUDY_MIX": "",

@@ -10,6 +10,7 @@ local indexer = {
   token_min_padding_length: ngrams[std.length(ngrams) - 1],
 };
 {
+  elmo_width:: elmo_width,
   classifier(mix):: {
     dataset_reader: {
       type: "ag_news",
