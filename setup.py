@@ -30,6 +30,7 @@ setup(
         "pyyaml>=5.4",
         "scikit-learn>=1.2",
         "scipy>=1.9",
+        "threadpoolctl>=2.0",
         "spacy>=3.8",
     ],
     extras_require={"ray": ["ray>=2.40"], "search": ["optuna>=4"], "vectors": ["gensim>=4.3"]},

@@ -16,11 +16,15 @@ def check_place(path: Path) -> None:
     # Raises
 
     ConfigurationError
-        If no file can be written at `path`.
+        If no file can be written at `path`, or where it leads if it is a link.
     """
     if path.is_dir():
         raise ConfigurationError(f"{path}: expected a file to write to, but it is a folder")
-    folder = path.parent
+    target = _target(path)
+    # What is still a link is one of a circle.
+    if (path.exists() or target.is_symlink()) and not path.is_file():
+        raise ConfigurationError(f"{path}: expected a file to write to, but it is no regular file")
+    folder = target.parent
     if not os.access(folder, os.W_OK | os.X_OK):
         reason = "can't be written to" if folder.is_dir() else "doesn't exist"
         raise ConfigurationError(f"{path}: the folder {folder} {reason}")
@@ -31,19 +35,25 @@ def whole_file(path: Path) -> Iterator[Path]:
     """
     Gives the block a temporary path beside `path`, and moves what the block wrote there to `path`
     when it ends without an error. Until then an older file at `path` stays as it is; after an
-    error nothing is left of the new one.
+    error nothing is left of the new one. A link stays, and the file that it leads to is replaced.
 
     # Parameters
 
     path : `Path`
         Where the file shall appear. Its folder must exist.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    target = _target(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield temporary
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _target(path: Path) -> Path:
+    """Where a path leads: itself, but for links."""
+    return Path(os.path.realpath(path))
 
 
 @contextmanager

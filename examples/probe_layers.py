@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 import numpy
+from allennlp.common.checks import ConfigurationError
 from conllu import parse_incr
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -144,16 +145,19 @@ def part_of_speech_scores(train: Tagged, dev: Tagged, vectors: Vectors) -> List[
 
 def pairs_of(path: str) -> List[Pair]:
     """The pairs of a part of Word in Context."""
-    lines, gold = (
-        Path(f"{path}.{kind}.txt").read_text(encoding="utf-8").splitlines()
-        for kind in ("data", "gold")
-    )
+    lines, gold = (lines_of(f"{path}.{kind}.txt") for kind in ("data", "gold"))
     pairs = []
     for line, answer in zip(lines, gold, strict=True):
         _, _, places, one, other = line.split("\t")
         first, second = map(int, places.split("-"))
         pairs.append(Pair((one.split(), other.split()), (first, second), answer == "T"))
     return pairs
+
+
+def lines_of(path: str) -> List[str]:
+    """The lines of a text; other than `str.splitlines`, not cut at what Unicode calls a line."""
+    with open(path, encoding="utf-8") as file:
+        return [line.rstrip("\n") for line in file]
 
 
 def word_sense_scores(train: List[Pair], dev: List[Pair], vectors: Vectors) -> List[float]:
@@ -192,4 +196,9 @@ def print_table(table: Dict[str, Dict[str, float]]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except ConfigurationError as error:
+        sys.exit(f"probe_layers.py: error: {error.message}")
+    except OSError as error:
+        sys.exit(f"probe_layers.py: error: {error}")

@@ -73,6 +73,28 @@ def test_layers_and_static_vectors_stand_in_one_table(arguments: List[str], tmp_
     assert table["biLM, layer 2"]["word sense"] == 1.0
 
 
+def test_a_sentence_may_hold_what_unicode_calls_the_end_of_a_line(
+    arguments: List[str], tmp_path: Path
+) -> None:
+    data = tmp_path / "dev.data.txt"
+    text = data.read_text(encoding="utf-8").replace("\n", " \u2028 x\u0085 \x1c\n")
+    data.write_text(text, encoding="utf-8")
+    command = [sys.executable, str(PROBE), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("missing", ["static.txt", "dev.conllu", "train.gold.txt"])
+def test_a_missing_file_is_one_line(missing: str, arguments: List[str], tmp_path: Path) -> None:
+    (tmp_path / missing).unlink()
+    command = [sys.executable, str(PROBE), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("probe_layers.py: error: ") and missing in last
+
+
 def test_nothing_to_probe_is_an_error(bilm_archive: Path) -> None:
     command = [sys.executable, str(PROBE), "--weight-file", str(bilm_archive)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

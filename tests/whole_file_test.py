@@ -26,6 +26,36 @@ def test_no_place_for_a_file_is_an_error(name: str, message: str, tmp_path: Path
         check_place(tmp_path / name)
 
 
+@pytest.mark.parametrize("path", ["fifo", "to_fifo", "circle", "/dev/null"])
+def test_a_place_of_what_is_no_regular_file_is_an_error(path: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "to_fifo").symlink_to("fifo")
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(ConfigurationError, match=f"{path}: .* but it is no regular file"):
+        check_place(tmp_path / path)
+
+
+def test_a_link_into_no_folder_is_no_place(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("none/out.txt")
+    with pytest.raises(ConfigurationError, match="link: the folder .*/none doesn't exist"):
+        check_place(tmp_path / "link")
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_link_stays_and_what_it_leads_to_is_written(is_there: bool, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "out.txt", tmp_path / "link"
+    if is_there:
+        target.write_text("old")
+    link.symlink_to(target)
+    check_place(link)
+    with whole_file(link) as temporary:
+        temporary.write_text("new")
+        assert temporary.parent == target.parent
+    assert link.is_symlink() and target.read_text() == "new"
+    assert os.listdir(target.parent) == ["out.txt"]
+
+
 def test_what_the_block_wrote_appears_under_the_name(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
     with whole_file(path) as temporary:

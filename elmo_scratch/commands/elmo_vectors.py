@@ -5,6 +5,7 @@
 import argparse
 import json
 import logging
+import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Optional
@@ -18,7 +19,7 @@ from allennlp.data import DatasetReader
 from elmo_scratch.commands.command_error import command_errors
 from elmo_scratch.commands.elmo_vectors_arguments import METHODS, add_arguments
 from elmo_scratch.data.corpus import list_shards
-from elmo_scratch.interop.static_vectors import write_static_vectors
+from elmo_scratch.interop.static_vectors import check_name, write_static_vectors
 from elmo_scratch.static_vectors import NumberedText, VectorMethod, VectorText
 from elmo_scratch.whole_file import check_place
 
@@ -105,19 +106,22 @@ def _reader(described: str) -> DatasetReader:
             ) from None
     try:
         return DatasetReader.from_params(Params(config))
-    except TypeError as error:
-        raise ConfigurationError(f"--reader {described}: {error}") from None
+    except (OSError, TypeError, ValueError) as error:
+        # Readers load files of their own, such as those of a tokenizer.
+        raise ConfigurationError(" ".join(f"--reader {described}: {error}".split())) from error
 
 
 def _check_output(
     output_file: Path, args: argparse.Namespace, reader: Optional[DatasetReader]
 ) -> None:
     """Complains before the work rather than after it."""
+    check_name(output_file)
     check_place(output_file)
-    if not output_file.exists():
+    if not os.path.lexists(output_file):
         return
     inputs = list_shards(args.corpus) if reader is None else [Path(args.corpus)]
-    if any(path.exists() and path.samefile(output_file) for path in inputs):
+    is_file = output_file.exists()  # and no link to where nothing is
+    if is_file and any(path.exists() and path.samefile(output_file) for path in inputs):
         raise ConfigurationError(f"{output_file}: the output would replace the input")
     if not args.overwrite:
         raise ConfigurationError(

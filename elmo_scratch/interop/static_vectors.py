@@ -2,6 +2,9 @@
 
 import gzip
 import io
+import lzma
+import tarfile
+import zipfile
 import zlib
 from contextlib import ExitStack
 from os import PathLike
@@ -28,6 +31,21 @@ from elmo_scratch.whole_file import whole_file
 
 _SHOWN_AT_MOST = 40
 
+_OTHER_COMPRESSED = (".bz2", ".lz4", ".lzma", ".tar", ".tgz", ".xz", ".zip", ".zst")
+"""What AllenNLP, gensim or a reader would unpack, and the writer doesn't pack."""
+
+
+_UNREADABLE = (
+    EOFError,
+    OSError,
+    ValueError,
+    lzma.LZMAError,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What opening and unpacking raise for a file that is not what its name says."""
+
 
 class StaticVectors(NamedTuple):
     """
@@ -49,6 +67,23 @@ def is_writable(word: str) -> bool:
     return is_text and word.split() == [word]
 
 
+def check_name(path: Union[str, PathLike]) -> None:
+    """
+    Complains before the work rather than after it.
+
+    # Raises
+
+    ConfigurationError
+        If a file of this name would be taken for one that is compressed, and not by gzip.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix in _OTHER_COMPRESSED:
+        raise ConfigurationError(
+            f"{path}: the file would not be compressed as {suffix} says. Choose a name that ends "
+            "in .txt, or in .gz for a compressed file."
+        )
+
+
 def write_static_vectors(
     words: Sequence[str], vectors: numpy.ndarray, path: Union[str, PathLike]
 ) -> None:
@@ -68,10 +103,13 @@ def write_static_vectors(
 
     # Raises
 
+    ConfigurationError
+        If the name is that of a file compressed otherwise.
     ValueError
         If a word is not writable or is there twice, or there are not as many vectors as words.
     """
     path = Path(path)
+    check_name(path)
     if vectors.ndim != 2 or len(vectors) != len(words):
         raise ValueError(f"expected {len(words)} vectors, but got an array of {vectors.shape}")
     for word in words:
@@ -83,7 +121,7 @@ def write_static_vectors(
     with ExitStack() as files:
         part = files.enter_context(whole_file(path))
         raw: BinaryIO = files.enter_context(open(part, "wb"))
-        if path.suffix == ".gz":
+        if path.suffix.lower() == ".gz":
             # Without a time, so that the same vectors make the same file.
             packed = files.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0))
             raw = cast(BinaryIO, packed)
@@ -156,7 +194,7 @@ def _numbered_lines(path: Union[str, PathLike]) -> Iterator[Tuple[int, str]]:
         raise ConfigurationError(f"{path}: there is no such file") from None
     except StopIteration:
         raise ConfigurationError(f"{path}: expected word vectors, but the file is empty") from None
-    except (EOFError, OSError, ValueError, zlib.error) as error:
+    except _UNREADABLE as error:
         raise ConfigurationError(f"{path}: can't be read ({error})") from None
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy
 from allennlp.common.checks import ConfigurationError
-from sklearn.utils.extmath import randomized_svd
 
 from elmo_scratch.static_vectors.co_occurrences import count_co_occurrences
+from elmo_scratch.static_vectors.largest_singular import largest_singular
 from elmo_scratch.static_vectors.mutual_information import positive_mutual_information
 from elmo_scratch.static_vectors.option_check import check_option
 from elmo_scratch.static_vectors.vector_method import VectorMethod
@@ -44,7 +44,7 @@ class PpmiSvd(VectorMethod):
     # Source
 
     Levy, Goldberg and Dagan 2015, "Improving Distributional Similarity with Lessons Learned from
-    Word Embeddings", section 3. Halko, Martinsson and Tropp 2011 for the decomposition.
+    Word Embeddings", section 3.
     """
 
     dim: int = 300
@@ -77,7 +77,6 @@ class PpmiSvd(VectorMethod):
                 f"are none within --window {self.window} with --shift {self.shift:g}"
             )
         logger.info("Decomposing a matrix with %d positive entries", information.nnz)
-        left, values, _ = randomized_svd(
-            information, n_components=self.dim, random_state=self.seed
-        )  # (words, dim), (dim,)
+        # (words, dim), (dim,)
+        left, values = largest_singular(information, self.dim, self.seed)
         return (left * values**self.exponent).astype(numpy.float32)

@@ -1,8 +1,9 @@
 """Word2vec: a word's vector is what best predicts the words around it, or is predicted by them."""
 
+import logging
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Iterator, List
+from typing import Any, Iterator, List, Optional
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -12,10 +13,18 @@ from elmo_scratch.static_vectors.option_check import check_option
 from elmo_scratch.static_vectors.vector_method import VectorMethod
 from elmo_scratch.static_vectors.vector_text import VectorText
 
+logger = logging.getLogger(__name__)
+
 ALGORITHMS = ("skip-gram", "cbow")
 
 TOKENS_OF_A_SENTENCE = 10_000
 """gensim drops what a sentence has beyond these; longer ones are cut."""
+
+AT_MOST = 10_000
+"""
+Of `dim`, `window` and `negatives`. A number that overflows raises in a thread of gensim's, and it
+would wait for that thread for ever.
+"""
 
 
 @dataclass(frozen=True)
@@ -76,10 +85,12 @@ class Word2Vec(VectorMethod):
             raise ConfigurationError(
                 f"expected --algorithm {' or '.join(ALGORITHMS)}, got {self.algorithm}"
             )
-        for option in ("dim", "window", "epochs", "negatives", "threads"):
+        for option in ("dim", "window", "negatives"):
+            check_option(option, getattr(self, option), 1, AT_MOST)
+        for option in ("epochs", "threads"):
             check_option(option, getattr(self, option), 1)
         check_option("sample", self.sample, 0, 1)
-        check_option("learning-rate", self.learning_rate, 0.0001)
+        check_option("learning-rate", self.learning_rate, 0.0001, 1)
         check_option("seed", self.seed, 0, 2**32 - 1)
 
     def vectors_of(self, text: VectorText) -> numpy.ndarray:
@@ -102,16 +113,39 @@ class Word2Vec(VectorMethod):
         with Tqdm.tqdm(total=total, unit=" tokens", unit_scale=True, desc="word2vec") as progress:
             sentences = _Sentences(text, progress)
             model.train(sentences, total_words=text.num_tokens, epochs=self.epochs)
+        if sentences.error is not None:
+            raise sentences.error
+        # It begins with zeros, and what is learned first goes there.
+        if not model.syn1neg.any():
+            logger.warning(
+                "Nothing was trained, and the vectors are the random ones that training begins "
+                "with: no two words came beside each other, or --sample %g passed over them. Give "
+                "more text, or --sample 0.",
+                self.sample,
+            )
         return model.wv[text.words]
 
 
 class _Sentences:
-    """The words of each sentence, as often as they are asked for."""
+    """
+    The words of each sentence, as often as they are asked for. They end where reading fails: the
+    error would end the thread in which gensim reads, and gensim would wait for it for ever.
+    """
 
     def __init__(self, text: VectorText, progress: Any) -> None:
         self._text, self._progress = text, progress
+        self.error: Optional[Exception] = None
+        """What reading failed with."""
 
     def __iter__(self) -> Iterator[List[str]]:
+        if self.error is not None:
+            return
+        try:
+            yield from self._read()
+        except Exception as error:
+            self.error = error
+
+    def _read(self) -> Iterator[List[str]]:
         words = self._text.words
         for tokens, sentences in self._text.blocks():
             ends = numpy.flatnonzero(numpy.diff(sentences)) + 1

@@ -16,6 +16,9 @@ from tests.commands.conftest import Allennlp
 TEXT = FIXTURES_ROOT / "text"
 SENSES = TEXT / "senses.txt"
 NEWS = FIXTURES_ROOT / "news" / "train.csv"
+LOST_TOKENIZER = """{
+  "type": "ag_news", "tokenizer": {"type": "pretrained_transformer", "model_name": "/no/model"}
+}"""
 BOTH = pytest.mark.parametrize("method", ["word2vec", "svd"])
 
 
@@ -145,6 +148,15 @@ def test_an_older_file_is_replaced_only_if_asked(
     assert len(vectors_of(SENSES, "--method", "svd", "--overwrite").vectors) > 100
 
 
+def test_a_link_to_where_nothing_is_is_written_only_if_asked(
+    vectors_of: Callable[..., KeyedVectors], tmp_path: Path
+) -> None:
+    (tmp_path / "out.txt").symlink_to("vectors.txt")
+    assert "it is there already" in fails(lambda: vectors_of(SENSES, "--method", "svd"))
+    vectors_of(SENSES, "--method", "svd", "--overwrite")
+    assert (tmp_path / "out.txt").is_symlink() and (tmp_path / "vectors.txt").is_file()
+
+
 @pytest.mark.parametrize("options", [[], ["--reader", "elmo_scratch_sentences"]])
 def test_the_input_is_never_replaced(options: list, allennlp: Allennlp, tmp_path: Path) -> None:
     text = tmp_path / "a.txt"
@@ -156,7 +168,12 @@ def test_the_input_is_never_replaced(options: list, allennlp: Allennlp, tmp_path
 
 @pytest.mark.parametrize(
     "output, complaint",
-    [(".", "expected a file to write to, but it is a folder"), ("no/x.txt", "no doesn't exist")],
+    [
+        (".", "expected a file to write to, but it is a folder"),
+        ("no/x.txt", "no doesn't exist"),
+        ("/dev/null", "it is no regular file"),
+        ("x.txt.xz", "the file would not be compressed as .xz says"),
+    ],
 )
 def test_an_output_that_cant_be_written_is_an_error_before_the_work(
     output: str, complaint: str, allennlp: Allennlp
@@ -184,6 +201,12 @@ def test_an_output_that_cant_be_written_is_an_error_before_the_work(
         (SENSES, ["--method", "svd", "--reader", "no_reader"], "no_reader"),
         (SENSES, ["--method", "svd", "--reader", '{"type": "ag_news", "titel": 1}'], "titel"),
         (SENSES, ["--method", "svd", "--reader", "ag_news"], "senses.txt, line 1: expected the"),
+        (
+            SENSES,
+            ["--method", "svd", "--reader", "sequence_tagging"],
+            "senses.txt: can't be read by SequenceTaggingDatasetReader (ValueError: ",
+        ),
+        (SENSES, ["--method", "svd", "--reader", LOST_TOKENIZER], "'/no/model'"),
         ("none.csv", ["--method", "svd", "--reader", "ag_news"], "none.csv: there is no such file"),
     ],
 )

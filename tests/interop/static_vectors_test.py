@@ -1,6 +1,10 @@
+import bz2
 import gzip
+import io
+import lzma
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
@@ -12,6 +16,7 @@ from allennlp.modules.token_embedders import Embedding, TokenEmbedder
 from gensim.models import KeyedVectors
 
 from elmo_scratch.interop.static_vectors import (
+    check_name,
     is_writable,
     read_static_vectors,
     write_static_vectors,
@@ -90,6 +95,26 @@ def test_a_compressed_file_holds_the_same(path: Path, tmp_path: Path) -> None:
     assert KeyedVectors.load_word2vec_format(str(tmp_path / "1.txt.gz")).index_to_key == WORDS
 
 
+def test_a_name_in_capitals_is_compressed_as_allennlp_reads_it(tmp_path: Path) -> None:
+    write_static_vectors(WORDS, VECTORS, tmp_path / "V.GZ")
+    assert read_static_vectors(tmp_path / "V.GZ").words == WORDS
+
+
+@pytest.mark.parametrize("name", ["v.xz", "v.txt.BZ2", "v.zip", "v.zst"])
+def test_a_name_of_another_compression_is_an_error(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name}: the file would not be compressed"):
+        write_static_vectors(WORDS, VECTORS, tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    check_name(tmp_path / "v.xz.txt")
+
+
+@pytest.mark.parametrize("module", [bz2, lzma])
+def test_what_others_compressed_is_read(module: Any, path: Path, tmp_path: Path) -> None:
+    packed = tmp_path / {bz2: "v.bz2", lzma: "v.xz"}[module]
+    packed.write_bytes(module.compress(path.read_bytes()))
+    assert numpy.array_equal(read_static_vectors(packed).vectors, VECTORS)
+
+
 def test_an_archive_with_one_file_is_read(path: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "v.zip", "w") as archive:
         archive.write(path, "v.txt")
@@ -148,7 +173,17 @@ def test_a_file_that_is_missing_or_damaged_is_an_error(path: Path, tmp_path: Pat
     with pytest.raises(ConfigurationError, match="can't be read"):
         read_static_vectors(tmp_path)
     packed = gzip.compress(path.read_bytes())
-    for name, content in (("cut.gz", packed[:-20]), ("plain.gz", b"a 1 2\n")):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as damaged:
+        damaged.writestr("v.txt", "a 1 2\n" * 99)
+    for name, content in (
+        ("cut.gz", packed[:-20]),
+        ("plain.gz", b"a 1 2\n"),
+        ("plain.xz", b"a 1 2\n"),
+        ("cut.xz", lzma.compress(path.read_bytes())[:-20]),
+        ("plain.bz2", b"a 1 2\n"),
+        ("damaged.zip", archive.getvalue().replace(b"a 1", b"b 1", 1)),
+    ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ConfigurationError, match=f"{name}: can't be read"):
             read_static_vectors(tmp_path / name)

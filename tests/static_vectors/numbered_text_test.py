@@ -96,6 +96,21 @@ def test_a_reader_that_finds_no_file_is_an_error(tmp_path: Path) -> None:
         NumberedText.of_reader(PairsReader(), tmp_path / "none.tsv")
 
 
+@pytest.mark.parametrize(
+    "content, reason",
+    [
+        (b"no tab\n", "ValueError: not enough values to unpack"),
+        (b"a\tb\tc\n\xff\tb\tc\n", "UnicodeDecodeError: 'utf-8' codec"),
+    ],
+)
+def test_text_that_a_reader_does_not_expect_is_an_error(
+    content: bytes, reason: str, tmp_path: Path
+) -> None:
+    (tmp_path / "x.tsv").write_bytes(content)
+    with pytest.raises(ConfigurationError, match=f"x.tsv: can't be read by .*{reason}"):
+        NumberedText.of_reader(PairsReader(), tmp_path / "x.tsv")
+
+
 def test_a_reader_without_text_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="dev.csv: .* LabelsReader found no token"):
         NumberedText.of_reader(LabelsReader(), NEWS)

@@ -1,10 +1,12 @@
-from typing import Any, List
+import logging
+from typing import Any, Iterator, List
 
 import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.static_vectors import Word2Vec, vector_text, word2vec
+from elmo_scratch.static_vectors.vector_text import Block, VectorText
 from tests.static_vectors.tiny_texts import lines_of_topics, share_of_right_neighbours, text_of
 
 TEXT = text_of(*lines_of_topics())
@@ -70,6 +72,40 @@ def test_sentences_are_read_to_their_ends(monkeypatch: pytest.MonkeyPatch) -> No
     assert [words for words in read if words[0].isdigit()] == [["3"], ["1"], ["5"]]
 
 
+def test_what_reading_fails_with_is_raised_and_nothing_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = []
+
+    def blocks(text: VectorText) -> Iterator[Block]:
+        read.append(text)
+        yield Block(numpy.array([0, 1]), numpy.array([0, 0]))
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(VectorText, "blocks", blocks)
+    with pytest.raises(OSError, match="the disk is gone"):
+        Word2Vec(**SMALL).vectors_of(TEXT)
+    assert len(read) == 1  # of the epochs after, none
+
+
+@pytest.mark.parametrize("largest", ["window", "negatives"])
+def test_the_largest_numbers_do_not_overflow(largest: str) -> None:
+    settings: Any = {"dim": 2, "epochs": 1, "sample": 0.0, largest: word2vec.AT_MOST}
+    assert numpy.isfinite(Word2Vec(**settings).vectors_of(text_of("a b c"))).all()
+
+
+@pytest.mark.parametrize(
+    "lines, sample, is_warned",
+    [(["a b c"], 1e-12, True), (["a", "b"], 0.0, True), (["a b c"], 0.0, False)],
+)
+def test_there_is_a_warning_if_nothing_is_trained(
+    lines: list, sample: float, is_warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, word2vec.__name__):
+        Word2Vec(**SMALL, sample=sample).vectors_of(text_of(*lines))
+    assert ("Nothing was trained" in caplog.text) == is_warned
+
+
 def test_without_gensim_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word2vec, "find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match="pip install 'gensim>=4.3'"):
@@ -80,13 +116,19 @@ def test_without_gensim_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyP
     "option, value, expected",
     [
         ("algorithm", "glove", "--algorithm skip-gram or cbow, got glove"),
-        ("dim", 0, "--dim of 1 or more, got 0"),
-        ("window", 0, "--window of 1 or more, got 0"),
+        ("dim", 0, "--dim of 1 to 10000, got 0"),
+        ("dim", 10**10, "--dim of 1 to 10000, got 10000000000"),
+        ("window", 0, "--window of 1 to 10000, got 0"),
+        ("window", 3 * 10**9, "--window of 1 to 10000, got 3000000000"),
         ("epochs", 0, "--epochs of 1 or more, got 0"),
-        ("negatives", 0, "--negatives of 1 or more, got 0"),
+        ("negatives", 0, "--negatives of 1 to 10000, got 0"),
+        ("negatives", 3 * 10**9, "--negatives of 1 to 10000, got 3000000000"),
         ("threads", 0, "--threads of 1 or more, got 0"),
         ("sample", -0.1, "--sample of 0 to 1, got -0.1"),
-        ("learning_rate", 0.0, "--learning-rate of 0.0001 or more, got 0.0"),
+        ("learning_rate", 0.0, "--learning-rate of 0.0001 to 1, got 0.0"),
+        ("learning_rate", 1e5, "--learning-rate of 0.0001 to 1, got 100000.0"),
+        ("learning_rate", float("inf"), "--learning-rate of 0.0001 to 1, got inf"),
+        ("learning_rate", float("nan"), "--learning-rate of 0.0001 to 1, got nan"),
         ("seed", -1, "--seed of 0 to 4294967295, got -1"),
     ],
 )

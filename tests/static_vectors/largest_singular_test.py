@@ -1,0 +1,48 @@
+import os
+import subprocess
+import sys
+
+import numpy
+import pytest
+from scipy.sparse import csr_matrix, random
+
+from elmo_scratch.static_vectors.largest_singular import largest_singular
+
+MATRIX = csr_matrix(random(300, 300, density=0.1, random_state=0, dtype=numpy.float32))
+
+
+@pytest.mark.parametrize("number", [1, 50, 149, 150, 300])
+def test_every_dimension_is_that_of_the_exact_decomposition(number: int) -> None:
+    left, values = largest_singular(MATRIX, number, seed=3)
+    exact, exact_values, _ = numpy.linalg.svd(MATRIX.toarray().astype(numpy.float64))
+    cosines = numpy.abs((left * exact[:, :number]).sum(axis=0))
+    numpy.testing.assert_allclose(cosines, 1, atol=1e-6)
+    numpy.testing.assert_allclose(values, exact_values[:number], rtol=1e-6)
+
+
+def test_dimensions_that_a_matrix_lacks_are_empty() -> None:
+    matrix = csr_matrix(numpy.ones((40, 40), numpy.float32))
+    left, values = largest_singular(matrix, 5, seed=0)
+    assert numpy.isfinite(left).all()
+    numpy.testing.assert_allclose(values, [40, 0, 0, 0, 0], atol=1e-5)
+
+
+@pytest.mark.parametrize("number", [150, 600])
+def test_the_number_of_threads_does_not_matter(number: int) -> None:
+    program = (
+        "import sys, numpy; from scipy.sparse import csr_matrix, random;"
+        "from elmo_scratch.static_vectors.largest_singular import largest_singular;"
+        "matrix = random(900, 900, density=0.1, random_state=0, dtype=numpy.float32);"
+        f"left, values = largest_singular(csr_matrix(matrix), {number}, 0);"
+        "sys.stdout.buffer.write(left.tobytes() + values.tobytes())"
+    )
+    one, two = (
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads},
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
+        for threads in "12"
+    )
+    assert len(one) > 0 and one == two
