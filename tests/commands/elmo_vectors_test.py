@@ -206,7 +206,11 @@ def test_an_output_that_cant_be_written_is_an_error_before_the_work(
             ["--method", "svd", "--reader", "sequence_tagging"],
             "senses.txt: can't be read by SequenceTaggingDatasetReader (ValueError: ",
         ),
-        (SENSES, ["--method", "svd", "--reader", LOST_TOKENIZER], "'/no/model'"),
+        (
+            SENSES,
+            ["--method", "svd", "--reader", LOST_TOKENIZER],
+            'error: --reader { "type": "ag_news"',
+        ),
         ("none.csv", ["--method", "svd", "--reader", "ag_news"], "none.csv: there is no such file"),
     ],
 )
