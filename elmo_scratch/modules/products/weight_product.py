@@ -59,7 +59,7 @@ class WeightProduct:
             bias = bias.to(self.dtype)
         if self._is_onednns and len(vectors) > 0:
             product = torch.ops.mkldnn._linear_pointwise
-            rows = _filled_up(_never_alone(vectors))
+            rows = _fill_up(_never_alone(vectors))
             return product(rows, self._weight, bias, "none", [], "")[: len(vectors)]
         return torch.nn.functional.linear(vectors, self._plain(), bias)
 
@@ -89,21 +89,24 @@ class WeightProduct:
         return self._weight.to_dense() if self._is_packed else self._weight
 
 
+def filled_up(num_rows: int) -> int:
+    """With how many rows a product of `num_rows` is made: with no others nothing is copied."""
+    return num_rows if num_rows < MANY_ROWS else num_rows + -num_rows % ROWS_TOGETHER
+
+
 def _never_alone(rows: torch.Tensor) -> torch.Tensor:
     """A single row twice: for one alone oneDNN has a kernel that sums in another order."""
     return rows.repeat(2, 1) if len(rows) == 1 else rows
 
 
-def _filled_up(rows: torch.Tensor) -> torch.Tensor:
+def _fill_up(rows: torch.Tensor) -> torch.Tensor:
     """
     Many rows to a multiple of `ROWS_TOGETHER`. oneDNN compiles a kernel for each number of rows,
     and keeps it: without this a long text, whose batches all have other numbers of words, would
     take hundreds of megabytes for them.
     """
-    missing = -len(rows) % ROWS_TOGETHER
-    if len(rows) < MANY_ROWS or missing == 0:
-        return rows
-    return torch.cat([rows, rows.new_zeros(missing, rows.size(1))])
+    missing = filled_up(len(rows)) - len(rows)
+    return torch.cat([rows, rows.new_zeros(missing, rows.size(1))]) if missing else rows
 
 
 def _enough(weight: torch.Tensor) -> int:

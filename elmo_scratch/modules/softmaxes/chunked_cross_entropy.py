@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.modules.products import WeightProduct
+from elmo_scratch.modules.products import WeightProduct, filled_up
 from elmo_scratch.modules.softmaxes.top_scores import top_scores
 
 CHUNK_SIZE = 2**22
@@ -112,11 +112,16 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             # Of the mean; with the states instead of the many scores it costs nothing.
             share = states.new_tensor(1 / max(predicted, 1))
             scaled = (states * share).to(dtype)
-        rows = max(1, -(-predicted // num_chunks))
+        rows = filled_up(max(1, -(-predicted // num_chunks)))
+        # What is rounded needs a second place. Pages that were taken anew for each chunk would be
+        # cleared by the system each time.
+        kept_rows = min(rows, predicted) if dtype != weight.dtype else 0
+        scores_space = states.new_empty(kept_rows, words)
+        rounded_space = states.new_empty(kept_rows, words, dtype=dtype)
         for start in range(0, predicted, rows):
             chunk = slice(start, start + rows)
             own = targets[chunk].unsqueeze(1)  # (rows, 1)
-            scores = _scores(product, states[chunk], bias)  # (rows, words)
+            scores = _scores(product, states[chunk], bias, scores_space)  # (rows, words)
             at_target = scores.gather(1, own)
             if only_targets is not None:
                 scores.index_fill_(1, only_targets, -torch.inf)
@@ -129,11 +134,12 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             losses[chunk] = (log_sum - at_target).squeeze(1)
             if has_gradients:
                 shares.scatter_add_(1, own, -torch.ones_like(at_target))
-                rounded = shares.to(dtype)
-                of_states[chunk] = product_back(rounded)
                 if dtype == weight.dtype:
-                    of_weight.addmm_(rounded.t(), scaled[chunk])
+                    of_states[chunk] = product_back(shares)
+                    of_weight.addmm_(shares.t(), scaled[chunk])
                 else:
+                    rounded = rounded_space[: len(own)].copy_(shares)
+                    of_states[chunk] = product_back(rounded)
                     of_weight.add_(torch.mm(rounded.t(), scaled[chunk]))
                 of_bias.addmv_(shares.t(), share.expand(len(own)))
         if has_gradients:
@@ -157,8 +163,10 @@ def _num_chunks(predicted: int, words: int) -> int:
     return max(1, -(-predicted // rows))
 
 
-def _scores(product: WeightProduct, states: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """Shape `(rows, words)`, of the type of `bias`, which is not rounded."""
+def _scores(
+    product: WeightProduct, states: torch.Tensor, bias: torch.Tensor, space: torch.Tensor
+) -> torch.Tensor:
+    """Shape `(rows, words)`, of the type of `bias`, which is not rounded; may lie in `space`."""
     if product.dtype == bias.dtype:
         return product(states, bias)
-    return product(states).to(bias.dtype).add_(bias)
+    return space[: len(states)].copy_(product(states)).add_(bias)
