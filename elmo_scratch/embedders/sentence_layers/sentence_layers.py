@@ -35,7 +35,8 @@ class SentenceLayers:
     readable : `ReadableBiLm`
         The biLM.
     matmul_dtype : `str`, optional (default = `"float32"`)
-        With `"bfloat16"`, matrix products run in bfloat16.
+        With `"bfloat16"`, matrix products run in bfloat16 where that is faster. What they run in
+        is in the attribute of this name.
     cuda_device : `int`, optional (default = `-1`)
         The number of a GPU, or -1 for the processor.
 
@@ -53,7 +54,7 @@ class SentenceLayers:
         MixedPrecision.set_everywhere(bilm, matmul_dtype)
         self.num_layers, self.width = bilm.num_layers, bilm.width
         self.state = bilm.state_memory.state
-        self.matmul_dtype = matmul_dtype
+        self.matmul_dtype = MixedPrecision.used(matmul_dtype, self._device)
         self._bilm = bilm
         self._reader = FittingReader(bilm)
         self._speller = readable.speller

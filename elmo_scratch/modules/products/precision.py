@@ -28,9 +28,26 @@ class MixedPrecision(torch.nn.Module, ABC):
         The type in which products with `weight` run: the weights' own if none was asked for, or if
         on this processor the one asked for would take longer.
         """
-        if self._matmul_dtype is None or (weight.device.type == "cpu" and bfloat16_is_slow()):
+        if self._matmul_dtype is None or not _pays(weight.device):
             return weight.dtype
         return self._matmul_dtype
+
+    @staticmethod
+    def used(name: str, device: torch.device) -> str:
+        """
+        # Parameters
+
+        name : `str`
+            The precision that is asked for, a key of `MATMUL_DTYPES`.
+        device : `torch.device`
+            Where the products run.
+
+        # Returns
+
+        `str`
+            The one in which they do.
+        """
+        return name if MATMUL_DTYPES[name] is None or _pays(device) else "float32"
 
     @staticmethod
     def set_everywhere(module: torch.nn.Module, name: str) -> None:
@@ -56,3 +73,8 @@ class MixedPrecision(torch.nn.Module, ABC):
         for part in module.modules():
             if isinstance(part, MixedPrecision):
                 part._matmul_dtype = MATMUL_DTYPES[name]
+
+
+def _pays(device: torch.device) -> bool:
+    """Whether products in less precision are faster there."""
+    return device.type != "cpu" or not bfloat16_is_slow()

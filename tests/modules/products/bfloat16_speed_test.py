@@ -52,8 +52,11 @@ def test_products_run_in_it_only_where_it_is_not_slow(
     affine = Affine(3, 5)
     MixedPrecision.set_everywhere(affine, "bfloat16")
     assert affine.matmul_dtype_for(affine.weight) == used
+    name = str(used).removeprefix("torch.")
+    assert MixedPrecision.used("bfloat16", torch.device("cpu")) == name
     # A GPU's products are another matter.
     assert affine.matmul_dtype_for(affine.weight.to("meta")) == torch.bfloat16
+    assert MixedPrecision.used("bfloat16", torch.device("meta")) == "bfloat16"
 
 
 def test_products_in_float32_ask_for_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,3 +67,4 @@ def test_products_in_float32_ask_for_no_trial(monkeypatch: pytest.MonkeyPatch) -
     affine = Affine(3, 5)
     assert affine.matmul_dtype_for(affine.weight) == torch.float32
     assert affine(torch.ones(2, 3)).shape == (2, 5)
+    assert MixedPrecision.used("float32", torch.device("cpu")) == "float32"
