@@ -95,6 +95,30 @@ def test_a_missing_file_is_one_line(missing: str, arguments: List[str], tmp_path
     assert last.startswith("probe_layers.py: error: ") and missing in last
 
 
+@pytest.mark.parametrize(
+    "file, content, message",
+    [
+        ("train.data.txt", b"bank\tN\t1-1\tthe bank\n" * 24, "line 1: expected a word"),
+        ("train.data.txt", b"bank\tN\t1-2\tthe bank\ta bank\n" * 24, "no word 2 among 2"),
+        ("train.gold.txt", b"T\nF\n", "an answer for each of the 24 lines"),
+        ("dev.gold.txt", b"yes\n" * 12, "the answer T or F"),
+        ("dev.gold.txt", b"\xff\n" * 12, "expected UTF-8"),
+        ("train.conllu", b"1 the DET\n\n", "expected CoNLL-U"),
+        ("dev.conllu", b"\n", "expected words with parts of speech"),
+    ],
+)
+def test_bad_input_is_one_line(
+    file: str, content: bytes, message: str, arguments: List[str], tmp_path: Path
+) -> None:
+    (tmp_path / file).write_bytes(content)
+    command = [sys.executable, str(PROBE), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("probe_layers.py: error: ") and file in last and message in last
+
+
 def test_nothing_to_probe_is_an_error(bilm_archive: Path) -> None:
     command = [sys.executable, str(PROBE), "--weight-file", str(bilm_archive)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -126,12 +126,12 @@ class TrialTraining:
         if status is not None and status < 0:
             printed.append(f"ended by signal {-status}")
         if self._has_no_result():
-            printed.append(f"ended without {RESULT}")
+            printed.append(f"ended without a whole {RESULT}")
         return "\n".join([line for line in printed if line.strip()][-LAST_LINES:])
 
     def _has_no_result(self) -> bool:
-        """Whether it says that it ended well, but left nothing."""
-        return self._process.poll() == 0 and not (self.folder / RESULT).is_file()
+        """Whether it says that it ended well, but left nothing that can be read."""
+        return self._process.poll() == 0 and not _is_json(self.folder / RESULT)
 
 
 def _epochs(folder: Path) -> List[Path]:
@@ -139,6 +139,14 @@ def _epochs(folder: Path) -> List[Path]:
     numbers = [re.fullmatch(r"metrics_epoch_(\d+)\.json", file.name) for file in _files(folder)]
     in_order = sorted(int(number[1]) for number in numbers if number)
     return [folder / f"metrics_epoch_{number}.json" for number in in_order]
+
+
+def _is_json(file: Path) -> bool:
+    try:
+        json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _files(folder: Path) -> List[Path]:

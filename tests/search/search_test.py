@@ -76,7 +76,7 @@ def test_a_training_that_fails_is_noted_and_the_search_goes_on(
 def test_one_that_leaves_no_result_is_noted_too(config: Path, tmp_path: Path) -> None:
     study = Search(grid(0.5), config, tmp_path / "search", '{"leaves_result": false}').run()
     assert states(study) == ["FAIL"]
-    assert study.trials[0].user_attrs["reason"] == "ended without metrics.json"
+    assert study.trials[0].user_attrs["reason"] == "ended without a whole metrics.json"
 
 
 def test_a_metric_that_is_no_number_is_a_failure(config: Path, tmp_path: Path) -> None:

@@ -53,11 +53,19 @@ def test_what_failed_tells_its_last_lines(config: Path, tmp_path: Path) -> None:
     assert training.log == tmp_path / "trial-0.log"
 
 
+def test_a_damaged_result_is_none(config: Path, tmp_path: Path) -> None:
+    training = TrialTraining(tmp_path / "trial-0", config, {"x": 0.8})
+    wait_for(training)
+    (tmp_path / "trial-0" / "metrics.json").write_text('{"best_valid', encoding="utf-8")
+    assert training.has_failed()
+    assert training.last_lines().endswith("ended without a whole metrics.json")
+
+
 def test_what_ends_well_without_a_result_has_failed(config: Path, tmp_path: Path) -> None:
     training = TrialTraining(tmp_path / "trial-0", config, {"leaves_result": False})
     wait_for(training)
     assert training.has_failed()
-    assert training.last_lines() == "ended without metrics.json"
+    assert training.last_lines() == "ended without a whole metrics.json"
 
 
 def test_it_can_be_stopped(config: Path, tmp_path: Path) -> None:
