@@ -125,9 +125,10 @@ def windows(
                 to_skip -= int(ends[-1]) - start
                 break
             first = int(numpy.searchsorted(ends, start + to_skip, side="right"))
-            to_skip -= (int(ends[first - 1]) if first else 0) - start
-            start += to_skip
-            reached = int(numpy.searchsorted(ends, start + POSITIONS_AT_ONCE)) + 1
+            before = int(ends[first - 1]) if first else 0
+            to_skip -= before - start
+            wanted = before + to_skip + POSITIONS_AT_ONCE
+            reached = int(numpy.searchsorted(ends, wanted)) + 1
             read = read_sentences(tokens, sentence_starts, sentences[first:reached])
             unread = Positions.cat([unread, read.between(to_skip)])
             to_skip = 0

@@ -3,12 +3,16 @@ from typing import List, NamedTuple
 import numpy
 import pytest
 
+from elmo_scratch.data.streams import stream, stream_order
 from elmo_scratch.data.streams.stream import Positions, read_sentences
 from tests.data.streams.tiny_text import TinyText
 
 TEXT = TinyText.random(num_shards=5, num_sentences=60)
 LONG = TinyText.of([[20_000, 3], [1, 9_000, 7, 30_000]])
 """With sentences that are longer than what is read at once."""
+
+MANY = TinyText.random(num_shards=2, num_sentences=6000)
+"""Whose streams are longer than what is read at once, in short sentences."""
 
 
 class Read(NamedTuple):
@@ -39,13 +43,13 @@ def test_windows_hold_the_whole_stream_in_its_order(
     text: TinyText, size: int, num_streams: int
 ) -> None:
     order = text.order(num_streams, seed=5, shuffles_sentences=True)
-    for stream in range(num_streams):
-        numbers = [int(number) for part in order.sentences(stream) for number in part]
-        parts = text.windows(order, stream, size)
+    for place in range(num_streams):
+        numbers = [int(number) for part in order.sentences(place) for number in part]
+        parts = text.windows(order, place, size)
         read = joined(parts, size)
         assert read.ahead == text.ahead(numbers)
         assert read.back == text.back(numbers)
-        assert len(parts) == -(-order.num_positions(stream) // size)
+        assert len(parts) == -(-order.num_positions(place) // size)
         assert all(part.size == size + 1 for part in parts[:-1])
 
 
@@ -56,7 +60,7 @@ def test_each_window_but_the_last_ends_with_the_beginning_of_the_next() -> None:
     assert not parts[-1].predicts[-1]
 
 
-@pytest.mark.parametrize("text", [TEXT, LONG])
+@pytest.mark.parametrize("text", [TEXT, LONG, MANY])
 def test_windows_can_be_left_out_at_the_beginning(text: TinyText) -> None:
     order = text.order(2, seed=5)
     whole = text.windows(order, 1, 20)
@@ -65,3 +69,19 @@ def test_windows_can_be_left_out_at_the_beginning(text: TinyText) -> None:
         assert len(rest) == len(whole) - skipped
         for ours, expected in zip(rest, whole[skipped:]):
             assert all(numpy.array_equal(*pair) for pair in zip(ours, expected))
+
+
+@pytest.mark.parametrize("positions", [16, 100])
+@pytest.mark.parametrize("sentences", [3, 10, 1000])
+def test_nothing_is_lost_wherever_reading_ends(
+    positions: int, sentences: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = TEXT.order(2, seed=3, shuffles_sentences=True)
+    whole = TEXT.windows(order, 1, 5)
+    monkeypatch.setattr(stream, "POSITIONS_AT_ONCE", positions)
+    monkeypatch.setattr(stream_order, "SENTENCES_AT_ONCE", sentences)
+    for skipped in range(len(whole) + 1):
+        rest = TEXT.windows(order, 1, 5, skipped)
+        assert len(rest) == len(whole) - skipped
+        for ours, expected in zip(rest, whole[skipped:]):
+            assert all(map(numpy.array_equal, ours, expected))
