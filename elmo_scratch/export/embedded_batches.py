@@ -6,7 +6,7 @@ from typing import Generator, Iterator, List, NamedTuple, Optional
 import torch
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentence_layers import SpelledBatch
+from elmo_scratch.embedders.sentence_layers import SpelledBatch, row_groups
 from elmo_scratch.export.batches import Batch, blocks_of_batches
 from elmo_scratch.export.export_settings import ExportSettings
 from elmo_scratch.export.input_text import InputText
@@ -51,10 +51,14 @@ class EmbeddedBatch(NamedTuple):
 
 
 class _SpelledStep(NamedTuple):
-    """A batch ready for the biLM; `stop` where its block ends, before which number."""
+    """
+    Rows of a batch ready for the biLM, the first of which has a number; `stop` where the block ends
+    with them, before which sentence.
+    """
 
     sentences: Batch
     spelled: SpelledBatch
+    first_row: int
     stop: Optional[int]
 
 
@@ -85,7 +89,7 @@ def embedded_batches(
     is_carried = layers.state == "carry"
     start, started = span.start, time.monotonic()
     for step in run_ahead(_spelled(text, span, layers, settings, is_carried)):
-        output = layers.read(step.spelled)
+        output = layers.read(step.spelled, step.first_row)
         end: Optional[PartEnd] = None
         if step.stop is not None:
             is_late = time.monotonic() - started >= seconds_a_part
@@ -108,6 +112,12 @@ def _spelled(
     stop = span.start
     for block in blocks:
         stop += sum(map(len, block))
-        for number, batch in enumerate(block, start=1):
-            spelled = layers.spell([sentence.tokens for sentence in batch])
-            yield _SpelledStep(batch, spelled, stop if number == len(block) else None)
+        steps = [
+            (batch[rows], rows.start)
+            for batch in block
+            for rows in row_groups([len(sentence.tokens) for sentence in batch])
+        ]
+        for number, (sentences, first_row) in enumerate(steps, start=1):
+            spelled = layers.spell([sentence.tokens for sentence in sentences])
+            is_last = number == len(steps)
+            yield _SpelledStep(sentences, spelled, first_row, stop if is_last else None)

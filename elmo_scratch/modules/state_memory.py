@@ -46,7 +46,7 @@ class StateMemory(torch.nn.Module):
             for name, size in self._sizes.items():
                 self.register_buffer(name, torch.full(size, float("nan")))
 
-    def start(self, like: torch.Tensor, batch: int) -> LstmState:
+    def start(self, like: torch.Tensor, batch: int, first_row: int = 0) -> LstmState:
         """
         The states that a batch starts from.
 
@@ -56,6 +56,8 @@ class StateMemory(torch.nn.Module):
             Of the type and on the device that the state shall have.
         batch : `int`
             How many sentences.
+        first_row : `int`, optional (default = `0`)
+            The row of the first of them, where they are a part of a batch.
 
         # Returns
 
@@ -82,8 +84,8 @@ class StateMemory(torch.nn.Module):
         start = self.zeros(like, batch)
         if self._carried is not None:
             for part, carried in zip(start, self._carried):
-                rows = min(batch, carried.size(1))
-                part[:, :rows] = carried[:, :rows]
+                own = carried[:, first_row : first_row + batch]
+                part[:, : own.size(1)] = own
         return start
 
     def zeros(self, like: torch.Tensor, batch: int) -> LstmState:
@@ -95,7 +97,7 @@ class StateMemory(torch.nn.Module):
             }
         )
 
-    def keep(self, final: LstmState) -> None:
+    def keep(self, final: LstmState, first_row: int = 0) -> None:
         """
         Takes the states that a batch ended with. Rows that the batch didn't have keep what they
         had.
@@ -104,15 +106,19 @@ class StateMemory(torch.nn.Module):
 
         final : `LstmState`
             Of shape `(layers, batch, ...)`.
+        first_row : `int`, optional (default = `0`)
+            As in `start`.
         """
         if self.state != "carry":
             return
         parts = [part.detach() for part in final]
-        if self._carried is not None:
-            batch = parts[0].size(1)
+        batch = parts[0].size(1)
+        if self._carried is not None or first_row > 0:
+            before = self.start(parts[0], first_row)
+            after = self._carried or before
             parts = [
-                torch.cat([part, carried[:, batch:].to(part)], dim=1)
-                for part, carried in zip(parts, self._carried)
+                torch.cat([zeros_or_kept, part, carried[:, first_row + batch :].to(part)], dim=1)
+                for zeros_or_kept, part, carried in zip(before, parts, after)
             ]
         self._carried = LstmState(*parts)
 

@@ -1,5 +1,5 @@
 import threading
-from typing import Callable
+from typing import Callable, Dict
 
 import numpy
 import pytest
@@ -72,6 +72,34 @@ def test_without_carried_states_there_is_none(new_layers: NewLayers, text: Input
         text, Span(0, 8), new_layers(), ExportSettings(), seconds_a_part=0
     ):
         assert batch.end is None or batch.end.state is None
+
+
+@pytest.mark.parametrize("state", ["carry", "reset"])
+def test_a_long_sentence_is_not_laid_beside_others(
+    state: str, new_layers: NewLayers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [*LINES[:5], "a long sentence " * 50, *LINES[5:20]]
+    settings = ExportSettings(batch_size=8)
+
+    def found() -> Dict[int, numpy.ndarray]:
+        batches = embedded_batches(
+            InputText("text", lines), Span(0, 21), new_layers(state), settings, seconds_a_part=1e9
+        )
+        vectors, laid = {}, []
+        for sentences, layers, _ in batches:
+            laid.append(layers.size(1) * layers.size(2))
+            for row, sentence in enumerate(sentences):
+                vectors[sentence.number] = layers[:, row, : len(sentence.tokens)].numpy()
+        vectors[-1] = numpy.array(max(laid))
+        return vectors
+
+    whole = found()
+    monkeypatch.setattr("elmo_scratch.embedders.sentence_layers.laid_rows.MAX_POSITIONS_LAID", 100)
+    in_groups = found()
+    assert (whole.pop(-1), in_groups.pop(-1)) == (8 * 150, 150)
+    assert sorted(in_groups) == list(range(21))
+    for number, vectors in whole.items():
+        assert numpy.array_equal(vectors, in_groups[number])
 
 
 def test_no_thread_outlives_it(new_layers: NewLayers, text: InputText) -> None:

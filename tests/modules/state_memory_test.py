@@ -59,6 +59,23 @@ def test_rows_that_a_smaller_batch_does_not_have_keep_what_they_had() -> None:
     assert same(memory.start(LIKE, 3), rows_of(8, 6, 7))
 
 
+def test_a_part_of_a_batch_has_rows_of_its_own() -> None:
+    memory = memory_of("carry")
+    memory.keep(rows_of(5, 6, 7, 8))
+    assert same(memory.start(LIKE, 2, 1), rows_of(6, 7))
+    memory.keep(rows_of(1, 2), 1)
+    assert same(memory.start(LIKE, 5), rows_of(5, 1, 2, 8, 0))
+    memory.keep(rows_of(3, 4), 3)
+    assert same(memory.start(LIKE, 5), rows_of(5, 1, 2, 3, 4))
+
+
+def test_the_rows_before_a_part_that_were_never_there_are_zeros() -> None:
+    memory = memory_of("carry")
+    memory.keep(rows_of(5), 2)
+    assert same(memory.start(LIKE, 3), rows_of(0, 0, 5))
+    assert same(memory.start(LIKE, 2, 2), rows_of(5, 0))
+
+
 def test_an_empty_batch_changes_nothing() -> None:
     memory = memory_of("carry")
     memory.keep(rows_of(5, 6))

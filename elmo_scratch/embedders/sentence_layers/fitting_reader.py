@@ -38,12 +38,14 @@ class FittingReader:
         self._positions_at_once = positions_at_once
         self._rows_at_once: Optional[int] = None
 
-    def read(self, batch: SpelledBatch) -> torch.Tensor:
+    def read(self, batch: SpelledBatch, first_row: int = 0) -> torch.Tensor:
         """
         # Parameters
 
         batch : `SpelledBatch`
             At least one sentence.
+        first_row : `int`, optional (default = `0`)
+            As in `StateMemory.start`.
 
         # Returns
 
@@ -58,7 +60,7 @@ class FittingReader:
             If the `warm` state is not known.
         """
         memory, num_rows = self._bilm.state_memory, len(batch.lengths)
-        start = memory.start(next(self._bilm.parameters()), num_rows)
+        start = memory.start(next(self._bilm.parameters()), num_rows, first_row)
         parts: List[torch.Tensor] = []
         finals: List[LstmState] = []
         first = 0
@@ -71,7 +73,8 @@ class FittingReader:
             parts.append(read.output.layers)
             finals.append(read.state)
             first = last
-        memory.keep(LstmState(*(torch.cat(states, dim=1) for states in zip(*finals))))
+        final = LstmState(*(torch.cat(states, dim=1) for states in zip(*finals)))
+        memory.keep(final, first_row)
         layers = remove_boundaries(parts[0] if len(parts) == 1 else _put_together(parts))
         lengths = torch.tensor(batch.lengths)
         shorter = (lengths < layers.size(2)).nonzero().squeeze(1)

@@ -9,8 +9,10 @@ import numpy
 import torch
 from allennlp.common.util import lazy_groups_of
 
+from elmo_scratch.data.split_sentences import check_sentences
 from elmo_scratch.embedders.sentence_layers.devices import device_of
 from elmo_scratch.embedders.sentence_layers.fitting_reader import FittingReader
+from elmo_scratch.embedders.sentence_layers.laid_rows import row_groups
 from elmo_scratch.embedders.sentence_layers.readable_bilm import ReadableBiLm, Source
 from elmo_scratch.embedders.sentence_layers.spelled_batch import SpelledBatch
 from elmo_scratch.embedders.sentence_layers.speller import Sentences
@@ -151,13 +153,15 @@ class SentenceLayers:
         """
         return self._speller.spell(sentences)
 
-    def read(self, batch: SpelledBatch) -> torch.Tensor:
+    def read(self, batch: SpelledBatch, first_row: int = 0) -> torch.Tensor:
         """
         # Parameters
 
         batch : `SpelledBatch`
             What `spell` returned. Where the state is `"carry"`, each row starts from where the row
             of its number last ended; a batch without a word changes nothing.
+        first_row : `int`, optional (default = `0`)
+            The number of the first row, where `batch` is a part of one.
 
         # Returns
 
@@ -176,7 +180,7 @@ class SentenceLayers:
         if longest == 0:
             return torch.zeros(self.num_layers, num_sentences, 0, self.width)
         with torch.inference_mode():
-            layers = self._reader.read(batch)
+            layers = self._reader.read(batch, first_row)
         # The same memory, as an ordinary tensor: one of the inference mode can't enter a model that
         # is trained.
         return torch.from_numpy(layers.numpy())
@@ -190,12 +194,16 @@ class SentenceLayers:
         `List[numpy.ndarray]`
             For each sentence its layers, float32, shape `(layers, tokens, width)`.
         """
-        batch = self.spell(sentences)
-        layers = self.read(batch).numpy()
-        return [
-            numpy.ascontiguousarray(layers[:, row, :length])
-            for row, length in enumerate(batch.lengths)
-        ]
+        check_sentences(sentences)
+        found: List[numpy.ndarray] = []
+        for group in row_groups([len(sentence) for sentence in sentences]):
+            batch = self.spell(sentences[group])
+            layers = self.read(batch, group.start).numpy()
+            found += [
+                numpy.ascontiguousarray(layers[:, row, :length])
+                for row, length in enumerate(batch.lengths)
+            ]
+        return found
 
     def cache_words(self, words: Iterable[str]) -> None:
         """
@@ -225,10 +233,11 @@ class SentenceLayers:
 
         def batches() -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
             for group in lazy_groups_of(sentences, WARM_UP_AT_ONCE):
-                batch = self.spell(group)
                 words = [list(sentence) for sentence in group]
                 digest.update(json.dumps(words).encode("utf-8"))
-                yield batch.ids.to(self._device), batch.mask.to(self._device)
+                for rows in row_groups(list(map(len, words))):
+                    batch = self.spell(words[rows])
+                    yield batch.ids.to(self._device), batch.mask.to(self._device)
 
         self._bilm.warm_up(batches())
         self._warmed_up_with = digest.hexdigest()

@@ -1,0 +1,36 @@
+"""Sentences that are laid side by side."""
+
+from typing import Iterator, Sequence
+
+MAX_POSITIONS_LAID = 2**16
+"""
+How many positions a batch of layers may have, with what fills its shorter sentences up; unless one
+sentence has more. With the released original model they take 800 MB.
+"""
+
+
+def row_groups(lengths: Sequence[int]) -> Iterator[slice]:
+    """
+    Cuts a batch where one sentence is so long that all others, filled up to its length, would take
+    memory out of proportion.
+
+    # Parameters
+
+    lengths : `Sequence[int]`
+        How many tokens each sentence has.
+
+    # Returns
+
+    `Iterator[slice]`
+        The sentences of each group, in their order: at least one, and no more than
+        `MAX_POSITIONS_LAID` allows.
+    """
+    first = longest = 0
+    for row, length in enumerate(lengths):
+        longest = max(longest, length)
+        # Each has its two marks.
+        if row > first and (row + 1 - first) * (longest + 2) > MAX_POSITIONS_LAID:
+            yield slice(first, row)
+            first, longest = row, length
+    if first < len(lengths):
+        yield slice(first, len(lengths))
