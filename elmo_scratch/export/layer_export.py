@@ -1,6 +1,7 @@
 """From a text to an HDF5 file of the layers of its sentences."""
 
 import logging
+import os
 from pathlib import Path
 from typing import Optional
 
@@ -8,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 
 from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.export.embedded_batches import SENTENCES_A_PART
 from elmo_scratch.export.engine import Engine, OneProcess
 from elmo_scratch.export.export_identity import facts_of
 from elmo_scratch.export.export_settings import ExportSettings
@@ -64,14 +66,24 @@ def export_layers(
     engine = engine or OneProcess()
     check_settings(text, settings, layers.state, span, engine)
     facts = facts_of(text, layers, settings)
-    if is_there(output_file, facts.export, overwrite) and resume:
+    is_whole = is_there(output_file, facts.export, overwrite)
+    # Parts and output lie where a link leads, and the link stays.
+    output_file = Path(os.path.realpath(output_file))
+    folder = PartFolder(output_file)
+    if is_whole and resume:
         logger.info("%s is whole already", output_file)
+        folder.remove_if_of(facts.export)
         return
     whole = span or Span(0, text.num_sentences)
     size = estimated_output_size(text, whole, layers, settings)
     logger.info("%s will take about %s", output_file, in_words(size))
-    check_room(output_file, size, is_compressed=settings.compression is not None)
-    folder = PartFolder(output_file)
+    check_room(
+        output_file,
+        size,
+        num_copies=1 if whole.stop - whole.start <= SENTENCES_A_PART else 2,
+        num_there=folder.num_bytes(),
+        is_compressed=settings.compression is not None,
+    )
     with folder.opened(facts.export, resume=resume, overwrite=overwrite):
         writing = PartWriting(text, whole, folder, facts, settings)
         missing = folder.missing(whole)

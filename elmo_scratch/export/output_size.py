@@ -32,7 +32,9 @@ def in_words(num_bytes: float) -> str:
     return f"{num_bytes:.0f} {unit}" if unit == "bytes" else f"{num_bytes:.1f} {unit}"
 
 
-def check_room(output_file: Path, size: int, *, is_compressed: bool) -> None:
+def check_room(
+    output_file: Path, size: int, *, num_copies: int = 1, num_there: int = 0, is_compressed: bool
+) -> None:
     """
     # Parameters
 
@@ -40,6 +42,10 @@ def check_room(output_file: Path, size: int, *, is_compressed: bool) -> None:
         Where the output will be.
     size : `int`
         Its estimated size, in bytes.
+    num_copies : `int`, optional (default = `1`)
+        How often there must be room for that: 2 where the output is put together of parts.
+    num_there : `int`, optional (default = `0`)
+        How many bytes are there already.
     is_compressed : `bool`
         Whether it may be smaller than that; then nothing is checked.
 
@@ -52,9 +58,11 @@ def check_room(output_file: Path, size: int, *, is_compressed: bool) -> None:
         free = shutil.disk_usage(output_file.parent).free
     except OSError:
         return
-    if size > free and not is_compressed:
+    needed = num_copies * size - num_there
+    if needed > free and not is_compressed:
+        twice = ", and twice that while its parts are put together" if num_copies == 2 else ""
         raise ConfigurationError(
-            f"{output_file}: the output would take about {in_words(size)}, but only "
+            f"{output_file}: the output would take about {in_words(size)}{twice}, but only "
             f"{in_words(free)} are free there. --dtype float16 halves it, --top or --average "
             "keep one layer, --pool one vector a sentence, --compression is slower but smaller."
         )

@@ -1,8 +1,8 @@
 """What an export has written so far, kept beside its output until that is whole."""
 
 import json
-import shutil
-from contextlib import contextmanager
+import re
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Optional
 from zipfile import BadZipFile
@@ -14,6 +14,12 @@ from filelock import FileLock, Timeout
 from elmo_scratch.whole_file import whole_file
 
 IDENTITY, LOCK = "export.json", "lock"
+
+LEFTOVERS = re.compile(r"\..*\.part|unfinished-.*")
+"""What a process was about to write when it was killed."""
+
+PARTS = re.compile(r"\d{12}-\d{12}\.hdf5|\d{12}\.state\.npz")
+"""What a run can go on from."""
 
 State = Dict[str, numpy.ndarray]
 
@@ -56,18 +62,48 @@ class PartFolder:
         identity : `str`
             Of the export.
         resume : `bool`
-            Keep the parts that are there.
+            Keep the parts of this export that are there.
         overwrite : `bool`
-            Remove them, whatever export they are of.
+            Remove all others.
 
         # Raises
 
         ConfigurationError
             If another process writes there; if there are parts and neither is wanted; or parts of
-            another export and `overwrite` is not.
+            another export and `overwrite` is not; or if something else lies there.
         """
+        with self._locked():
+            self._claim(identity, resume, overwrite)
+            try:
+                yield
+            finally:
+                if not self.finished():  # There is nothing to go on with.
+                    self.remove()
+
+    def remove_if_of(self, identity: str) -> None:
+        """
+        Removes what a run left that was killed when its output was whole.
+
+        # Parameters
+
+        identity : `str`
+            Of the export.
+
+        # Raises
+
+        ConfigurationError
+            If another process writes there.
+        """
+        if self._is_of(identity):
+            with self._locked():
+                self.remove()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """For this process alone."""
         try:
             self.path.mkdir(exist_ok=True)
+            self._check_content()
             lock = FileLock(self.path / LOCK, timeout=0)
             lock.acquire()
         except FileExistsError:
@@ -81,11 +117,9 @@ class PartFolder:
                 f"{self.path}: can't be made or written to ({error.strerror})"
             ) from None
         try:
-            self._claim(identity, resume, overwrite)
             yield
         finally:
             lock.release()
-            self._remove_if_bare()
 
     def file_of(self, span: Span) -> Path:
         """The layer file of a span."""
@@ -105,6 +139,10 @@ class PartFolder:
             start = max(start, done.stop)
         return gaps + ([Span(start, whole.stop)] if start < whole.stop else [])
 
+    def num_bytes(self) -> int:
+        """What the parts take already."""
+        return sum(self.file_of(span).stat().st_size for span in self.finished())
+
     def keep_state(self, stop: int, state: Optional[State]) -> None:
         """Keeps the state after the sentence before `stop`; before the part is."""
         if state is not None:
@@ -114,16 +152,16 @@ class PartFolder:
 
     def state_before(self, start: int) -> Optional[State]:
         """
-        The state that a span starts from, if one was kept.
+        The state that a span starts from; `None` for the first.
 
         # Raises
 
         ConfigurationError
-            If it can't be read.
+            If it is missing or can't be read.
         """
-        path = self._state_file(start)
-        if not path.exists():
+        if start == 0:
             return None
+        path = self._state_file(start)
         try:
             with numpy.load(path, allow_pickle=False) as state:
                 return dict(state)
@@ -134,16 +172,19 @@ class PartFolder:
             ) from None
 
     def remove(self) -> None:
-        """Removes it with all that is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Removes all that an export keeps there, and the folder if nothing else is in it."""
+        with suppress(OSError):
+            self._empty()
+            (self.path / LOCK).unlink(missing_ok=True)
+            self.path.rmdir()
 
     def _claim(self, identity: str, resume: bool, overwrite: bool) -> None:
         """Sees to it that the parts are of this export."""
         record = self.path / IDENTITY
-        if record.exists():
-            kept = record.read_text(encoding="utf-8") == json.dumps({"export": identity})
+        if record.exists() or self.finished():
+            kept = self._is_of(identity)
             done = sum(stop - start for start, stop in self.finished())
-            if not overwrite and not kept:
+            if not overwrite and not kept and done:
                 raise ConfigurationError(
                     f"{self.path}: it holds {done} sentences of an unfinished export of another "
                     "text, another model or with other settings. Finish that with --resume and its "
@@ -154,24 +195,42 @@ class PartFolder:
                     f"{self.path}: it holds {done} sentences of an unfinished run of this export. "
                     "Go on with it by --resume, or start anew with --overwrite."
                 )
-            if overwrite or not kept:
+            if not kept or (overwrite and not resume):
                 self._empty()
-        # What a process that was killed was about to write.
-        for pattern in (".*.part", "unfinished-*"):
-            for leftover in self.path.glob(pattern):
-                leftover.unlink()
+        for path in self.path.iterdir():
+            if LEFTOVERS.fullmatch(path.name):
+                path.unlink()
         with whole_file(record) as temporary:
             temporary.write_text(json.dumps({"export": identity}), encoding="utf-8")
 
-    def _empty(self) -> None:
-        for path in self.path.iterdir():
-            if path.name != LOCK:
-                path.unlink()
+    def _check_content(self) -> None:
+        """An error if there is what no export keeps there: with the parts it would be removed."""
+        strange = [
+            path.name
+            for path in self.path.iterdir()
+            if path.name not in (IDENTITY, LOCK)
+            and not (PARTS.fullmatch(path.name) or LEFTOVERS.fullmatch(path.name))
+        ]
+        if strange:
+            raise ConfigurationError(
+                f"{self.path}: expected nothing but parts of an export, but there is "
+                f"{sorted(strange)[0]}. Move it away, or choose another output."
+            )
 
-    def _remove_if_bare(self) -> None:
-        """Leaves no folder behind in which there is nothing to go on with."""
-        if self.path.exists() and not self.finished():
-            self.remove()
+    def _is_of(self, identity: str) -> bool:
+        """Whether the parts are known to be of an export."""
+        try:
+            record = (self.path / IDENTITY).read_text(encoding="utf-8")
+        except OSError:
+            return False
+        return record == json.dumps({"export": identity})
+
+    def _empty(self) -> None:
+        """Removes the parts, and then what says whose they are."""
+        for path in self.path.iterdir():
+            if PARTS.fullmatch(path.name) or LEFTOVERS.fullmatch(path.name):
+                path.unlink()
+        (self.path / IDENTITY).unlink(missing_ok=True)
 
     def _state_file(self, number: int) -> Path:
         return self.path / f"{number:012d}.state.npz"

@@ -33,15 +33,15 @@ class Interrupted(Exception):
 class _Interrupting:
     """Calls a function so many times."""
 
-    def __init__(self, function: Callable[[Any], Any], calls: int) -> None:
+    def __init__(self, function: Callable[..., Any], calls: int) -> None:
         self._function = function
         self._calls = calls
 
-    def __call__(self, argument: Any) -> Any:
+    def __call__(self, *arguments: Any) -> Any:
         if self._calls == 0:
             raise Interrupted
         self._calls -= 1
-        return self._function(argument)
+        return self._function(*arguments)
 
 
 @pytest.mark.parametrize("state", ["carry", "reset"])
@@ -146,6 +146,32 @@ def test_what_is_whole_is_not_made_again(
     layers = new_layers()
     monkeypatch.setattr(layers, "read", None)
     export_layers(text, output, layers, ExportSettings(), resume=True)
+
+
+def test_what_was_whole_when_a_run_was_killed_is_cleaned_up(
+    new_layers: NewLayers, text: InputText, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "x.hdf5"
+    monkeypatch.setattr("elmo_scratch.export.embedded_batches.SENTENCES_A_PART", 10)
+    with monkeypatch.context() as killed:
+        killed.setattr("elmo_scratch.export.part_folder.PartFolder.remove", lambda _: None)
+        export_layers(text, output, new_layers("carry"), ExportSettings(batch_size=4))
+    assert (tmp_path / "x.hdf5.parts").exists()
+    export_layers(text, output, new_layers("carry"), ExportSettings(batch_size=4), resume=True)
+    assert os.listdir(tmp_path) == ["x.hdf5"]
+
+
+def test_a_link_stays_and_what_it_leads_to_is_written(
+    new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    target, link = tmp_path / "elsewhere" / "real.hdf5", tmp_path / "x.hdf5"
+    link.symlink_to(target)
+    for _ in range(2):
+        export_layers(text, link, new_layers(), ExportSettings(), overwrite=True)
+        assert link.is_symlink() and target.is_file()
+    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "x.hdf5"]
+    assert os.listdir(target.parent) == ["real.hdf5"]
 
 
 @pytest.mark.parametrize("change", ["text", "state", "kept", "file"])

@@ -25,5 +25,8 @@ def test_an_output_for_which_there_is_no_room_is_an_error(
     monkeypatch.setattr(shutil, "disk_usage", usage)
     check_room(tmp_path / "x.hdf5", 50, is_compressed=False)
     check_room(tmp_path / "x.hdf5", 51, is_compressed=True)
+    check_room(tmp_path / "x.hdf5", 30, num_copies=2, num_there=10, is_compressed=False)
+    with pytest.raises(ConfigurationError, match="about 30 bytes, and twice that while.*50 bytes"):
+        check_room(tmp_path / "x.hdf5", 30, num_copies=2, num_there=9, is_compressed=False)
     with pytest.raises(ConfigurationError, match="would take about 51 bytes, but only 50 bytes"):
         check_room(tmp_path / "x.hdf5", 51, is_compressed=False)

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import List
 
 import numpy
 import pytest
@@ -75,7 +76,51 @@ def test_overwriting_starts_anew(identity: str, folder: PartFolder) -> None:
         folder.keep_state(10, {"hidden": numpy.ones(2)})
     with folder.opened(identity, resume=False, overwrite=True):
         assert folder.finished() == []
-        assert folder.state_before(10) is None
+        with pytest.raises(ConfigurationError, match="No such file"):
+            folder.state_before(10)
+
+
+@pytest.mark.parametrize("identity, kept", [("a", [Span(0, 10)]), ("b", [])])
+def test_overwriting_goes_on_with_its_own_parts_where_that_is_wanted(
+    identity: str, kept: List[Span], folder: PartFolder
+) -> None:
+    with folder.opened("a", resume=False, overwrite=True):
+        finish(folder, Span(0, 10))
+    with folder.opened(identity, resume=True, overwrite=True):
+        assert folder.finished() == kept
+
+
+def test_parts_of_which_nothing_says_whose_they_are_are_not_used(folder: PartFolder) -> None:
+    with folder.opened("a", resume=False, overwrite=False):
+        finish(folder, Span(0, 10))
+    (folder.path / "export.json").unlink()
+    for resume in (False, True):
+        with pytest.raises(ConfigurationError, match="of another text, another model"):
+            with folder.opened("a", resume=resume, overwrite=False):
+                pass
+    with folder.opened("a", resume=True, overwrite=True):
+        assert folder.finished() == []
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_is_no_part_is_never_removed(overwrite: bool, folder: PartFolder) -> None:
+    folder.path.mkdir()
+    (folder.path / "notes.txt").write_text("precious")
+    with pytest.raises(ConfigurationError, match="nothing but parts.*there is notes.txt"):
+        with folder.opened("a", resume=False, overwrite=overwrite):
+            pass
+    folder.remove()
+    assert [path.name for path in folder.path.iterdir()] == ["notes.txt"]
+
+
+def test_it_goes_with_the_export_that_it_is_of(folder: PartFolder) -> None:
+    folder.remove_if_of("a")
+    with folder.opened("a", resume=False, overwrite=False):
+        finish(folder, Span(0, 10))
+    folder.remove_if_of("b")
+    assert folder.finished() == [Span(0, 10)]
+    folder.remove_if_of("a")
+    assert not folder.path.exists()
 
 
 def test_what_a_killed_process_was_writing_is_removed(folder: PartFolder) -> None:
@@ -101,13 +146,14 @@ def test_a_state_is_what_it_was(folder: PartFolder) -> None:
         "cell": numpy.array([[1e-30]], numpy.float32),
     }
     with folder.opened("a", resume=False, overwrite=False):
-        assert folder.state_before(10) is None
+        assert folder.state_before(0) is None
         folder.keep_state(10, state)
         folder.keep_state(20, None)
         kept = folder.state_before(10)
         assert kept is not None
         assert all(numpy.array_equal(kept[name], state[name]) for name in state)
-        assert folder.state_before(20) is None
+        with pytest.raises(ConfigurationError, match="20.state.npz.*can't be read.*--overwrite"):
+            folder.state_before(20)
 
 
 def test_a_state_that_cannot_be_read_is_an_error(folder: PartFolder) -> None:
