@@ -5,7 +5,7 @@
 import argparse
 import shutil
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Iterator, List, Optional
@@ -13,6 +13,7 @@ from typing import Iterator, List, Optional
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 
 from elmo_scratch.commands.command_error import command_errors
 from elmo_scratch.commands.elmo_arguments import (
@@ -64,7 +65,7 @@ def export_from_args(args: argparse.Namespace) -> None:
     CommandError
         For what the command line or a file causes.
     SystemExit
-        With status 130, if it is interrupted.
+        With status 130 or 143, if it is interrupted or ended from outside.
     """
     if args.file_friendly_logging:
         common_logging.FILE_FRIENDLY_LOGGING = True
@@ -72,13 +73,17 @@ def export_from_args(args: argparse.Namespace) -> None:
     try:
         with command_errors("elmo", args.output_file, resuming), _input_text(args) as text:
             _export(args, text)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SigTermReceived) as error:
         print("allennlp elmo: interrupted; go on with --resume", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise SystemExit(130 if isinstance(error, KeyboardInterrupt) else 143) from None
 
 
 def _export(args: argparse.Namespace, text: InputText) -> None:
     """Exports a text that has been checked."""
+    if args.workers is not None and args.engine != "ray":
+        raise ConfigurationError(
+            "--workers needs --engine ray: one process does the work otherwise"
+        )
     settings = ExportSettings(**{name: getattr(args, name) for name in ExportSettings._fields})
     shard = None if args.shard is None else Shard.parse(args.shard)
     output_file = Path(args.output_file)
@@ -100,7 +105,8 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
     """The biLM that is asked for."""
     warm_up: Optional[List[List[str]]] = None
     if args.warm_up_file is not None:
-        given = InputText(args.warm_up_file, Path(args.warm_up_file))
+        # In memory, because all of it will be, and a pipe can be read only once.
+        given = InputText(args.warm_up_file, list(text_lines(args.warm_up_file)))
         warm_up = [sentence.tokens for sentence in given.sentences()]
     elif args.state == "warm":
         warm_up = [sentence.tokens for sentence in text.sentences(stop=WARM_UP_SENTENCES)]
@@ -120,15 +126,19 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
 
 @contextmanager
 def _input_text(args: argparse.Namespace) -> Iterator[InputText]:
-    """The input, checked. Standard input is kept in a file, to be read twice."""
-    if args.input_file != STANDARD_INPUT:
-        path, output_file = Path(args.input_file), Path(args.output_file)
+    """The input, checked. What can be read only once is kept in a file, to be read twice."""
+    path, output_file = Path(args.input_file), Path(args.output_file)
+    is_standard_input = args.input_file == STANDARD_INPUT
+    if not is_standard_input and (not path.exists() or path.is_file() or path.is_dir()):
         if output_file.exists() and path.exists() and output_file.samefile(path):
             raise ConfigurationError(f"{output_file}: the output would replace the input")
         yield InputText(args.input_file, path)
         return
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "input.txt"
-        with path.open("wb") as copy:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-        yield InputText("standard input", path)
+        kept = Path(folder) / "input.txt"
+        with (
+            kept.open("wb") as copy,
+            nullcontext(sys.stdin.buffer) if is_standard_input else path.open("rb") as source,
+        ):
+            shutil.copyfileobj(source, copy)
+        yield InputText("standard input" if is_standard_input else args.input_file, kept)

@@ -35,6 +35,9 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
         raise ConfigurationError(f"{name}: there is no such file") from None
     except (IsADirectoryError, PermissionError) as error:
         raise ConfigurationError(f"{name}: cannot be read ({error.strerror})") from None
+    except Exception as error:
+        # Whatever library fetches an address, the error is one of its own kind.
+        raise ConfigurationError(f"{name}: it can't be fetched: {error}") from None
     number = 0
     with file:
         for number, raw in enumerate(file, start=1):

@@ -4,10 +4,10 @@ from typing import NamedTuple, Optional, Sequence
 
 import h5py
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.interop.official.released import RELEASED_OPTIONS, RELEASED_WEIGHTS
+from elmo_scratch.interop.official.weight_file import local_file
 
 
 class ModelSource(NamedTuple):
@@ -76,6 +76,7 @@ def _is_hdf5(weight_file: str) -> bool:
     if weight_file.endswith((".hdf5", ".h5")):
         return True
     try:
-        return bool(h5py.is_hdf5(cached_path(weight_file)))
-    except FileNotFoundError:
+        return bool(h5py.is_hdf5(local_file(weight_file)))
+    except ConfigurationError:
+        # It is told by what reads it.
         return False

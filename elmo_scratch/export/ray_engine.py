@@ -22,6 +22,10 @@ SENTENCES_A_TASK = 20_000
 """At most; what a worker has done of a task is lost when it dies."""
 
 
+MAX_RETRIES = 3
+"""Of a task whose worker dies; one that always kills its workers is an error."""
+
+
 class RayEngine(Engine):
     """
     Has workers of a Ray cluster write the parts: that of the environment variable `RAY_ADDRESS`, or
@@ -68,11 +72,17 @@ class RayEngine(Engine):
             ray.init(log_to_driver=False, logging_level=logging.ERROR)
         try:
             is_on_gpus = self._source.cuda_device >= 0
-            there_are = ray.cluster_resources().get("GPU" if is_on_gpus else "CPU", 1)
-            num_workers = self._num_workers or max(1, int(there_are))
+            there_are = int(ray.cluster_resources().get("GPU" if is_on_gpus else "CPU", 0))
+            if there_are < (self._num_workers or 1):
+                # Ray would wait for more to join, without a word.
+                raise ConfigurationError(
+                    f"--engine ray: expected one {'GPU' if is_on_gpus else 'processor'} for each "
+                    f"of {self._num_workers or 1} workers, but the cluster has {there_are}"
+                )
+            num_workers = self._num_workers or there_are
             tasks = cut(missing, num_workers)
             worker = ray.remote(_Worker).options(
-                num_cpus=1, num_gpus=int(is_on_gpus), max_restarts=-1, max_task_retries=-1
+                num_cpus=1, num_gpus=int(is_on_gpus), max_restarts=-1, max_task_retries=MAX_RETRIES
             )
             pool = ActorPool(
                 [worker.remote(self._source, writing) for _ in range(min(num_workers, len(tasks)))]
@@ -80,7 +90,12 @@ class RayEngine(Engine):
             for num_sentences in pool.map_unordered(_written, tasks):
                 done(num_sentences)
         except ray.exceptions.RayTaskError as error:
-            raise error.as_instanceof_cause() from None
+            raise error.cause from None
+        except ray.exceptions.RayError as error:
+            raise ConfigurationError(
+                f"--engine ray: a worker ended {MAX_RETRIES + 1} times at the same sentences, or "
+                f"could not start: {str(error).splitlines()[0]}"
+            ) from None
         finally:
             if is_own:
                 ray.shutdown()

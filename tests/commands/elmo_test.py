@@ -4,13 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
-from typing import Any, Callable, List, Sequence
+from typing import Any, Callable, List, Sequence, Type
 
 import h5py
 import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export import model_source
@@ -237,6 +239,21 @@ def test_all_commands_together_list_it(allennlp: Allennlp, capsys: pytest.Captur
     assert "Write the vectors of each layer" in capsys.readouterr().out
 
 
+def test_a_pipe_is_read_once(export: Callable[..., h5py.File], tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    feeder = threading.Thread(target=pipe.write_bytes, args=(TOUR.read_bytes(),))
+    feeder.start()
+    piped = arrays_of(export("--top", text=pipe))
+    feeder.join()
+    for one, other in zip(piped, arrays_of(export("--top", "--batch-size", "64")), strict=True):
+        assert numpy.array_equal(one, other)
+
+
+def test_workers_need_an_engine_of_many(export: Callable[..., h5py.File]) -> None:
+    assert "--workers needs --engine ray" in fails(lambda: export("--all", "--workers", "2"))
+
+
 @pytest.mark.parametrize(
     "options, complaint",
     [
@@ -365,18 +382,21 @@ def test_a_full_disk_is_an_error(
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("kind, status", [(KeyboardInterrupt, 130), (SigTermReceived, 143)])
 def test_an_interruption_is_one_line(
+    kind: Type[BaseException],
+    status: int,
     export: Callable[..., h5py.File],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
 ) -> None:
     def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
+        raise kind
 
     monkeypatch.setattr(SentenceLayers, "read", interrupt)
     with pytest.raises(SystemExit) as stop:
         export("--all")
-    assert stop.value.code == 130
+    assert stop.value.code == status
     assert "allennlp elmo: interrupted; go on with --resume" in capsys.readouterr().err
 
 

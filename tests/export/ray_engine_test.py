@@ -50,6 +50,29 @@ def test_a_number_of_workers_out_of_range_is_an_error() -> None:
         RayEngine(SOURCE, 0)
 
 
+def test_more_workers_than_there_is_room_for_are_an_error(
+    new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match="processor for each of 999 workers"):
+        export_layers(
+            text, tmp_path / "x.hdf5", new_layers(), ExportSettings(), engine=RayEngine(SOURCE, 999)
+        )
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_error_of_a_worker_is_the_one_it_had(new_layers: NewLayers, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(LINES), encoding="utf-8")
+    source = SOURCE._replace(weight_file=str(tmp_path / "none.hdf5"))
+    with pytest.raises(ConfigurationError, match="--engine ray: a worker.*could not start"):
+        export_layers(
+            InputText("text", tmp_path / "text.txt"),
+            tmp_path / "x.hdf5",
+            new_layers(),
+            ExportSettings(),
+            engine=RayEngine(source, 1),
+        )
+
+
 def test_without_ray_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("elmo_scratch.export.ray_engine.find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match="pip install 'ray"):
