@@ -19,11 +19,18 @@ def find_unknown_word(vocabulary: Any) -> None:
     def from_files(
         cls: Any, directory: Any, padding_token: Any = None, oov_token: Any = None
     ) -> Any:
-        try:
-            return original(cls, directory, padding_token, oov_token)
-        except AssertionError:
-            if oov_token not in (None, vocabulary.DEFAULT_OOV_TOKEN):
-                raise
-            return original(cls, directory, padding_token, UNKNOWN_WORD)
+        words = [oov_token or vocabulary.DEFAULT_OOV_TOKEN]
+        if words == [vocabulary.DEFAULT_OOV_TOKEN]:
+            words.append(UNKNOWN_WORD)
+        for word in words:
+            try:
+                return original(cls, directory, padding_token, word)
+            except AssertionError:
+                pass
+        raise vocabulary.ConfigurationError(
+            f"{directory}: expected a vocabulary with a word that stands for unknown ones, "
+            f"{' or '.join(words)}, but a file in it has none. Add a line with it, or name "
+            "another by `oov_token`."
+        )
 
     vocabulary.Vocabulary.from_files = classmethod(from_files)

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any, Dict
 
 import pytest
+from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.data.streams import stream
 from tests.tiny_training import CONFIGS, config_on_fixtures
 from tests.training.tiny_runs import EPOCHS, Place, differences, outcome, run, run_until
 
@@ -24,6 +26,7 @@ def config_with(softmax: str) -> Dict[str, Any]:
     config = config_on_fixtures(CONFIGS / "bilm" / "fixture_characters.jsonnet")
     config["model"]["softmax"] = SOFTMAXES[softmax]
     config["data_loader"]["shuffle_sentences"] = True
+    config["validation_data_loader"]["shuffle_sentences"] = True
     config["trainer"].update(
         num_epochs=EPOCHS,
         optimizer=OPTIMIZERS[softmax],
@@ -42,8 +45,28 @@ def test_a_training_on_streams_goes_on_to_the_bit(
     softmax: str, at: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path / "cache"))
+    # As in a text that is longer than what is read at once.
+    monkeypatch.setattr(stream, "POSITIONS_AT_ONCE", 20)
     config = config_with(softmax)
     run(config, tmp_path / "through")
     run_until(at, config, tmp_path / "stopped")
     run(config, tmp_path / "stopped", recover=True)
     assert not differences(outcome(tmp_path / "through"), outcome(tmp_path / "stopped"))
+
+
+def test_on_another_text_a_training_does_not_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path / "cache"))
+    config = config_with("full")
+    text = tmp_path / "text.txt"
+    text.write_text(Path(config["train_data_path"]).read_text(encoding="utf-8"), encoding="utf-8")
+    config["train_data_path"] = config["vocabulary"]["data_path"] = str(text)
+    config["vocabulary"]["max_size"] = 20
+    run_until((1, 2, True), config, tmp_path / "run")
+    with text.open("a", encoding="utf-8") as file:
+        file.write("river " * 100 + "\n")
+    with pytest.raises(
+        ConfigurationError, match="can't be recovered.*is not the one that it began"
+    ):
+        run(config, tmp_path / "run", recover=True)

@@ -14,6 +14,7 @@ from elmo_scratch.training.recovery import (
     reattach_moving_average,
     write_best_weights,
 )
+from elmo_scratch.training.same_data import check_same_data, data_identity
 from elmo_scratch.training.watched_loader import WatchedLoader
 
 logger = logging.getLogger(__name__)
@@ -28,6 +29,13 @@ class SkippingLoader(Protocol):
         Called before the first epoch of a recovered training. The first `epochs` epochs, and the
         first `batches` batches of the next, are counted but not looked at: placeholders will do.
         """
+
+
+@runtime_checkable
+class OrderedLoader(Protocol):
+    """A data loader whose order depends on the number of the epoch that comes next."""
+
+    epoch: int
 
 
 @TrainerCallback.register("elmo_scratch_exact_resume")
@@ -45,6 +53,8 @@ class ExactResume(TrainerCallback):
     metrics of the epoch that was interrupted. These cover its remaining batches only, and
     AllenNLP's `training_loss` divides their sum by all batches of the epoch.
 
+    A training whose corpus or vocabulary has changed is not recovered: that is an error.
+
     In distributed training each worker's state is kept by the checkpointer "elmo_scratch_whole";
     with another one all workers go on with the state of the first.
 
@@ -61,6 +71,7 @@ class ExactResume(TrainerCallback):
         self._saved: Dict[str, Any] = {}
         self._goes_on_at: Optional[Tuple[int, int]] = None
         self._epoch_starts: List[RandomState] = []
+        self._data: Dict[str, str] = {}
 
     def on_start(
         self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
@@ -69,6 +80,7 @@ class ExactResume(TrainerCallback):
         loader = trainer.data_loader
         self._loader = WatchedLoader(loader, self._before_drawing)
         trainer.data_loader = self._loader
+        self._data = data_identity(loader, trainer.model.vocab)
         epochs = trainer._start_after_epochs_completed
         groups = trainer._start_after_batches_in_epoch_completed
         if not epochs and not groups:
@@ -76,10 +88,14 @@ class ExactResume(TrainerCallback):
         reattach_moving_average(trainer)
         batches = groups * trainer._num_gradient_accumulation_steps
         if self._saved:
+            check_same_data(self._saved.get("data", {}), self._data)
             batches = self._saved["num_drawn"]
             self._goes_on_at = (epochs, batches)
             self._epoch_starts = self._saved["epoch_starts"]
             self._restore_carried()
+            validation = trainer._validation_data_loader
+            if isinstance(validation, OrderedLoader):
+                validation.epoch = self._saved.get("validation_epoch", 0)
             if self._saved["is_best"]:
                 write_best_weights(trainer, self.serialization_dir)
         else:
@@ -104,7 +120,10 @@ class ExactResume(TrainerCallback):
         trainer = self._running()
         in_epoch = trainer._batches_in_epoch_completed > 0
         carried = [memory.carried() for memory in self._memories()]
+        validation = trainer._validation_data_loader
         return {
+            "data": self._data,
+            "validation_epoch": validation.epoch if isinstance(validation, OrderedLoader) else 0,
             "random": random_state(trainer.cuda_device),
             "epoch_starts": list(self._epoch_starts),
             "num_drawn": self._loader.num_drawn if in_epoch else 0,

@@ -1,7 +1,7 @@
 import logging
 import pickle
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, Type
 
 import pytest
 import torch
@@ -156,6 +156,18 @@ def test_allennlp_reads_its_own_vocabularies_as_ever(tmp_path: Path) -> None:
     vocab.save_to_files(str(tmp_path / "saved"))
     read = Vocabulary.from_files(str(tmp_path / "saved"))
     assert read.get_token_index("never seen") == read.get_token_index("@@UNKNOWN@@") == 1
+
+
+@pytest.mark.parametrize(
+    "kind, words", [(Vocabulary, "@@UNKNOWN@@ or <UNK>"), (CorpusVocabulary, "<UNK>")]
+)
+def test_a_folder_without_an_unknown_word_is_an_error(
+    kind: Type[Vocabulary], words: str, tmp_path: Path
+) -> None:
+    Vocabulary(counter={"tokens": {"the": 2, "cat": 1}}).save_to_files(str(tmp_path))
+    (tmp_path / "tokens.txt").write_text("the\ncat\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=f"{words}, but a file in it has none"):
+        kind.from_files(str(tmp_path))
 
 
 def test_a_pickle_is_equal(text: str) -> None:

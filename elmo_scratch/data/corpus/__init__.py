@@ -10,6 +10,7 @@ from elmo_scratch.data.corpus.corpus_audit import CorpusAudit as CorpusAudit
 from elmo_scratch.data.corpus.prepared_corpus import PreparedCorpus as PreparedCorpus
 from elmo_scratch.data.corpus.shards import DataPath as DataPath
 from elmo_scratch.data.corpus.shards import list_shards as list_shards
+from elmo_scratch.data.corpus.unknown_words import tell_unknown as tell_unknown
 from elmo_scratch.data.corpus.word_table import WordTable as WordTable
 
-__all__ = ["CorpusAudit", "DataPath", "PreparedCorpus", "WordTable", "list_shards"]
+__all__ = ["CorpusAudit", "DataPath", "PreparedCorpus", "WordTable", "list_shards", "tell_unknown"]

@@ -7,7 +7,7 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
@@ -41,7 +41,7 @@ def corpus_key(
     max_tokens : `int`, optional
         Where sentences are cut.
     cache_dir : `Path`
-        Remembers the digest of a file for as long as its size and time stamp stay.
+        Remembers the digest of a file for as long as its size and time stamps stay.
 
     # Raises
 
@@ -106,7 +106,7 @@ def _remembered_digest(shard: Path, folder: Path) -> str:
         state = os.stat(shard)
     except OSError as error:
         raise ConfigurationError(f"{shard}: cannot be read ({error.strerror})") from None
-    identity = [os.path.realpath(shard), state.st_size, state.st_mtime_ns, state.st_ino]
+    identity = [os.path.realpath(shard), *_stamp(state)]
     memory = folder / _short_digest(json.dumps(identity))
     try:
         return memory.read_text("ascii")
@@ -125,6 +125,16 @@ def _remembered_digest(shard: Path, folder: Path) -> str:
         with suppress(OSError):
             temporary.unlink()
     return digest
+
+
+def shard_stamps(shards: List[Path]) -> List[Tuple[int, ...]]:
+    """What changes with the files, without reading them."""
+    return [_stamp(os.stat(shard)) for shard in shards]
+
+
+def _stamp(state: os.stat_result) -> Tuple[int, ...]:
+    """The time of the last change too, which no program can set back."""
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev
 
 
 def _content_digest(shard: Path) -> str:

@@ -4,7 +4,7 @@ import logging
 import mmap
 import os
 from pathlib import Path
-from typing import Any, Iterable, Optional, Tuple
+from typing import Any, Iterable, List, Optional, Tuple
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -12,7 +12,7 @@ from allennlp.data import Vocabulary
 from allennlp.data.tokenizers import Tokenizer, WhitespaceTokenizer
 
 from elmo_scratch.data.corpus.corpus_audit import CorpusAudit
-from elmo_scratch.data.corpus.corpus_key import corpus_key
+from elmo_scratch.data.corpus.corpus_key import corpus_key, shard_stamps
 from elmo_scratch.data.corpus.preparation import (
     AUDIT,
     SENTENCE_STARTS,
@@ -84,17 +84,26 @@ class PreparedCorpus:
         # Raises
 
         ConfigurationError
-            If no file matches, one can't be read, is not UTF-8 or is a damaged gzip file, none
-            holds a token, or the disk is full.
+            If no file matches, one can't be read, is not UTF-8, is a damaged gzip file or changes
+            while it is read, none holds a token, or the disk is full.
         """
         if max_tokens is not None and max_tokens < 1:
             raise ConfigurationError(f"expected `max_tokens` of at least 1, but got {max_tokens}")
         if type(tokenizer) is WhitespaceTokenizer:
             tokenizer = None
         shards = list_shards(data_path)
-        cache = Path(cache_dir) if cache_dir is not None else default_cache_dir()
+        _check_kind(shards)
+        cache = Path(cache_dir).expanduser() if cache_dir is not None else default_cache_dir()
+        stamps = shard_stamps(shards)
         folder = cache / corpus_key(shards, tokenizer, max_tokens, cache)
-        make_once(folder, lambda part: prepare_corpus(shards, tokenizer, max_tokens, part))
+
+        def prepare(part: Path) -> None:
+            prepare_corpus(shards, tokenizer, max_tokens, part)
+            for shard, before, after in zip(shards, stamps, shard_stamps(shards)):
+                if before != after:
+                    raise ConfigurationError(f"{shard}: it has changed while it was read")
+
+        make_once(folder, prepare)
         corpus = cls(folder)
         logger.info("Corpus in %s: %s", folder, corpus.audit.describe())
         if corpus.audit.empty_shards:
@@ -143,8 +152,21 @@ class PreparedCorpus:
     ) -> float:
         """The share of the tokens whose words a vocabulary lacks; parameters as in `ids_in`."""
         unknown = vocab.get_token_index(vocab._oov_token, namespace)
-        is_unknown = self.ids_in(vocab, namespace, lowercase) == unknown
-        return float(self.words.counts[is_unknown].sum() / len(self.tokens))
+        return self.share_of(self.ids_in(vocab, namespace, lowercase) == unknown)
+
+    def share_of(self, words: numpy.ndarray) -> float:
+        """
+        # Parameters
+
+        words : `numpy.ndarray`
+            Shape `(words,)`, of bool: some of `words`.
+
+        # Returns
+
+        `float`
+            Their share of the tokens.
+        """
+        return float(self.words.counts[words].sum() / len(self.tokens))
 
     def release_pages(self) -> None:
         """
@@ -159,4 +181,17 @@ class PreparedCorpus:
 def default_cache_dir() -> Path:
     """Where prepared corpora are kept."""
     named = os.environ.get(CACHE_VARIABLE)
-    return Path(named) if named else Path.home() / ".cache" / "elmo_scratch" / "corpora"
+    if named:
+        return Path(named).expanduser()
+    return Path.home() / ".cache" / "elmo_scratch" / "corpora"
+
+
+def _check_kind(shards: List[Path]) -> None:
+    """Explains files whose lines are not sentences."""
+    for shard in shards:
+        if shard.name.endswith((".csv", ".csv.gz")):
+            raise ConfigurationError(
+                f"{shard}: a corpus is plain text, one sentence a line, but this is a table. "
+                "AG News files are read without `elmo_scratch_stream` and `elmo_scratch_corpus`, "
+                "as in training_config/bilm/ag_news.jsonnet; or write the texts to a file first."
+            )

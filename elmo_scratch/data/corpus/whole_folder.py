@@ -60,7 +60,8 @@ def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
                 "some space, or choose another folder by `cache_dir` or by the environment "
                 "variable ELMO_SCRATCH_CACHE."
             ) from None
-        if isinstance(error, (PermissionError, FileExistsError, NotADirectoryError)):
+        is_closed = isinstance(error, (PermissionError, FileExistsError, NotADirectoryError))
+        if is_closed or error.errno == errno.EROFS:
             raise ConfigurationError(
                 f"{error.filename or folder.parent}: cannot be written ({error.strerror}). Choose "
                 "another folder by `cache_dir` or by the environment variable ELMO_SCRATCH_CACHE."
@@ -103,7 +104,8 @@ def _remove_leftovers(own: Path) -> None:
         try:
             with FileLock(_lock_path(part.with_suffix("")), timeout=0):
                 shutil.rmtree(part, ignore_errors=True)
-        except Timeout:
+        except (Timeout, OSError):
+            # Somebody works on it, or it is another user's.
             pass
 
 

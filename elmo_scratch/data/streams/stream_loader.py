@@ -14,7 +14,7 @@ from allennlp.nn.util import move_to_device
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
 from elmo_scratch.data.character_indexer import CharacterIndexer
-from elmo_scratch.data.corpus import DataPath, PreparedCorpus, list_shards
+from elmo_scratch.data.corpus import DataPath, PreparedCorpus, list_shards, tell_unknown
 from elmo_scratch.data.sentences_reader import SentencesReader
 from elmo_scratch.data.streams.spelling import Spelling
 from elmo_scratch.data.streams.stream import Positions, windows
@@ -180,6 +180,8 @@ class StreamLoader(DataLoader):
             for mark in (BEGIN_SENTENCE_WORD, END_SENTENCE_WORD)
         )
         ids = self._corpus.ids_in(vocab, indexer.namespace, indexer.lowercase_tokens)
+        unknown = vocab.get_token_index(vocab._oov_token, indexer.namespace)
+        tell_unknown(self._corpus.share_of(ids == unknown), str(self._data_path))
         self._word_ids = numpy.concatenate([[begin, end], ids])
         if self._character_indexer is not None:
             self._spelling = Spelling(
@@ -188,6 +190,20 @@ class StreamLoader(DataLoader):
                 self._character_indexer.max_characters_per_token,
                 (numpy.flatnonzero(ids == begin), numpy.flatnonzero(ids == end)),
             )
+
+    @property
+    def identity(self) -> str:
+        """The same for the same text, split in the same way."""
+        return self._corpus.folder.name
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that comes next, which decides its order."""
+        return self._epoch
+
+    @epoch.setter
+    def epoch(self, number: int) -> None:
+        self._epoch = number
 
     def set_target_device(self, device: torch.device) -> None:
         """Where batches shall lie."""

@@ -70,6 +70,13 @@ def test_another_text_order_or_setting_has_another_key(shards: List[Path]) -> No
     assert len(set(keys)) == len(keys)
 
 
+def test_a_time_that_was_set_back_deceives_nobody(shards: List[Path]) -> None:
+    key = key_of(shards)
+    shards[0].write_text(shards[0].read_text().upper())
+    os.utime(shards[0], (LONG_AGO, LONG_AGO))
+    assert key_of(shards) != key
+
+
 def test_the_version_of_the_format_is_part_of_the_key(
     shards: List[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ import os
 import pickle
 import signal
 from pathlib import Path
-from typing import List
+from typing import Any, List
 
 import numpy
 import pytest
@@ -172,6 +172,38 @@ def test_after_an_error_in_the_text_the_mended_text_is_prepared(
     assert leftovers(cache) == []
     path.write_bytes(b"one\ntwo\n")
     assert sentences_of(PreparedCorpus.of(path)) == ["one", "two"]
+
+
+def test_a_text_that_changes_while_it_is_read_is_an_error(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("one\n")
+
+    def prepare(*arguments: Any) -> None:
+        preparation.prepare_corpus(*arguments)
+        path.write_text("one\ntwo\n")
+
+    with monkeypatch.context() as changing:
+        changing.setattr(module, "prepare_corpus", prepare)
+        with pytest.raises(ConfigurationError, match="text.txt: it has changed while it was read"):
+            PreparedCorpus.of(path)
+    assert leftovers(cache) == []
+    assert sentences_of(PreparedCorpus.of(path)) == ["one", "two"]
+
+
+def test_a_table_is_no_corpus() -> None:
+    with pytest.raises(ConfigurationError, match="train.csv: a corpus is plain text.*but this is"):
+        PreparedCorpus.of(FIXTURES_ROOT / "news" / "train.csv")
+
+
+def test_the_home_folder_has_its_short_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(CACHE_VARIABLE, "~/named")
+    assert default_cache_dir() == tmp_path / "named"
+    assert PreparedCorpus.of(TOUR, cache_dir="~/given").folder.parent == tmp_path / "given"
 
 
 def test_empty_shards_are_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import signal
 from pathlib import Path
-from typing import Callable, List
+from typing import Any, Callable, List
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -122,6 +122,22 @@ def test_what_was_left_of_another_folder_is_removed_unless_somebody_works_on_it(
     assert names_in(folder.parent) == ["busy.part", "key"]
 
 
+def test_what_another_user_left_is_not_in_the_way(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder.parent / "theirs.part").mkdir(parents=True)
+    acquire = FileLock.acquire
+
+    def may_not(lock: FileLock, *arguments: Any, **settings: Any) -> Any:
+        if "theirs" in lock.lock_file:
+            raise PermissionError
+        return acquire(lock, *arguments, **settings)
+
+    monkeypatch.setattr(FileLock, "acquire", may_not)
+    make_once(folder, fill)
+    assert names_in(folder.parent) == ["key", "theirs.part"]
+
+
 def test_of_several_processes_one_fills_and_the_others_wait(folder: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     barrier = FORK.Barrier(3)
@@ -161,6 +177,14 @@ def test_a_place_that_is_a_file_is_an_error_that_names_it(tmp_path: Path) -> Non
     for folder in (tmp_path / "file" / "key", tmp_path / "file" / "cache" / "key"):
         with pytest.raises(ConfigurationError, match="file.*: cannot be written"):
             make_once(folder, never)
+
+
+def test_a_disk_that_can_only_be_read_is_an_error_that_tells_the_way_out(folder: Path) -> None:
+    def fail(part: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with pytest.raises(ConfigurationError, match="Read-only file system.*ELMO_SCRATCH_CACHE"):
+        make_once(folder, fail)
 
 
 def test_other_errors_of_files_stay_what_they_are(folder: Path) -> None:
