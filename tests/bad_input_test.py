@@ -340,11 +340,11 @@ def test_an_export_that_breaks_off_half_way_leaves_the_older_output(
     output.write_bytes(b"old")
     read, calls = SentenceLayers.read, []
 
-    def fail_at_the_second_batch(self: SentenceLayers, batch: Any) -> Any:
+    def fail_at_the_second_batch(self: SentenceLayers, batch: Any, first_row: int) -> Any:
         calls.append(batch)
         if len(calls) == 2:
             raise MemoryError
-        return read(self, batch)
+        return read(self, batch, first_row)
 
     monkeypatch.setattr(SentenceLayers, "read", fail_at_the_second_batch)
     words = [TOUR, output, "--all", "--weight-file", bilm_archive, "--batch-size", "5"]

@@ -178,7 +178,7 @@ def test_a_stock_vocabulary_may_have_another_unknown_word(tmp_path: Path) -> Non
 
 def test_a_vocabulary_that_lacks_the_unknown_word_is_an_error(unpacked: Path) -> None:
     (unpacked / "vocabulary" / "tokens.txt").write_text("river\n", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="its vocabulary, of the type .*OOV token not"):
+    with pytest.raises(ConfigurationError, match="its vocabulary, of the type .*has none. Add"):
         read_bilm_archive(unpacked)
 
 
