@@ -7,8 +7,8 @@
 //   export PTB_TRAIN=ptb.train.txt PTB_DEV=ptb.valid.txt
 //   allennlp train training_config/bilm/ptb.jsonnet -s runs/ptb
 //
-// After 8 of the 15 epochs the perplexity on dev was 108.7 left to right; it has not been trained to
-// its end yet.
+// It reached a perplexity of 95.8 left to right on dev, in some 90 minutes on two cores; see the README
+// for how the run differed from what is written here.
 {
   dataset_reader: {
     type: "elmo_scratch_sentences",
@@ -31,17 +31,17 @@
         num_highway: 1,
       },
       cell_size: 640,
-      dropout: 0.3,
+      dropout: 0.25,
       recurrent_dropout: 0.1,
     },
-    dropout: 0.4,
+    dropout: 0.3,
     matmul_dtype: "bfloat16",
   },
   data_loader: { type: "elmo_scratch_stream", batch_size: 32, unroll_steps: 35 },
   validation_data_loader: { type: "elmo_scratch_stream", batch_size: 16, unroll_steps: 35 },
   trainer: {
-    num_epochs: 15,
-    optimizer: { type: "adam", lr: 0.004, betas: [0.9, 0.99] },
+    num_epochs: 11,
+    optimizer: { type: "adamw", lr: 0.003, betas: [0.9, 0.99], weight_decay: 0.01 },
     learning_rate_scheduler: { type: "linear_with_warmup", warmup_steps: 300 },
     grad_norm: 1.0,
     validation_metric: "-perplexity",
