@@ -13,16 +13,16 @@ saved. See benchmarks/README.md for what the numbers mean.
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 from allennlp.common import Params
 from allennlp.common.params import evaluate_file
+from memory import peak_memory
 
 CONFIGS = Path(__file__).parent.parent / "training_config" / "bilm"
 OF_NEWS = ["ag_news", "ag_news_characters", "ag_news_titles"]
@@ -72,6 +72,8 @@ def parse_arguments() -> argparse.Namespace:
     args = parser.parse_args()
     possible = [name for name in known if is_given(name, args)]
     args.names = args.names or possible
+    if not args.names and not args.measure:
+        parser.error("expected --ag-news, --text, or both")
     for name in args.names:
         if name not in possible and not args.measure:
             parser.error(f"{name}: no such config, or one that needs --ag-news, --text or --bilm")
@@ -169,15 +171,8 @@ def measured(config: Path) -> Dict[str, float]:
         "softmax": softmax,
         "words": model.vocab.get_vocab_size("tokens"),
         "tokens_per_s": metrics["training_tokens_per_second"],
-        "peak_mib": peak_mib(),
+        "peak_mib": peak_memory(),
     }
-
-
-def peak_mib() -> float:
-    """The peak memory of this process."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    found: List[str] = re.findall(r"VmHWM:\s*(\d+) kB", status)
-    return int(found[0]) / 2**10
 
 
 if __name__ == "__main__":

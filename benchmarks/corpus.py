@@ -11,7 +11,6 @@ benchmarks/README.md for what the lines mean.
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List
 
 import numpy
+from memory import peak_memory
 
 from elmo_scratch.data.corpus import PreparedCorpus
 
@@ -114,15 +114,6 @@ def measured(shards: List[str], cache: str) -> Dict[str, float]:
         "peak_mib_before": round(before),
         "cores": os.cpu_count() or 0,
     }
-
-
-def peak_memory() -> float:
-    """The peak memory of this process, in MiB."""
-    # `getrusage` would count what the process that started this one had used.
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
 if __name__ == "__main__":
