@@ -127,11 +127,9 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
 @contextmanager
 def _input_text(args: argparse.Namespace) -> Iterator[InputText]:
     """The input, checked. What can be read only once is kept in a file, to be read twice."""
-    path, output_file = Path(args.input_file), Path(args.output_file)
+    path = Path(args.input_file)
     is_standard_input = args.input_file == STANDARD_INPUT
     if not is_standard_input and (not path.exists() or path.is_file() or path.is_dir()):
-        if output_file.exists() and path.exists() and output_file.samefile(path):
-            raise ConfigurationError(f"{output_file}: the output would replace the input")
         yield InputText(args.input_file, path)
         return
     with TemporaryDirectory() as folder:

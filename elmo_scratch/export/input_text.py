@@ -70,6 +70,13 @@ class InputText:
             )
         self.digest = f"sha256:{digest.hexdigest()}"
 
+    def is_file(self, path: Path) -> bool:
+        """Whether the text is read from the file at `path`, by whatever name."""
+        source = self._source
+        return (
+            isinstance(source, Path) and source.exists() and path.exists() and path.samefile(source)
+        )
+
     def sentences(self, start: int = 0, stop: Optional[int] = None) -> Iterator[Sentence]:
         """
         # Parameters

@@ -64,6 +64,8 @@ def export_layers(
         to another export.
     """
     engine = engine or OneProcess()
+    if text.is_file(output_file):
+        raise ConfigurationError(f"{output_file}: the output would replace the input")
     check_settings(text, settings, layers.state, span, engine)
     facts = facts_of(text, layers, settings)
     is_whole = is_there(output_file, facts.export, overwrite)

@@ -1,6 +1,8 @@
+import copy
 import inspect
 import io
 import json
+import pickle
 from pathlib import Path
 from typing import Any, Callable, Iterator, List
 
@@ -150,6 +152,28 @@ def test_it_can_be_warmed_up(new_embedder: Callable[..., ElmoEmbedder]) -> None:
     assert abs(first[1:] - cold[1:]).max() > 0.01
 
 
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda embedder: pickle.loads(pickle.dumps(embedder))]
+)
+def test_a_copy_goes_on_as_the_first_would(
+    copied: Callable[[ElmoEmbedder], ElmoEmbedder], embedder: ElmoEmbedder
+) -> None:
+    embedder.embed_batch(SENTENCES[:3])
+    other = copied(embedder)
+    numpy.testing.assert_array_equal(
+        embedder.embed_sentence(SENTENCES[0]), other.embed_sentence(SENTENCES[0])
+    )
+
+
+def test_an_archive_can_be_copied_too(bilm_archive: Path, tmp_path: Path) -> None:
+    other = pickle.loads(pickle.dumps(ElmoEmbedder(weight_file=bilm_archive)))
+    text = tmp_path / "text.txt"
+    text.write_text("a sentence\n", encoding="utf-8")
+    other.embed_file(text, tmp_path / "layers.hdf5")
+    with h5py.File(tmp_path / "layers.hdf5") as file:
+        assert file["0"].shape[1] == 2
+
+
 def test_products_can_be_in_another_precision(new_embedder: Callable[..., ElmoEmbedder]) -> None:
     exact = new_embedder().embed_sentence(SENTENCES[0])
     rounded = new_embedder(matmul_dtype="bfloat16").embed_sentence(SENTENCES[0])
@@ -290,6 +314,14 @@ def test_a_blank_line_is_an_error_and_an_older_file_stays(
         embedder.embed_file(opened, output_path)
     assert opened.closed
     assert output_path.read_bytes() == b"older"
+
+
+def test_the_file_may_not_replace_its_text(embedder: ElmoEmbedder, tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("a sentence\n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="the output would replace the input"):
+        embedder.embed_file(path, str(path))
+    assert path.read_text(encoding="utf-8") == "a sentence\n"
 
 
 def test_a_form_that_there_is_not_is_an_error(embedder: ElmoEmbedder, tmp_path: Path) -> None:

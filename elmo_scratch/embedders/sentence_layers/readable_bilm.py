@@ -1,8 +1,9 @@
 """A biLM with all that it takes to read words with it."""
 
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Callable, NamedTuple, Sequence, Union
+from typing import Callable, List, NamedTuple, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -57,7 +58,7 @@ class ReadableBiLm(NamedTuple):
                 "the archive of its training (model.tar.gz) instead."
             )
         speller = CharacterSpeller(encoder.max_characters_per_token)
-        return cls(bilm, speller, lambda: [local_file(options_file), local_file(weight_file)])
+        return cls(bilm, speller, partial(_local_files, options_file, weight_file))
 
     @classmethod
     def from_archive(cls, archive_file: Source, state: str) -> "ReadableBiLm":
@@ -82,6 +83,10 @@ class ReadableBiLm(NamedTuple):
 
         pretrained = read_bilm_archive(archive_file)
         pretrained.bilm.use_state(state)
-        return cls(
-            pretrained.bilm, archive_speller(pretrained), lambda: archive_files(archive_file)
-        )
+        files = partial(archive_files, archive_file)
+        return cls(pretrained.bilm, archive_speller(pretrained), files)
+
+
+def _local_files(*sources: Source) -> List[Path]:
+    """Where files lie, those of addresses in the cache."""
+    return [local_file(source) for source in sources]
