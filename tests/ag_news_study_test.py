@@ -37,7 +37,7 @@ def echoing(modules: Dict[str, ModuleType], folder: Path, name: str, *needs: str
     if name.startswith("bad"):
         program += "; raise SystemExit('no more')"
     command = [sys.executable, "-S", "-c", program]
-    return modules["tasks"].Task(name, "", command, {}, folder / name, list(needs))
+    return modules["tasks"].Task(name, "", "", command, {}, folder / name, list(needs))
 
 
 def order(folder: Path) -> List[str]:
@@ -77,12 +77,18 @@ def test_the_whole_study_is_planned(modules: Dict[str, ModuleType], tmp_path: Pa
     tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 5, {})
     by_name = {task.name: task for task in tasks}
     assert len(by_name) == len(tasks)
-    rows = [task.row for task in tasks if task.row]
+    rows = [(task.part, task.row) for task in tasks if task.row]
     assert len(rows) == 5 * len(set(rows))
     for bilm in ("words", "words from word2vec", "characters"):
         for mix in ("trainable", "frozen", "function", "top", "mean"):
-            assert f"{bilm}, {mix}" in rows
-    assert {"word2vec", "svd", "random vectors", "untrained words, trainable"} <= set(rows)
+            assert ("mixes", f"{bilm}, {mix}") in rows
+    for other in ("word2vec", "svd", "random vectors", "untrained words, trainable"):
+        assert ("mixes", other) in rows
+    for part in ("descriptions", "titles"):
+        assert {(part, "frozen biLM"), (part, "biLM trained on")} <= set(rows)
+    assert {part for part, _ in rows} == set(modules["table"].PARTS)
+    folders = [task.folder for task in tasks]
+    assert len(folders) == len(set(folders))
     for place, task in enumerate(tasks):
         assert set(task.needs) <= {earlier.name for earlier in tasks[:place]}
 
@@ -95,8 +101,15 @@ def test_rows_can_be_chosen_with_what_they_need(
     assert [task.name for task in chosen] == [
         "word2vec",
         "words from word2vec",
-        "words from word2vec, top, seed 0",
-        "words from word2vec, top, seed 1",
+        "mixes: words from word2vec, top, seed 0",
+        "mixes: words from word2vec, top, seed 1",
+    ]
+    titles = modules["plan"].chosen_tasks(tasks, "^titles: frozen")
+    assert [task.name for task in titles] == [
+        "word2vec with titles",
+        "words with titles",
+        "titles: frozen biLM, seed 0",
+        "titles: frozen biLM, seed 1",
     ]
     assert modules["plan"].chosen_tasks(tasks, "") == tasks
 
@@ -113,10 +126,14 @@ def test_each_seed_draws_other_frozen_weights() -> None:
     assert not torch.equal(*drawn)
 
 
-def row_of(modules: Dict[str, ModuleType], name: str, accuracies: Sequence[float]) -> Any:
+def row_of(
+    modules: Dict[str, ModuleType], name: str, accuracies: Sequence[float], part: str = "mixes"
+) -> Any:
     scores = {score: list(accuracies) for score in modules["results"].SCORES}
     shares = [[0.25, 0.75]] * len(accuracies)
-    return modules["results"].Row(name, scores, [60.0] * len(accuracies), shares, [[1, 0], [0, 1]])
+    return modules["results"].Row(
+        part, name, scores, [60.0] * len(accuracies), shares, [[1, 0], [0, 1]]
+    )
 
 
 def test_the_table_says_what_is_within_noise(modules: Dict[str, ModuleType]) -> None:
@@ -126,7 +143,9 @@ def test_the_table_says_what_is_within_noise(modules: Dict[str, ModuleType]) -> 
         row_of(modules, "like it", [0.89, 0.90, 0.90, 0.91]),
         row_of(modules, "alone", [0.90]),
     ]
-    lines = modules["table"].markdown(rows).splitlines()[2:6]
+    heading, _, *lines = modules["table"].markdown(rows).splitlines()
+    assert heading == "### One classifier over different vectors, of descriptions"
+    lines = lines[2:6]
     assert [line.split(" | ")[0] for line in lines] == ["| best", "| like it", "| alone", "| worse"]
     assert "| 4 | 90.50% ± 1.29 | 0.905 |" in lines[0]
     assert "0.25, 0.75 | 60 s |" in lines[0]
@@ -135,19 +154,36 @@ def test_the_table_says_what_is_within_noise(modules: Dict[str, ModuleType]) -> 
     assert "≈" not in lines[0] and "≈" not in lines[3]
 
 
+def test_each_part_has_a_table_of_its_own(modules: Dict[str, ModuleType]) -> None:
+    rows = [
+        row_of(modules, "a", [0.92], "titles"),
+        row_of(modules, "b", [0.91], "descriptions"),
+        row_of(modules, "c", [0.90], "titles"),
+    ]
+    lines = modules["table"].markdown(rows).splitlines()
+    marks = [line.split(" | ")[0] for line in lines if line.startswith(("###", "| "))]
+    assert marks == [
+        *("### The best classifiers, of descriptions", "| vectors, mix", "| b"),
+        *("### The best classifiers, of titles and descriptions", "| vectors, mix", "| a", "| c"),
+    ]
+    assert not any("≈" in line for line in lines[:-1])
+
+
 def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
     command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(tmp_path)]
-    command += ["--seeds", "2", "--only", "^words, trainable|random"]
+    command += ["--seeds", "2", "--only", ": words, trainable|random|^titles: frozen"]
     command += ["--overrides", '{"trainer.num_epochs": 1}']
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     table = (tmp_path / "study.md").read_text(encoding="utf-8")
     assert table in done.stdout
     rows = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
-    assert [row["name"] for row in rows] == [
-        "words, trainable",
-        "random vectors",
-        "TF-IDF, linear SVM",
+    assert [(row["part"], row["name"]) for row in rows] == [
+        ("mixes", "words, trainable"),
+        ("mixes", "random vectors"),
+        ("titles", "frozen biLM"),
+        ("mixes", "TF-IDF, linear SVM"),
+        ("titles", "TF-IDF, linear SVM"),
     ]
     mixed = rows[0]
     assert len(mixed["scores"]["accuracy"]) == 2

@@ -21,6 +21,15 @@ BILMS = {
 }
 """Each biLM, and which `STUDY_VECTORS` of study.jsonnet reads it."""
 
+BEST = {
+    "descriptions": {"frozen biLM": "elmo_word2vec", "biLM trained on": "elmo_fine_tuned"},
+    "titles": {
+        "frozen biLM": "elmo_word2vec_titles",
+        "biLM trained on": "elmo_fine_tuned_titles",
+    },
+}
+"""The parts that compare the best classifiers: their rows, and the config of each."""
+
 
 def planned_tasks(
     train: Path, dev: Path, folder: Path, seeds: int, overrides: Dict[str, object]
@@ -44,11 +53,10 @@ def planned_tasks(
     """
     plan = _Plan(train.resolve(), dev.resolve(), folder.resolve(), overrides)
     for method in ("word2vec", "svd"):
-        plan.add_vectors(method)
+        plan.add_vectors(method, method, {"max_tokens": 100})
     plan.add_bilm("words", "ag_news", {})
     plan.add_bilm("characters", "ag_news_characters", {})
-    started = {"model.pretrained_file": str(plan.vectors("word2vec"))}
-    plan.add_bilm("words from word2vec", "ag_news", started, needs=["word2vec"])
+    plan.add_bilm("words from word2vec", "ag_news", {}, ["word2vec"])
     # One step, of length zero.
     still = {
         "trainer.optimizer.lr": 0.0,
@@ -63,6 +71,12 @@ def planned_tasks(
         for method in ("word2vec", "svd"):
             plan.add_classifier(method, "static", plan.vectors(method), method, "", seed)
         plan.add_classifier("random vectors", "random", Path(), "", "", seed)
+    plan.add_vectors("word2vec with titles", "word2vec", {"max_tokens": 120, "use_title": True})
+    plan.add_bilm("words with titles", "ag_news_titles", {}, ["word2vec with titles"])
+    for seed in range(seeds):
+        for part, rows in BEST.items():
+            for row, config in rows.items():
+                plan.add_best(part, row, config, seed)
     return plan.tasks
 
 
@@ -78,12 +92,12 @@ def chosen_tasks(tasks: Sequence[Task], only: str) -> List[Task]:
     # Returns
 
     `List[Task]`
-        Those whose rows it is found in, and what they need.
+        Those in whose parts and rows, such as `mixes: words, top`, it is found, and what they need.
     """
     chosen: List[Task] = []
     wanted: Set[str] = set()
     for task in reversed(tasks):
-        if task.name in wanted or (task.row and re.search(only, task.row)):
+        if task.name in wanted or (task.row and re.search(only, f"{task.part}: {task.row}")):
             chosen.append(task)
             wanted.update(task.needs)
     return chosen[::-1]
@@ -98,46 +112,72 @@ class _Plan:
         self._folder = folder
         self._overrides = overrides
 
-    def vectors(self, method: str) -> Path:
-        """The file of word vectors."""
-        return self._folder / method / "vectors.txt"
+    def vectors(self, name: str) -> Path:
+        """A file of word vectors."""
+        return self._folder / name.replace(" ", "_") / "vectors.txt"
 
     def archive(self, bilm: str) -> Path:
         """The archive of a biLM."""
         return self._folder / bilm.replace(" ", "_") / "run" / "model.tar.gz"
 
-    def add_vectors(self, method: str) -> None:
+    def add_vectors(self, name: str, method: str, reading: Dict[str, object]) -> None:
         """Word vectors as wide as the biLMs' token layers."""
-        reader = '{"type": "ag_news", "max_tokens": 100}'
-        output = self.vectors(method)
+        output = self.vectors(name)
         command = [*ALLENNLP, "elmo-vectors", self._data["AG_NEWS_TRAIN"], str(output)]
         command += ["--method", method, "--dim", "256", "--min-count", "3", "--lowercase"]
-        command += ["--reader", reader, "--overwrite"]
-        self.tasks.append(Task(method, "", command, {}, output.parent, []))
+        command += ["--reader", json.dumps({"type": "ag_news", **reading}), "--overwrite"]
+        self.tasks.append(Task(name, "", "", command, {}, output.parent, []))
 
     def add_bilm(
         self, name: str, config: str, settings: Dict[str, object], needs: Sequence[str] = ()
     ) -> None:
-        """A biLM of the descriptions."""
+        """A biLM; its words start from the vectors that it needs, if it needs any."""
         folder = self.archive(name).parent.parent
+        if needs:
+            settings = {**settings, "model.pretrained_file": str(self.vectors(needs[0]))}
+        variables = {**self._data, "WORD_VECTORS": ""}
         command = self._training(CONFIGS / "bilm" / f"{config}.jsonnet", folder, settings)
-        self.tasks.append(Task(name, "", command, self._data, folder, list(needs)))
+        self.tasks.append(Task(name, "", "", command, variables, folder, list(needs)))
 
     def add_classifier(
         self, row: str, vectors: str, file: Path, need: str, mix: str, seed: int
     ) -> None:
-        """A classifier of the descriptions."""
-        name = f"{row}, seed {seed}"
-        folder = self._folder / "classifiers" / name.replace(", ", "-").replace(" ", "_")
+        """A classifier of the descriptions, of the part that compares mixes."""
         variables = {
-            **self._data,
             "STUDY_VECTORS": vectors,
             "STUDY_FILE": str(file),
             "STUDY_MIX": mix,
             "STUDY_SEED": str(seed),
         }
-        command = self._training(CONFIGS / "ag_news" / "study.jsonnet", folder, {})
-        self.tasks.append(Task(name, row, command, variables, folder, [need] if need else []))
+        self._add_seed("mixes", row, "study", seed, variables, {}, [need] if need else [])
+
+    def add_best(self, part: str, row: str, config: str, seed: int) -> None:
+        """A classifier of the other parts."""
+        archive = self.archive("words with titles")
+        variables = {
+            "BILM_ARCHIVE": str(archive),
+            "WORD_VECTORS": str(self.vectors("word2vec with titles")),
+        }
+        settings = {kind: seed for kind in ("random_seed", "numpy_seed", "pytorch_seed")}
+        self._add_seed(part, row, config, seed, variables, settings, ["words with titles"])
+
+    def _add_seed(
+        self,
+        part: str,
+        row: str,
+        config: str,
+        seed: int,
+        variables: Dict[str, str],
+        settings: Dict[str, object],
+        needs: List[str],
+    ) -> None:
+        """One training of a row."""
+        name = f"{part}: {row}, seed {seed}"
+        words = f"{row}, seed {seed}".replace(", ", "-").replace(" ", "_")
+        folder = self._folder / part / words
+        command = self._training(CONFIGS / "ag_news" / f"{config}.jsonnet", folder, settings)
+        variables = {**self._data, **variables}
+        self.tasks.append(Task(name, part, row, command, variables, folder, needs))
 
     def _training(self, config: Path, folder: Path, settings: Dict[str, object]) -> List[str]:
         """`allennlp train` into `folder/run`, from where an earlier one was stopped."""

@@ -4,7 +4,7 @@ import json
 import time
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from tasks import Task
 
-from elmo_scratch.data.ag_news_rows import ag_news_rows
+from elmo_scratch.data.ag_news_rows import ag_news_rows, ag_news_text
 
 SCORES = ("accuracy", "macro_precision", "macro_recall", "macro_f1")
 
@@ -23,6 +23,8 @@ class Row(NamedTuple):
 
     # Parameters
 
+    part : `str`
+        The part of the study that it belongs to.
     name : `str`
         What it is.
     scores : `Dict[str, List[float]]`
@@ -35,6 +37,7 @@ class Row(NamedTuple):
         Over all seeds: true classes in rows, predicted ones in columns.
     """
 
+    part: str
     name: str
     scores: Dict[str, List[float]]
     seconds: List[float]
@@ -65,19 +68,21 @@ def collected(tasks: Sequence[Task]) -> List[Row]:
     `List[Row]`
         In the order of the tasks.
     """
-    by_row: Dict[str, List[Dict[str, Any]]] = {}
+    by_row: Dict[Tuple[str, str], List[Dict[str, Any]]] = {}
     for task in tasks:
         if task.row and task.is_done:
             file = task.folder / "run" / "metrics.json"
-            by_row.setdefault(task.row, []).append(json.loads(file.read_text(encoding="utf-8")))
-    return [_row(name, runs) for name, runs in by_row.items()]
+            runs = by_row.setdefault((task.part, task.row), [])
+            runs.append(json.loads(file.read_text(encoding="utf-8")))
+    return [_row(part, name, runs) for (part, name), runs in by_row.items()]
 
 
-def _row(name: str, runs: List[Dict[str, Any]]) -> Row:
+def _row(part: str, name: str, runs: List[Dict[str, Any]]) -> Row:
     """All seeds of one row."""
     scores = {score: [run[f"best_validation_{score}"] for run in runs] for score in SCORES}
     matrices = [run["best_validation_confusion"] for run in runs]
     return Row(
+        part,
         name,
         scores,
         [_seconds(run["training_duration"]) for run in runs],
@@ -97,16 +102,25 @@ def _shares(run: Dict[str, Any]) -> List[float]:
     return [share for name, share in sorted(run.items()) if name.startswith("layer_share_")]
 
 
-def support_vector_machine(train: Path, dev: Path) -> Row:
+def support_vector_machine(train: Path, dev: Path, part: str, use_title: bool) -> Row:
     """
+    # Parameters
+
+    train, dev : `Path`
+        AG News files.
+    part : `str`
+        The part of the study that it is for.
+    use_title : `bool`
+        Whether a text's title is read before its description.
+
     # Returns
 
     `Row`
         What TF-IDF of words and bigrams and a linear support vector machine reach.
     """
     started = time.perf_counter()
-    texts, labels = zip(*((row.description, row.label) for row in ag_news_rows(str(train))))
-    dev_texts, dev_labels = zip(*((row.description, row.label) for row in ag_news_rows(str(dev))))
+    texts, labels = _labelled_texts(train, use_title)
+    dev_texts, dev_labels = _labelled_texts(dev, use_title)
     vectors = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
     classifier = make_pipeline(vectors, LinearSVC(random_state=0)).fit(texts, labels)
     predicted = classifier.predict(dev_texts)
@@ -115,9 +129,17 @@ def support_vector_machine(train: Path, dev: Path) -> Row:
     )[:3]
     numbers = [accuracy_score(dev_labels, predicted), *macro]
     return Row(
+        part,
         "TF-IDF, linear SVM",
         {score: [float(number)] for score, number in zip(SCORES, numbers)},
         [time.perf_counter() - started],
         [],
         confusion_matrix(dev_labels, predicted).tolist(),
     )
+
+
+def _labelled_texts(path: Path, use_title: bool) -> Tuple[List[str], List[str]]:
+    """The texts of a file and their classes."""
+    rows = list(ag_news_rows(str(path)))
+    texts = [ag_news_text(row.description, row.title, use_title) for row in rows]
+    return texts, [row.label for row in rows]

@@ -12,13 +12,37 @@ CERTAIN = 0.05
 """A difference that chance alone makes less often than this is called one."""
 
 
+PARTS = {
+    "mixes": "One classifier over different vectors, of descriptions",
+    "descriptions": "The best classifiers, of descriptions",
+    "titles": "The best classifiers, of titles and descriptions",
+}
+"""The parts of the study and their headings."""
+
+NOTE = (
+    "≈: within noise of the best row (Welch's t-test over the seeds, p of 0.05 or more; where "
+    "there is one seed, within one standard deviation)."
+)
+
+
 def markdown(rows: Sequence[Row]) -> str:
     """
     # Returns
 
     `str`
-        A table, the best row first: mean and standard deviation over the seeds. Rows whose
-        accuracies can't be told from those of the best are marked.
+        A table for each part that has a row, under its heading.
+    """
+    by_part = {part: [row for row in rows if row.part == part] for part in PARTS}
+    tables = [
+        f"### {PARTS[part]}\n\n{_table(members)}" for part, members in by_part.items() if members
+    ]
+    return "\n\n".join([*tables, NOTE]) + "\n"
+
+
+def _table(rows: Sequence[Row]) -> str:
+    """
+    The best row first: mean and standard deviation over the seeds. Rows whose accuracies can't be
+    told from those of the best are marked.
     """
     ordered = sorted(rows, key=lambda row: -row.mean_accuracy)
     lines = [
@@ -35,11 +59,7 @@ def markdown(rows: Sequence[Row]) -> str:
         shares = ", ".join(f"{mean(layer):.2f}" for layer in zip(*row.shares))
         cells = [row.name, str(len(row.seconds)), accuracy, *macro, shares]
         lines.append(f"| {' | '.join(cells)} | {mean(row.seconds):.0f} s |")
-    note = (
-        "≈: within noise of the best row (Welch's t-test over the seeds, p of 0.05 or more; where "
-        "there is one seed, within one standard deviation)."
-    )
-    return "\n".join([*lines, "", note, ""])
+    return "\n".join(lines)
 
 
 def is_within_noise(row: Row, best: Row) -> bool:

@@ -17,8 +17,10 @@ class Task(NamedTuple):
 
     name : `str`
         Tells it from the others.
+    part : `str`
+        The part of the study that it belongs to; empty for what only prepares others.
     row : `str`
-        The row of the results that it belongs to; empty for what only prepares others.
+        The row of that part's table; empty likewise.
     command : `List[str]`
         The program and its arguments.
     variables : `Dict[str, str]`
@@ -30,6 +32,7 @@ class Task(NamedTuple):
     """
 
     name: str
+    part: str
     row: str
     command: List[str]
     variables: Dict[str, str]

@@ -1,0 +1,30 @@
+// As elmo_word2vec.jsonnet, but that the biLM is trained on with the task: the nearer a layer is to
+// the words, the smaller its steps ("discriminative" learning rates, Howard and Ruder 2018).
+//
+//   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv WORD_VECTORS=runs/ag_news/word2vec_titles.txt
+//   export BILM_ARCHIVE=runs/ag_news/bilm_titles/model.tar.gz
+//   allennlp train training_config/ag_news/elmo_fine_tuned.jsonnet -s runs/ag_news/fine_tuned
+local frozen = import "elmo_word2vec.jsonnet";
+local top_rate = 0.001;
+local share = 0.4;  // of the rate of the layer above
+local bilm = "text_field_embedder\\.token_embedder_elmo\\.bilm\\.";
+frozen {
+  model+: {
+    text_field_embedder+: {
+      token_embedders+: {
+        elmo+: { requires_grad: true, keep_layers: null },
+      },
+    },
+  },
+  trainer+: {
+    num_epochs: 4,
+    optimizer+: {
+      lr: 0.001,
+      parameter_groups: [
+        [[bilm + ".*layers\\.1\\."], { lr: share * top_rate }],
+        [[bilm + ".*layers\\.0\\."], { lr: share * share * top_rate }],
+        [[bilm + "token_encoder"], { lr: share * share * share * top_rate }],
+      ],
+    },
+  },
+}
