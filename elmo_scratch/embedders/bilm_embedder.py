@@ -179,6 +179,7 @@ class BiLmEmbedder(TokenEmbedder):
             self._namespace,
         )
         vocab.add_tokens_to_namespace(self._words.words, self._namespace)
-        self.register_buffer(
-            "_id_table", self._words.ids_from(vocab, self._namespace), persistent=False
-        )
+        id_table = self._words.ids_from(vocab, self._namespace)
+        # AllenNLP extends the vocabulary of a model that it loads when it is on its device already.
+        device = next(self.bilm.parameters()).device
+        self.register_buffer("_id_table", id_table.to(device), persistent=False)

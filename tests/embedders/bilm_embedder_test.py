@@ -66,6 +66,15 @@ def test_vectors_are_the_mix_of_the_bilms_layers(
     assert embedded[1, 2].tolist() == [0.0] * BILM_WIDTH
 
 
+def test_words_that_join_on_another_device_go_there(
+    embedder: BiLmEmbedder, vocab: Vocabulary
+) -> None:
+    embedder.to("meta").extend_vocab(vocab)
+    assert {tensor.device.type for tensor in (*embedder.buffers(), *embedder.parameters())} == {
+        "meta"
+    }
+
+
 @pytest.mark.parametrize("mix", sorted(LayerMix.list_available()))
 def test_every_mix_leaves_padding_zero(mix: str, vocab: Vocabulary, bilm_archive: Path) -> None:
     params = Params(

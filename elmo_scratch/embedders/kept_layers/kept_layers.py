@@ -84,7 +84,8 @@ class KeptLayers(torch.nn.Module):
             read = dict(zip(missing, layers))
             self._store.put(read)
             found.update(read)
-        return self._together([found[key] for key in keys], lengths, bilm, ids.device)  # type: ignore[misc]
+        layers, positions = [found[key] for key in keys], ids.size(1) + 2
+        return self._together(layers, lengths, positions, bilm, ids.device)  # type: ignore[arg-type]
 
     def _keys(self, bilm: BiLm, ids: torch.Tensor, lengths: List[int]) -> List[bytes]:
         """What each text is called: by its ids and by the biLM."""
@@ -108,11 +109,16 @@ class KeptLayers(torch.nn.Module):
         ]
 
     def _together(
-        self, found: List[numpy.ndarray], lengths: List[int], bilm: BiLm, device: torch.device
+        self,
+        found: List[numpy.ndarray],
+        lengths: List[int],
+        positions: int,
+        bilm: BiLm,
+        device: torch.device,
     ) -> BiLmOutput:
-        """A batch of texts."""
-        positions = torch.tensor(lengths).unsqueeze(1) + 2
-        mask = torch.arange(max(lengths, default=0) + 2) < positions  # (batch, positions)
+        """A batch of texts, laid out over so many positions."""
+        ends = torch.tensor(lengths).unsqueeze(1) + 2
+        mask = torch.arange(positions) < ends  # (batch, positions)
         layers = numpy.zeros((bilm.num_layers, *mask.shape, bilm.width), dtype="float32")
         for row, (one, length) in enumerate(zip(found, lengths)):
             layers[:, row, : length + 2] = one.reshape(bilm.num_layers, length + 2, bilm.width)

@@ -90,6 +90,20 @@ def test_texts_in_another_company_are_the_same(store: LayerStore, files: Officia
     assert torch.equal(kept(bilm, *batch_of(mixed)).layers, bilm(*batch_of(mixed)).layers)
 
 
+def test_padding_beyond_the_longest_text_stays(store: LayerStore, files: OfficialFiles) -> None:
+    bilm = frozen(files)
+    kept = KeptLayers(store, bilm)
+    # As an indexer's `token_min_padding_length` makes it.
+    ids, mask = (
+        torch.nn.functional.pad(part, (0, 0) * (part.dim() - 2) + (0, 3))
+        for part in batch_of([["a"], ["b", "c"]])
+    )
+    for _ in range(2):
+        output = kept(bilm, ids, mask)
+        assert torch.equal(output.mask, bilm(ids, mask).mask)
+        assert torch.equal(output.layers, bilm(ids, mask).layers)
+
+
 def test_models_that_never_train_keep_nothing(files: OfficialFiles) -> None:
     bilm = frozen(files)
     kept = KeptLayers(MemoryStore(), bilm).eval()
