@@ -25,7 +25,7 @@ from elmo_scratch_compat.checkpoints import allow_numpy_scalars
 HELP: Dict[str, str] = {
     "allennlp.commands.predict": "predictions.write_whole_file",
     "allennlp.common.plugins": "plugins.find_plugin",
-    "allennlp.common.registrable": "registries.import_all_first",
+    "allennlp.common.registrable": "registries.look_up_safely",
     "allennlp.data.image_loader": "absent_torchvision.without_torchvision",
     "allennlp.data.vocabulary": "vocabularies.find_unknown_word",
     "allennlp.models.archival": "archives.unpack_safely",

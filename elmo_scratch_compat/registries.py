@@ -6,13 +6,17 @@ from importlib import import_module
 from typing import Any, List
 
 
-def import_all_first(registrable: Any) -> None:
+def look_up_safely(registrable: Any) -> None:
     """
     `import elmo_scratch` imports hardly anything, so that nobody waits for what isn't used. What
     the package registers is imported when AllenNLP looks up a name that it doesn't know, or lists
     the names that it knows.
+
+    In place of a name AllenNLP takes the path of a class, and calls whatever is there. A config in
+    an archive of somebody else's could name `subprocess.Popen`; so it must be a class of the kind
+    that is asked for.
     """
-    base = registrable.Registrable
+    base, wrong = registrable.Registrable, registrable.ConfigurationError
     resolve, list_known = base.resolve_class_name.__func__, base.list_available.__func__
 
     @classmethod  # type: ignore[misc]
@@ -20,7 +24,13 @@ def import_all_first(registrable: Any) -> None:
     def resolve_class_name(cls: Any, name: str) -> Any:
         if name not in base._registry[cls]:
             _import_all(cls)
-        return resolve(cls, name)
+        found, constructor = resolve(cls, name)
+        if name not in base._registry[cls] and not _is_of_kind(found, cls):
+            raise wrong(
+                f"{name!r} is no {cls.__name__}: expected a name that is registered, or the path "
+                "of a class that is derived from it"
+            )
+        return found, constructor
 
     @classmethod  # type: ignore[misc]
     @functools.wraps(list_known)
@@ -29,6 +39,17 @@ def import_all_first(registrable: Any) -> None:
         return list_known(cls)
 
     base.resolve_class_name, base.list_available = resolve_class_name, list_available
+
+
+def _is_of_kind(found: Any, base: type) -> bool:
+    """
+    Whether a class may stand for a registered one. PyTorch's own optimizers and modules may stand
+    for AllenNLP's, which are derived from the same.
+    """
+    kinds = [base]
+    if base.__module__.startswith("allennlp."):
+        kinds += [kind for kind in base.__mro__ if kind.__module__.startswith("torch.")]
+    return isinstance(found, type) and issubclass(found, tuple(kinds))
 
 
 def _import_all(base: type) -> None:

@@ -15,17 +15,23 @@ import tarfile
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, Dict, List, Mapping, Union
+from typing import Any, Dict, List, Mapping, Type, Union
 
 import numpy
 import pytest
 import torch
+from allennlp.common import Params, Registrable
 from allennlp.common.checks import ConfigurationError
-from allennlp.models import load_archive
+from allennlp.data import DatasetReader
+from allennlp.models import Model, load_archive
+from allennlp.modules import Seq2SeqEncoder
 from allennlp.modules.vision import ResnetBackbone
+from allennlp.nn import Activation
 from allennlp.training import GradientDescentTrainer, gradient_descent_trainer
+from allennlp.training.optimizers import Optimizer
 
 import elmo_scratch_compat
+from elmo_scratch.modules.token_encoders import TokenEncoder
 from tests import PROJECT_ROOT
 from tests.allennlp_behaviours import archive_with, names_in, unpack_in
 from tests.tiny_archives import unpack
@@ -229,6 +235,37 @@ def test_a_checkpoint_with_code_of_its_own_is_refused(tmp_path: Path) -> None:
     with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
         torch.load(tmp_path / "state.th")
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("registry", "path"),
+    [
+        (DatasetReader, "subprocess.Popen"),
+        (Model, "os.system"),
+        (Model, "allennlp.data.Vocabulary"),
+        (TokenEncoder, "torch.nn.Linear"),
+        (Optimizer, "torch.nn.Linear"),
+    ],
+)
+def test_a_config_calls_nothing_of_another_kind(registry: Type[Registrable], path: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"'{path}' is no {registry.__name__}: expected"):
+        registry.resolve_class_name(path)
+    with pytest.raises(ConfigurationError, match=f"'{path}' is no {registry.__name__}: expected"):
+        registry.from_params(Params({"type": path, "args": ["true"]}))
+
+
+@pytest.mark.parametrize(
+    ("registry", "path"),
+    [
+        (DatasetReader, "elmo_scratch.data.ag_news_reader.AgNewsReader"),
+        (Optimizer, "torch.optim.NAdam"),
+        (Seq2SeqEncoder, "allennlp.modules.seq2seq_encoders.PassThroughEncoder"),
+        (Activation, "torch.nn.GELU"),
+    ],
+)
+def test_paths_of_classes_of_the_kind_are_names_too(registry: Type[Registrable], path: str) -> None:
+    found, _ = registry.resolve_class_name(path)
+    assert found.__name__ == path.rsplit(".", 1)[1]
 
 
 def test_an_archive_with_code_of_its_own_is_refused(

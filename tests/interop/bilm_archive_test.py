@@ -129,6 +129,22 @@ def test_weights_that_do_not_fit_the_config_are_an_error(unpacked: Path) -> None
         read_bilm_archive(packed(unpacked))
 
 
+@pytest.mark.parametrize("place", ["reader", "biLM"])
+def test_programs_that_the_config_names_are_not_started(
+    place: str, unpacked: Path, tmp_path: Path
+) -> None:
+    program = {"type": "subprocess.Popen", "args": ["touch", str(tmp_path / "it ran")]}
+    if place == "biLM":
+        change_config(unpacked, token_encoder=program)
+    else:
+        config = Params.from_file(str(unpacked / "config.json"))
+        config["dataset_reader"] = program
+        config.to_file(str(unpacked / "config.json"))
+    with pytest.raises(ConfigurationError, match="'subprocess.Popen' is no "):
+        read_bilm_archive(packed(unpacked))
+    assert not (tmp_path / "it ran").exists()
+
+
 def test_weights_of_fewer_layers_than_the_config_has_are_an_error(unpacked: Path) -> None:
     change_config(unpacked, num_layers=3)
     with pytest.raises(ConfigurationError, match="do not fit the config.*layers.2"):
