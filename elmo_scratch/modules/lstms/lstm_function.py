@@ -6,6 +6,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_scratch.modules.lstms.lstm_state import LstmState
+from elmo_scratch.modules.lstms.memory_cells import Opened
 from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Step, read
 from elmo_scratch.modules.lstms.steps_back import read_back
 from elmo_scratch.modules.products import WeightProduct
@@ -93,9 +94,15 @@ class LstmFunction(torch.autograd.Function):
             reading.output_scale,
             keeps_steps=True,
         )
-        ctx.reading, ctx.steps = reading, done.steps
+        ctx.widths, ctx.clips = reading.widths, reading.clips
+        ctx.dtype = reading.products.from_hidden.dtype
+        ctx.is_projected = reading.products.projection is not None
+        # Unlike attributes, these are let go as soon as the way back is done, though a trainer
+        # holds on to the loss until it has the next one.
         ctx.save_for_backward(
-            inputs, input_weight, recurrent_weight, projection_weight, hidden, done.outputs
+            *(inputs, input_weight, recurrent_weight, projection_weight, hidden, done.outputs),
+            *(*reading.weights, reading.output_scale),
+            *(tensor for step in done.steps for tensor in _tensors_of(step)),
         )
         return done.outputs, done.state.hidden, done.state.cell
 
@@ -105,18 +112,16 @@ class LstmFunction(torch.autograd.Function):
         """The gradients of all that `forward` took, in its order."""
         output_gradients, hidden_gradients, cell_gradients = gradients
         # Asked for all: it is an error if one of the weights has changed since.
-        inputs, _, _, _, hidden, outputs = ctx.saved_tensors
-        reading: Reading = ctx.reading
-        input_weight, recurrent_weight, projection_weight = reading.weights
-        steps: List[Step] = ctx.steps
-        dtype = reading.products.from_hidden.dtype
-        is_projected = reading.products.projection is not None
+        inputs, _, _, _, hidden, outputs, *others = ctx.saved_tensors
+        input_weight, recurrent_weight, projection_weight, output_scale, *kept = others
+        steps = _steps_of(kept)
+        dtype: torch.dtype = ctx.dtype
         back = read_back(
             WeightProduct(recurrent_weight.t(), dtype, len(steps)),
-            WeightProduct(projection_weight.t(), dtype, len(steps)) if is_projected else None,
+            WeightProduct(projection_weight.t(), dtype, len(steps)) if ctx.is_projected else None,
             steps,
-            reading.clips,
-            reading.output_scale,
+            ctx.clips,
+            output_scale,
             output_gradients,
             LstmState(hidden_gradients, cell_gradients),
         )
@@ -130,14 +135,25 @@ class LstmFunction(torch.autograd.Function):
             None,
             product(gates, input_weight) if needed[1] else None,
             product(gates.t(), inputs) if needed[2] else None,
-            product(gates.t(), _before(hidden, outputs, reading.widths)) if needed[3] else None,
+            product(gates.t(), _before(hidden, outputs, ctx.widths)) if needed[3] else None,
             product(back.projected.t(), _opened(steps, gates))
-            if needed[4] and is_projected
+            if needed[4] and ctx.is_projected
             else None,
             gates.sum(dim=0).to(inputs.dtype) if needed[5] else None,
             back.state.hidden if needed[6] else None,
             back.state.cell if needed[7] else None,
         )
+
+
+def _tensors_of(step: Step) -> List[torch.Tensor]:
+    """All of a step."""
+    return [step.previous_cell, *step.opened, step.output]
+
+
+def _steps_of(tensors: Sequence[torch.Tensor]) -> List[Step]:
+    """The steps whose tensors these are, one step after the other."""
+    parts = [iter(tensors)] * (2 + len(Opened._fields))
+    return [Step(before, Opened(*opened), output) for before, *opened, output in zip(*parts)]
 
 
 def _product(left: torch.Tensor, right: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

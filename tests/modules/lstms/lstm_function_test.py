@@ -1,3 +1,4 @@
+import gc
 from typing import Dict, List, Optional, Tuple
 
 import pytest
@@ -155,6 +156,18 @@ def test_going_back_twice_adds_the_same_gradient_again() -> None:
     again = torch.autograd.grad(loss, [inputs, lstm.bias])
     for one, other in zip(first, again, strict=True):
         assert torch.equal(one, other)
+
+
+def test_nothing_of_the_steps_outlives_the_way_back() -> None:
+    lstm = random_lstm(DIM, 0.6)
+    inputs, state = random_inputs(DIM)
+    # A trainer holds on to the loss of one batch until it has that of the next.
+    outputs = read_packed(lstm, inputs, LENGTHS, state)
+    torch.stack([part.sum() for part in outputs]).sum().backward()
+    held = [thing for thing in gc.get_objects() if type(thing) is torch.Tensor]
+    assert not [tensor.shape for tensor in held if tensor.shape[1:] == (4 * CELL,)]
+    with pytest.raises(RuntimeError, match="second time"):
+        outputs[0].sum().backward()
 
 
 def test_gradients_of_gradients_are_refused() -> None:
