@@ -1,7 +1,6 @@
 """A data set of the vectors of a sentence, in a file that may come from anyone."""
 
 import math
-import os
 from typing import Optional, Tuple
 
 import h5py
@@ -9,14 +8,10 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from h5py import h5d, h5l, h5o, h5p, h5s, h5t
 
+from elmo_scratch.interop.stored_size import refused_size
+
 KINDS = {2: "float16", 4: "float32", 8: "float64"}
 """The types of vectors by their bytes."""
-
-SMALL = 2**26
-"""Bytes that any data set may take in memory."""
-
-COMPRESSIBLE = 64
-"""How many times smaller than in memory a larger data set may be in its file."""
 
 
 class DataSet:
@@ -125,14 +120,9 @@ class DataSet:
 
     def _check_size(self, found: h5d.DatasetID, size: int) -> None:
         """Refuses what would take far more memory than the file can have numbers for."""
-        if size <= SMALL:
-            return
-        stored = min(found.get_storage_size(), os.path.getsize(self._file.filename))
-        if size > COMPRESSIBLE * stored:
-            raise ConfigurationError(
-                f"{self._place} has the shape {self.shape} and would take {size} bytes of memory, "
-                f"but no more than {stored} bytes are stored"
-            )
+        reason = refused_size(self._file, found, size)
+        if reason:
+            raise ConfigurationError(f"{self._place} has the shape {self.shape} and {reason}")
 
     def _refusal(self, what: str) -> ConfigurationError:
         """What to raise for something else than vectors."""

@@ -10,6 +10,8 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
+from elmo_scratch.interop.stored_size import refused_size
+
 Source = Union[str, PathLike]
 Shape = Tuple[int, ...]
 
@@ -74,6 +76,8 @@ class WeightFile:
 
     def __init__(self, source: str, file: h5py.File) -> None:
         self.source = source
+        self._file = file
+        self._seen = {_address(file)}
         self._datasets = dict(self._visit(file, ""))
         self._shapes: Dict[str, Shape] = {
             name: dataset.shape for name, dataset in self._datasets.items()
@@ -177,6 +181,10 @@ class WeightFile:
             if not isinstance(group.get(name, getlink=True), h5py.HardLink):
                 raise self._refusal(path, "a link")
             member = group[name]
+            # Groups in which each holds the next one twice would never come to an end.
+            if _address(member) in self._seen:
+                raise self._refusal(path, "the same as another")
+            self._seen.add(_address(member))
             if isinstance(member, h5py.Group):
                 found += self._visit(member, f"{path}/")
             elif not isinstance(member, h5py.Dataset) or member.shape is None:
@@ -186,6 +194,11 @@ class WeightFile:
             elif member.dtype.kind != "f":
                 raise self._refusal(path, f"of the type {member.dtype}")
             else:
+                reason = refused_size(self._file, member.id, member.nbytes)
+                if reason:
+                    raise ConfigurationError(
+                        f"{self.source}: {path} has the shape {member.shape} and {reason}"
+                    )
                 found.append((path, member))
         return found
 
@@ -195,3 +208,9 @@ class WeightFile:
             f"{self.source}: expected a tensor of numbers with a fraction at {path}, but it is "
             f"{what}"
         )
+
+
+def _address(member: h5py.HLObject) -> int:
+    """Where a group or a data set lies in its file."""
+    address: int = h5py.h5o.get_info(member.id).addr
+    return address

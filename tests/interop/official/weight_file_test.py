@@ -74,11 +74,27 @@ def add_huge_data(file: h5py.File) -> None:
     file.create_dataset("huge", (2**50,), "float32", chunks=(2**10,))
 
 
+def add_groups_of_groups(file: h5py.File) -> None:
+    # Each holds the next one twice: 2^40 ways lead to the last.
+    group = file.create_group("groups")
+    for _ in range(40):
+        inner = group.create_group("a")
+        group["b"] = inner
+        group = inner
+
+
+def add_unwritten_data(file: h5py.File) -> None:
+    del file["char_embed"]
+    file.create_dataset("char_embed", (2**13, 2**13), "float32", chunks=(2**10, 2**10))
+
+
 @pytest.mark.parametrize(
     "change",
     [
         add_external_storage,
+        add_groups_of_groups,
         add_huge_data,
+        add_unwritten_data,
         add_virtual_data,
         replacing("char_embed", h5py.Empty("float32")),
         replacing("type", numpy.dtype("float32")),

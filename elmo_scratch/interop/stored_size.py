@@ -1,0 +1,39 @@
+"""What a data set of a foreign HDF5 file may take in memory."""
+
+import os
+
+import h5py
+from h5py import h5d
+
+SMALL = 2**26
+"""Bytes that any data set may take in memory."""
+
+COMPRESSIBLE = 64
+"""How many times smaller than in memory a larger data set may be in its file."""
+
+
+def refused_size(file: h5py.File, found: h5d.DatasetID, num_bytes: int) -> str:
+    """
+    A data set that was never written has any shape and takes no room in its file.
+
+    # Parameters
+
+    file : `h5py.File`
+        The file that it lies in.
+    found : `h5py.h5d.DatasetID`
+        The data set.
+    num_bytes : `int`
+        What it would take in memory.
+
+    # Returns
+
+    `str`
+        Why it must not be read, where it would take far more memory than the file can have numbers
+        for; empty where it may.
+    """
+    if num_bytes <= SMALL:
+        return ""
+    stored = min(found.get_storage_size(), os.path.getsize(file.filename))
+    if num_bytes <= COMPRESSIBLE * stored:
+        return ""
+    return f"would take {num_bytes} bytes of memory, but no more than {stored} bytes are stored"
