@@ -6,7 +6,7 @@ import torch
 
 from elmo_scratch.alphabet import character_ids
 from elmo_scratch.modules.boundaries import add_boundaries
-from elmo_scratch.modules.products import FrozenProducts
+from elmo_scratch.modules.products import FrozenProducts, are_frozen, precision_of
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
 from elmo_scratch.modules.token_encoders.id_check import check_id_type
 
@@ -40,7 +40,7 @@ class CachedWords(torch.nn.Module):
             "characters", torch.tensor(spelled, dtype=torch.int16), persistent=False
         )
         self._vectors = FrozenProducts[torch.Tensor]()
-        if not any(weight.requires_grad for weight in encoder.parameters()):
+        if are_frozen(list(encoder.parameters())):
             self._table(encoder)
 
     def forward(
@@ -97,7 +97,7 @@ class CachedWords(torch.nn.Module):
                 "the ids of their characters as well"
             )
         spelled = torch.where(is_given.unsqueeze(-1), given, listed)
-        if any(weight.requires_grad for weight in encoder.parameters()):
+        if not are_frozen(list(encoder.parameters())):
             return encoder(spelled, mask)
         is_cached = mask & is_listed & (spelled == listed).all(dim=-1)
         table = self._table(encoder)
@@ -117,4 +117,4 @@ class CachedWords(torch.nn.Module):
             with torch.no_grad():
                 return encoder.encode_distinct(self.characters.long())
 
-        return self._vectors.of([*weights, self.characters], weights[0].dtype, encode)
+        return self._vectors.of([*weights, self.characters], precision_of(weights), encode)

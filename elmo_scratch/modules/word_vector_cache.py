@@ -1,10 +1,11 @@
 """Vectors of words that have been seen, kept from batch to batch."""
 
+import threading
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
-from elmo_scratch.modules.products.frozen_products import Fingerprint
+from elmo_scratch.modules.products.frozen_products import Fingerprint, are_frozen, precision_of
 
 
 class WordVectorCache:
@@ -15,7 +16,7 @@ class WordVectorCache:
     `CharCnnEncoder.forget_words`.
 
     When it is full, the words that came first make room for those that come; words that were
-    pinned never do. Copies and pickles start empty.
+    pinned never do. Copies and pickles start empty. Threads may share one.
 
     # Parameters
 
@@ -25,12 +26,15 @@ class WordVectorCache:
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
+        # Never held while vectors are computed, but for words that are pinned.
+        self._lock = threading.RLock()
         self._places: Dict[bytes, int] = {}
         self._keys: List[bytes] = []  # by place, those of pinned words first
         self._num_pinned = 0
         self._next = 0  # counted from the first place that is not a pinned word's
         self._vectors: Optional[torch.Tensor] = None
         self._fingerprint: Optional[Fingerprint] = None
+        self._precision: Optional[torch.dtype] = None
 
     def look_up(
         self,
@@ -53,20 +57,28 @@ class WordVectorCache:
         `torch.Tensor`
             Shape `(words, dim)`.
         """
-        if not self._is_of(weights):
+        with self._lock:
+            is_kept = self._is_of(weights)
+            if is_kept:
+                fingerprint, keys = self._fingerprint, _keys(ids)
+                places = torch.tensor([self._places.get(key, -1) for key in keys], dtype=torch.long)
+                is_new = places < 0
+                known: Optional[torch.Tensor] = None
+                if self._vectors is not None:
+                    known = self._vectors[places[~is_new].to(ids.device)]
+        if not is_kept:
             return compute(ids)
-        keys = _keys(ids)
-        places = torch.tensor([self._places.get(key, -1) for key in keys], dtype=torch.long)
-        is_new = places < 0
-        if self._vectors is not None and not is_new.any():
-            return self._vectors[places.to(ids.device)]
+        if known is not None and not is_new.any():
+            return known
         vectors = compute(ids[is_new.to(ids.device)])
-        known = places[~is_new].to(ids.device)
         all_vectors = vectors.new_empty(len(keys), vectors.size(1))
         all_vectors[is_new.to(ids.device)] = vectors
-        if self._vectors is not None:
-            all_vectors[~is_new.to(ids.device)] = self._vectors[known]
-        self._remember([key for key, new in zip(keys, is_new.tolist()) if new], vectors)
+        if known is not None:
+            all_vectors[~is_new.to(ids.device)] = known
+        with self._lock:
+            # Another thread may have found that the weights are others.
+            if self._fingerprint is fingerprint:
+                self._remember([key for key, new in zip(keys, is_new.tolist()) if new], vectors)
         return all_vectors
 
     def pin(
@@ -84,42 +96,50 @@ class WordVectorCache:
         ids, weights, compute
             As in `look_up`.
         """
-        if not self._is_of(weights, pins=True):
-            return
-        for key in self._keys[self._num_pinned :]:
-            del self._places[key]
-        del self._keys[self._num_pinned :]
-        self._next = 0
-        keys = _keys(ids)
-        is_new = torch.tensor([key not in self._places for key in keys], dtype=torch.bool)
-        new_keys = [key for key, new in zip(keys, is_new.tolist()) if new]
-        self._num_pinned += len(new_keys)
-        vectors = compute(ids[is_new.to(ids.device)])
-        places = torch.arange(len(self._keys), self._num_pinned)
-        self._keys += new_keys
-        self._places.update(zip(new_keys, places.tolist()))
-        self._lay(places, vectors)
+        with self._lock:
+            if not self._is_of(weights, pins=True):
+                return
+            for key in self._keys[self._num_pinned :]:
+                del self._places[key]
+            del self._keys[self._num_pinned :]
+            self._next = 0
+            keys = _keys(ids)
+            is_new = torch.tensor([key not in self._places for key in keys], dtype=torch.bool)
+            new_keys = [key for key, new in zip(keys, is_new.tolist()) if new]
+            self._num_pinned += len(new_keys)
+            vectors = compute(ids[is_new.to(ids.device)])
+            places = torch.arange(len(self._keys), self._num_pinned)
+            self._keys += new_keys
+            self._places.update(zip(new_keys, places.tolist()))
+            self._lay(places, vectors)
 
     def clear(self) -> None:
         """Forgets everything."""
-        self._places, self._keys = {}, []
-        self._num_pinned = self._next = 0
-        self._vectors = self._fingerprint = None
+        with self._lock:
+            self._places, self._keys = {}, []
+            self._num_pinned = self._next = 0
+            self._vectors = self._fingerprint = None
 
     def _is_of(self, weights: Sequence[torch.Tensor], pins: bool = False) -> bool:
         """Whether words can be remembered. What is of other weights is forgotten."""
-        if any(weight.requires_grad for weight in weights):
+        if not are_frozen(weights):
             self.clear()
             return False
-        if self._fingerprint is None or not self._fingerprint.matches(weights):
+        precision = precision_of(weights)
+        is_known = self._fingerprint is not None and self._fingerprint.matches(weights)
+        if not is_known or self._precision != precision:
             self.clear()
-            self._fingerprint = Fingerprint(weights)
+            self._fingerprint, self._precision = Fingerprint(weights), precision
         return pins or self.capacity + self._num_pinned > 0
 
     def _remember(self, keys: List[bytes], vectors: torch.Tensor) -> None:
-        """Puts new words where there is room, or where the oldest are."""
-        keys = keys[: self.capacity]
-        self._lay(self._claim(keys), vectors[: self.capacity])
+        """
+        Puts new words where there is room, or where the oldest are. Another thread may have been
+        faster.
+        """
+        new = [number for number, key in enumerate(keys) if key not in self._places]
+        new = new[: self.capacity]
+        self._lay(self._claim([keys[number] for number in new]), vectors[new])
 
     def _lay(self, places: torch.Tensor, vectors: torch.Tensor) -> None:
         """Puts vectors into the table, which grows as far as it must."""

@@ -1,6 +1,8 @@
 import copy
 import pickle
 import random
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Callable, List, Sequence
 
 import pytest
@@ -186,6 +188,49 @@ def test_another_type_of_numbers_is_seen() -> None:
     vectors.layer.double()
     assert vectors.of(7, 4).dtype == torch.float64
     assert vectors.are_exact(4, 7)
+
+
+def test_what_autocast_rounds_is_not_given_out_without_it() -> None:
+    vectors = Vectors(10)
+    layer = torch.nn.Linear(1, DIM).requires_grad_(False)
+
+    def look_up() -> torch.Tensor:
+        return vectors.cache.look_up(
+            ids_of([1, 2]), list(layer.parameters()), lambda ids: layer(ids[:, :1].float())
+        )
+
+    exact = look_up()
+    with torch.autocast("cpu", torch.bfloat16):
+        assert look_up().dtype == torch.bfloat16
+    assert look_up().dtype == torch.float32
+    assert torch.equal(look_up(), exact)
+
+
+def test_without_weights_nothing_is_known_to_stay() -> None:
+    # As in a module whose weights a wrapper has taken apart.
+    vectors = Vectors(10)
+    for _ in range(2):
+        vectors.cache.look_up(ids_of([1]), [], vectors.compute)
+    assert vectors.computed == [[1], [1]]
+
+
+def test_threads_may_share_a_cache() -> None:
+    vectors = Vectors(20)
+    # While one thread computes, others look up the same words, and drop them.
+    plain = vectors.compute
+
+    def compute(ids: torch.Tensor) -> torch.Tensor:
+        time.sleep(0.0005)
+        return plain(ids)
+
+    vectors.compute = compute  # type: ignore[method-assign]
+
+    def are_exact(seed: int) -> bool:
+        draw = random.Random(seed)
+        return all(vectors.are_exact(*draw.sample(range(1, 40), 8)) for _ in range(100))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(are_exact, range(8)))
 
 
 def test_what_is_cleared_is_computed_anew() -> None:

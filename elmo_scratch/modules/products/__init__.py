@@ -2,8 +2,18 @@
 
 from elmo_scratch.modules.products.affine import Affine as Affine
 from elmo_scratch.modules.products.frozen_products import FrozenProducts as FrozenProducts
+from elmo_scratch.modules.products.frozen_products import are_frozen as are_frozen
+from elmo_scratch.modules.products.frozen_products import precision_of as precision_of
 from elmo_scratch.modules.products.precision import MixedPrecision as MixedPrecision
 from elmo_scratch.modules.products.weight_product import WeightProduct as WeightProduct
 from elmo_scratch.modules.products.weight_product import filled_up as filled_up
 
-__all__ = ["Affine", "FrozenProducts", "MixedPrecision", "WeightProduct", "filled_up"]
+__all__ = [
+    "Affine",
+    "FrozenProducts",
+    "MixedPrecision",
+    "WeightProduct",
+    "are_frozen",
+    "filled_up",
+    "precision_of",
+]

@@ -59,6 +59,31 @@ def _sample(tensor: torch.Tensor) -> torch.Tensor:
     return flat[:: max(1, flat.numel() // SAMPLE_SIZE)]
 
 
+def are_frozen(weights: Sequence[torch.Tensor]) -> bool:
+    """
+    # Returns
+
+    `bool`
+        Whether what is computed from a module's weights may be kept: there are some, and none is
+        trained. A module that a wrapper has split among devices has none of its own.
+    """
+    return bool(weights) and not any(weight.requires_grad for weight in weights)
+
+
+def precision_of(weights: Sequence[torch.Tensor]) -> torch.dtype:
+    """
+    # Returns
+
+    `torch.dtype`
+        To what vectors of these weights are rounded on the way: that of the weights, or that of
+        `torch.autocast` where it is on.
+    """
+    kind = weights[0].device.type
+    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+        return torch.get_autocast_dtype(kind)
+    return weights[0].dtype
+
+
 class FrozenProducts(Generic[Derived]):
     """
     Keeps what was derived from weights for as long as they stay as they are.
@@ -68,9 +93,8 @@ class FrozenProducts(Generic[Derived]):
     """
 
     def __init__(self) -> None:
-        self._dtype: Optional[torch.dtype] = None
-        self._fingerprint: Optional[Fingerprint] = None
-        self._derived: Optional[Derived] = None
+        # In one piece, so that threads never see the half of a change.
+        self._kept: Optional[Tuple[torch.dtype, Fingerprint, Derived]] = None
 
     def of(
         self,
@@ -96,18 +120,18 @@ class FrozenProducts(Generic[Derived]):
         if any(weight.requires_grad for weight in weights):
             self.forget()
             return derive()
-        if self._derived is None or self._dtype != dtype or not self._matches(weights):
-            self._derived = derive()
-            self._dtype = dtype
-            self._fingerprint = Fingerprint(weights)
-        return self._derived
+        before = self._kept
+        if before is not None:
+            kept_dtype, fingerprint, kept = before
+            if kept_dtype == dtype and fingerprint.matches(weights):
+                return kept
+        fingerprint, derived = Fingerprint(weights), derive()
+        self._kept = (dtype, fingerprint, derived)
+        return derived
 
     def forget(self) -> None:
         """Lets go of what is kept."""
-        self._derived = self._fingerprint = None
-
-    def _matches(self, weights: Sequence[torch.Tensor]) -> bool:
-        return self._fingerprint is not None and self._fingerprint.matches(weights)
+        self._kept = None
 
     def __deepcopy__(self, _: object) -> "FrozenProducts[Derived]":
         return type(self)()
