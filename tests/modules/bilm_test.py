@@ -285,6 +285,15 @@ def test_warmed_up_every_sentence_starts_where_the_last_of_a_text_ended(encoder:
     assert same_layers(read(carrying, IDS[:1]).layers, layers[:, :1])
 
 
+def test_nothing_is_dropped_while_it_warms_up() -> None:
+    still, training = (bilm_of(state="warm") for _ in range(2))
+    training.left_to_right.dropout.p = training.right_to_left.dropout.p = 0.5
+    still.warm_up([(NEXT_IDS, NEXT_IDS > 0)])
+    training.train().warm_up([(NEXT_IDS, NEXT_IDS > 0)])
+    assert training.training
+    assert torch.equal(read(training.eval(), IDS).layers, read(still.eval(), IDS).layers)
+
+
 def test_the_warm_state_is_kept_with_the_weights() -> None:
     bilm, loaded = bilm_of(state="warm"), bilm_of(state="warm")
     bilm.warm_up([(NEXT_IDS, NEXT_IDS > 0)])

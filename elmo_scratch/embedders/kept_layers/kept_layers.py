@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.kept_layers.layer_store import LayerStore
 from elmo_scratch.modules import BiLm, BiLmOutput
+from elmo_scratch.modules.products.frozen_products import Fingerprint
 from elmo_scratch.modules.token_encoders.id_check import check_id_type
 
 
@@ -37,14 +38,11 @@ class KeptLayers(torch.nn.Module):
                 '`keep_layers` needs a biLM with the `state` "reset" or "warm": with "carry" '
                 "the layers of a text depend on what was read before it"
             )
-        if any(weight.requires_grad for weight in bilm.parameters()):
-            raise ConfigurationError(
-                "`keep_layers` needs a frozen biLM, but `requires_grad` trains it. Leave "
-                "`requires_grad` out, or set `keep_layers` to null"
-            )
+        _check_frozen(bilm)
         self._store = store
         self._has_begun = False
-        self._identity: Optional[bytes] = None
+        self._identity = b""
+        self._fingerprint: Optional[Fingerprint] = None
 
     def forward(self, bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor) -> BiLmOutput:
         """
@@ -65,32 +63,35 @@ class KeptLayers(torch.nn.Module):
         # Raises
 
         ConfigurationError
-            If the layers can't be kept.
+            If the layers can't be kept, or the biLM is trained by now.
         ValueError
             If the ids are of a type that is none.
         """
+        _check_frozen(bilm)
         check_id_type(ids, "tokens")
         self._has_begun = self._has_begun or self.training
         if not self._has_begun:
             return bilm(ids, mask)
         lengths: List[int] = mask.sum(dim=1).tolist()
         keys = self._keys(bilm, ids, lengths)
-        found = {key: self._store.get(key) for key in keys}
+        kept = {key: self._store.get(key) for key in keys}
+        found = {key: layers for key, layers in kept.items() if layers is not None}
         # A text that comes twice in the batch is read once.
-        missing = {key: row for row, key in enumerate(keys) if found[key] is None}
+        missing = {key: row for row, key in enumerate(keys) if key not in found}
         if missing:
             rows = list(missing.values())
             layers = self._read(bilm, ids[rows], mask[rows], [lengths[row] for row in rows])
             read = dict(zip(missing, layers))
             self._store.put(read)
             found.update(read)
-        layers, positions = [found[key] for key in keys], ids.size(1) + 2
-        return self._together(layers, lengths, positions, bilm, ids.device)  # type: ignore[arg-type]
+        texts = [found[key] for key in keys]
+        return self._together(texts, lengths, ids.size(1) + 2, bilm, ids.device)
 
     def _keys(self, bilm: BiLm, ids: torch.Tensor, lengths: List[int]) -> List[bytes]:
         """What each text is called: by its ids and by the biLM."""
-        if self._identity is None:
-            self._identity = identity_of(bilm)
+        tensors = [*bilm.parameters(), *bilm.buffers()]
+        if self._fingerprint is None or not self._fingerprint.matches(tensors):
+            self._identity, self._fingerprint = identity_of(bilm), Fingerprint(tensors)
         rows = ids.cpu().to(torch.int32).numpy()
         return [
             self._identity + blake2b(row[:length].tobytes(), digest_size=16).digest()
@@ -102,7 +103,13 @@ class KeptLayers(torch.nn.Module):
     ) -> List[numpy.ndarray]:
         """Of each text, shape `(layers, its positions, width)`."""
         longest = max(lengths)
-        layers = bilm(ids[:, :longest], mask[:, :longest]).layers.float().cpu().numpy()
+        was_training = bilm.training
+        # What is read once for all epochs is read without dropout.
+        try:
+            output: BiLmOutput = bilm.eval()(ids[:, :longest], mask[:, :longest])
+        finally:
+            bilm.train(was_training)
+        layers = output.layers.float().cpu().numpy()
         return [
             numpy.ascontiguousarray(layers[:, row, : length + 2])
             for row, length in enumerate(lengths)
@@ -123,6 +130,15 @@ class KeptLayers(torch.nn.Module):
         for row, (one, length) in enumerate(zip(found, lengths)):
             layers[:, row, : length + 2] = one.reshape(bilm.num_layers, length + 2, bilm.width)
         return BiLmOutput(torch.from_numpy(layers).to(device), mask.to(device))
+
+
+def _check_frozen(bilm: BiLm) -> None:
+    """Refuses a biLM that is trained: what it makes of a text changes from step to step."""
+    if any(weight.requires_grad for weight in bilm.parameters()):
+        raise ConfigurationError(
+            "`keep_layers` needs a frozen biLM, but `requires_grad` trains it. Leave "
+            "`requires_grad` out, or set `keep_layers` to null"
+        )
 
 
 def identity_of(bilm: BiLm) -> bytes:

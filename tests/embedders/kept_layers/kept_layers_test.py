@@ -104,6 +104,32 @@ def test_padding_beyond_the_longest_text_stays(store: LayerStore, files: Officia
         assert torch.equal(output.layers, bilm(ids, mask).layers)
 
 
+def test_another_bilm_in_its_place_is_noticed(store: LayerStore, files: OfficialFiles) -> None:
+    bilm = frozen(files)
+    kept = KeptLayers(store, bilm)
+    batch = batch_of([["a"], ["b", "c"]])
+    first = kept(bilm, *batch).layers
+    weights = copy.deepcopy(bilm.state_dict())
+    bilm.load_state_dict({name: 2 * tensor for name, tensor in weights.items()})
+    assert torch.equal(kept(bilm, *batch).layers, bilm(*batch).layers)
+    bilm.load_state_dict(weights)
+    assert torch.equal(kept(bilm, *batch).layers, first)
+    with pytest.raises(ConfigurationError, match="needs a frozen biLM, but"):
+        kept(bilm.requires_grad_(), *batch)
+
+
+def test_texts_are_read_without_dropout(store: LayerStore, files: OfficialFiles) -> None:
+    bilm = frozen(files)
+    batch = batch_of([["a"], ["b", "c"]])
+    expected = bilm(*batch).layers
+    elmo = Elmo(None, None, 1, module=bilm, keep_layers=store, dropout=0.0)
+    bilm.left_to_right.dropout.p = bilm.right_to_left.dropout.p = 0.5
+    elmo.train()
+    for _ in range(2):
+        assert torch.equal(elmo.kept_layers(bilm, *batch).layers, expected)  # type: ignore[misc]
+        assert bilm.training
+
+
 def test_models_that_never_train_keep_nothing(files: OfficialFiles) -> None:
     bilm = frozen(files)
     kept = KeptLayers(MemoryStore(), bilm).eval()
