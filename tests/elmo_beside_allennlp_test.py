@@ -4,8 +4,16 @@ from typing import Any, Dict, List, Sequence, cast
 
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.modules import FeedForward
 from allennlp.modules.elmo import Elmo as AllenNlpElmo
 from allennlp.modules.elmo import _ElmoBiLm
+from allennlp.modules.seq2seq_encoders import PytorchSeq2SeqWrapper
+from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
+from allennlp.modules.token_embedders import Embedding
+from allennlp.nn import Activation
+from allennlp_models.classification import BiattentiveClassificationNetwork
 
 from elmo_scratch import Elmo, batch_to_ids, read_official_bilm
 from tests.tiny_elmo import (
@@ -307,3 +315,44 @@ def test_sizes_and_dropout_by_default(files: OfficialFiles) -> None:
         (representation,) = elmo(ids)["elmo_representations"]
         assert representation.shape == (2, 7, WIDTH)
         assert 0.4 < (representation[1] != 0).float().mean() < 0.6
+
+
+def test_the_default_device_is_for_new_tensors_only(files: OfficialFiles) -> None:
+    ours, theirs = files.ours(), files.theirs()
+    batches = [batch_to_ids(sentences) for sentences in BATCHES]
+    expected = [theirs(ids) for ids in batches]
+    with torch.device("meta"):
+        given = [ours(ids) for ids in batches]
+    for one, other in zip(given, expected, strict=True):
+        assert_same(one, other)
+
+
+def test_a_model_of_allennlp_models_takes_it(files: OfficialFiles) -> None:
+    vocab = Vocabulary(tokens_to_add={"tokens": ["a"], "labels": ["yes", "no"]})
+
+    def reading(input_dim: int) -> PytorchSeq2SeqWrapper:
+        lstm = torch.nn.LSTM(input_dim, 4, bidirectional=True, batch_first=True)
+        return PytorchSeq2SeqWrapper(lstm)
+
+    def model_with(elmo: torch.nn.Module) -> BiattentiveClassificationNetwork:
+        torch.manual_seed(0)
+        return BiattentiveClassificationNetwork(
+            vocab,
+            BasicTextFieldEmbedder({"tokens": Embedding(embedding_dim=4, vocab=vocab)}),
+            embedding_dropout=0.0,
+            pre_encode_feedforward=FeedForward(4 + WIDTH, 1, 6, Activation.by_name("relu")()),
+            encoder=reading(6),
+            integrator=reading(24),
+            integrator_dropout=0.0,
+            output_layer=FeedForward(4 * (8 + WIDTH), 1, 2, Activation.by_name("relu")()),
+            elmo=elmo,
+            use_input_elmo=True,
+            use_integrator_output_elmo=True,
+        ).eval()
+
+    ids = batch_to_ids(SENTENCES)
+    text = {"tokens": {"tokens": (ids[:, :, 0] > 0).long()}, "elmo": {"elmo_tokens": ids}}
+    expected = model_with(files.theirs(2))(text)["logits"]
+    assert torch.allclose(model_with(files.ours(2))(text)["logits"], expected, atol=1e-5)
+    with pytest.raises(ConfigurationError, match="num_output_representations=1"):
+        model_with(files.ours(1))

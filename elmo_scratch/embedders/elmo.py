@@ -144,6 +144,11 @@ class Elmo(torch.nn.Module, FromParams):
         if scalar_mix_parameters is not None:
             self.mixes.requires_grad_(False)
 
+    @property
+    def _scalar_mixes(self) -> torch.nn.ModuleList:
+        """The mixes, by the name under which models of allennlp-models count them."""
+        return self.mixes
+
     def get_output_dim(self) -> int:
         """The `width` of the biLM."""
         return (

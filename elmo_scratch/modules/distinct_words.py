@@ -40,5 +40,6 @@ class DistinctWords(NamedTuple):
 def _codes(ids: torch.Tensor) -> torch.Tensor:
     """A number for each word, shape `(rows,)`, that hardly ever is another word's too."""
     generator = torch.Generator().manual_seed(ids.size(1))
-    factors = torch.randint(-(2**62), 2**62, (ids.size(1),), generator=generator) * 2 + 1
+    drawn = torch.randint(-(2**62), 2**62, (ids.size(1),), generator=generator, device="cpu")
+    factors = drawn * 2 + 1
     return (ids * factors.to(ids.device)).sum(dim=1)

@@ -57,9 +57,9 @@ def read_in_pieces(
     batch, tokens = mask.shape
     positions = tokens + 2
     lengths = sentence_lengths(mask)  # (batch,)
-    bounded_mask = torch.arange(positions) < lengths.unsqueeze(1) + 2
+    bounded_mask = torch.arange(positions, device=mask.device) < lengths.unsqueeze(1) + 2
     # Both directions of a position lie side by side, as in the result.
-    laid = torch.zeros(bilm.num_layers, batch * positions, 2, bilm.dim)
+    laid = torch.zeros(bilm.num_layers, batch * positions, 2, bilm.dim, device="cpu")
     with torch.no_grad():
         _lay_tokens(bilm, ids, mask, laid[0], positions_at_once)
         order = ReadingOrder.of(bounded_mask)
@@ -87,7 +87,7 @@ def _lay_tokens(
     no_ids, no_mask = ids.new_zeros(1, 0, *ids.shape[2:]), mask.new_zeros(1, 0)
     marks = bilm.token_encoder(no_ids.to(device), no_mask.to(device)).vectors[0]  # (2, dim)
     begin, end = marks.to(layer)
-    begins = torch.arange(batch) * (tokens + 2)
+    begins = torch.arange(batch, device=mask.device) * (tokens + 2)
     layer[begins] = begin
     layer[begins + mask.sum(dim=1) + 1] = end
     rows, places = mask.nonzero(as_tuple=True)

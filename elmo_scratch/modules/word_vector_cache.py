@@ -61,7 +61,7 @@ class WordVectorCache:
             is_kept = self._is_of(weights)
             if is_kept:
                 fingerprint, keys = self._fingerprint, _keys(ids)
-                places = torch.tensor([self._places.get(key, -1) for key in keys], dtype=torch.long)
+                places = _on_host([self._places.get(key, -1) for key in keys])
                 is_new = places < 0
                 known: Optional[torch.Tensor] = None
                 if self._vectors is not None:
@@ -104,11 +104,11 @@ class WordVectorCache:
             del self._keys[self._num_pinned :]
             self._next = 0
             keys = _keys(ids)
-            is_new = torch.tensor([key not in self._places for key in keys], dtype=torch.bool)
+            is_new = _on_host([key not in self._places for key in keys]).bool()
             new_keys = [key for key, new in zip(keys, is_new.tolist()) if new]
             self._num_pinned += len(new_keys)
             vectors = compute(ids[is_new.to(ids.device)])
-            places = torch.arange(len(self._keys), self._num_pinned)
+            places = _on_host(range(len(self._keys), self._num_pinned))
             self._keys += new_keys
             self._places.update(zip(new_keys, places.tolist()))
             self._lay(places, vectors)
@@ -169,13 +169,18 @@ class WordVectorCache:
             self._places[key] = place
             places.append(place)
             self._next = (self._next + 1) % self.capacity
-        return torch.tensor(places, dtype=torch.long)
+        return _on_host(places)
 
     def __deepcopy__(self, _: object) -> "WordVectorCache":
         return type(self)(self.capacity)
 
     def __reduce__(self) -> Tuple[type, Tuple[int]]:
         return type(self), (self.capacity,)
+
+
+def _on_host(numbers: Sequence[int]) -> torch.Tensor:
+    """Whole numbers, on the CPU whatever PyTorch's default device is."""
+    return torch.tensor(numbers, dtype=torch.long, device="cpu")
 
 
 def _keys(ids: torch.Tensor) -> List[bytes]:

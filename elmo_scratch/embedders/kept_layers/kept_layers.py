@@ -124,8 +124,8 @@ class KeptLayers(torch.nn.Module):
         device: torch.device,
     ) -> BiLmOutput:
         """A batch of texts, laid out over so many positions."""
-        ends = torch.tensor(lengths).unsqueeze(1) + 2
-        mask = torch.arange(positions) < ends  # (batch, positions)
+        ends = torch.tensor(lengths, device="cpu").unsqueeze(1) + 2
+        mask = torch.arange(positions, device="cpu") < ends  # (batch, positions)
         layers = numpy.zeros((bilm.num_layers, *mask.shape, bilm.width), dtype="float32")
         for row, (one, length) in enumerate(zip(found, lengths)):
             layers[:, row, : length + 2] = one.reshape(bilm.num_layers, length + 2, bilm.width)

@@ -76,7 +76,7 @@ class FittingReader:
         final = LstmState(*(torch.cat(states, dim=1) for states in zip(*finals)))
         memory.keep(final, first_row)
         layers = remove_boundaries(parts[0] if len(parts) == 1 else _put_together(parts))
-        lengths = torch.tensor(batch.lengths)
+        lengths = torch.tensor(batch.lengths, device="cpu")
         shorter = (lengths < layers.size(2)).nonzero().squeeze(1)
         # There lie their end marks.
         layers[:, shorter, lengths[shorter]] = 0.0
@@ -125,7 +125,9 @@ def _put_together(parts: List[torch.Tensor]) -> torch.Tensor:
     """Parts of a batch, each as long as its longest sentence, as one."""
     num_layers, _, _, width = parts[0].shape
     longest = max(part.size(2) for part in parts)
-    layers = torch.zeros(num_layers, sum(part.size(1) for part in parts), longest, width)
+    layers = torch.zeros(
+        num_layers, sum(part.size(1) for part in parts), longest, width, device="cpu"
+    )
     first = 0
     for part in parts:
         layers[:, first : first + part.size(1), : part.size(2)] = part

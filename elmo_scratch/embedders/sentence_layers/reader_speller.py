@@ -45,7 +45,7 @@ class ReaderSpeller(Speller):
         """
         if not any(len(sentence) for sentence in sentences):
             # AllenNLP makes no batch of nothing.
-            return torch.zeros(len(sentences), 0, dtype=torch.long)
+            return torch.zeros(len(sentences), 0, dtype=torch.long, device="cpu")
         instances = [
             self._reader.text_to_instance([Token(word) for word in sentence])
             for sentence in sentences

@@ -178,7 +178,7 @@ class SentenceLayers:
         """
         num_sentences, longest = batch.mask.shape
         if longest == 0:
-            return torch.zeros(self.num_layers, num_sentences, 0, self.width)
+            return torch.zeros(self.num_layers, num_sentences, 0, self.width, device="cpu")
         with torch.inference_mode():
             layers = self._reader.read(batch, first_row)
         # The same memory, as an ordinary tensor: one of the inference mode can't enter a model that

@@ -40,7 +40,8 @@ class SpelledBatch(NamedTuple):
             As many tokens long as its longest sentence.
         """
         longest = max(lengths, default=0)
-        mask = torch.arange(longest) < torch.tensor(lengths, dtype=torch.long).unsqueeze(1)
+        ends = torch.tensor(lengths, dtype=torch.long, device="cpu").unsqueeze(1)
+        mask = torch.arange(longest, device="cpu") < ends
         return cls(ids[:, :longest], mask, lengths)
 
     def rows(self, first: int, last: int) -> "SpelledBatch":

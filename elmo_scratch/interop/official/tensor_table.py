@@ -157,7 +157,7 @@ def official_shapes(bilm: BiLm) -> Dict[str, Shape]:
     `Dict[str, Tuple[int, ...]]`
         The shape of each tensor of the official file of a biLM, by name.
     """
-    parameters = dict(bilm.named_parameters())
+    parameters = dict(bilm.named_parameters(remove_duplicate=False))
     return {
         row.name: row.transform.official_shape(_shapes(row, parameters))
         for row in tensor_table(bilm)
@@ -175,7 +175,7 @@ def fill(bilm: BiLm, tensors: Dict[str, numpy.ndarray]) -> None:
     tensors : `Dict[str, numpy.ndarray]`
         The tensors by name.
     """
-    parameters = dict(bilm.named_parameters())
+    parameters = dict(bilm.named_parameters(remove_duplicate=False))
     with torch.no_grad():
         for row in tensor_table(bilm):
             ours = row.transform.to_ours(tensors[row.name], _shapes(row, parameters))
@@ -190,7 +190,7 @@ def official_tensors(bilm: BiLm) -> Dict[str, numpy.ndarray]:
     `Dict[str, numpy.ndarray]`
         The official tensors of a biLM by name, float32.
     """
-    parameters = dict(bilm.named_parameters())
+    parameters = dict(bilm.named_parameters(remove_duplicate=False))
     tensors = {}
     for row in tensor_table(bilm):
         ours = [parameters[name].detach().float().cpu().numpy() for name in row.parameters]

@@ -47,7 +47,7 @@ class ReadingOrder(NamedTuple):
         host_mask = mask.cpu()
         positions = host_mask.size(1)
         lengths = sentence_lengths(host_mask)  # (batch,)
-        steps = torch.arange(positions)  # (positions,)
+        steps = torch.arange(positions, device="cpu")  # (positions,)
         lengths, rows = lengths.sort(descending=True, stable=True)
         step, rank = torch.where(steps.unsqueeze(1) < lengths)  # each (read,)
         starts = rows[rank] * positions

@@ -70,7 +70,7 @@ def read_back(
         if to_cell is not None:
             if clips.projection is not None:
                 # As the outputs know it, which may be rounded.
-                bound = float(torch.tensor(clips.projection, dtype=step.output.dtype))
+                bound = float(torch.tensor(clips.projection, dtype=step.output.dtype, device="cpu"))
                 torch.ops.aten.hardtanh_backward(
                     d_output, step.output.to(d_output.dtype), -bound, bound, grad_input=d_output
                 )

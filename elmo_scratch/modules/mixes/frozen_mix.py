@@ -46,8 +46,11 @@ class FrozenMix(LayerMix):
     ) -> None:
         super().__init__(num_layers, do_layer_norm=do_layer_norm)
         if weights is None:
-            drawn = torch.randn(num_layers, generator=torch.Generator().manual_seed(seed))
-            self.register_buffer("weights", torch.softmax(drawn, dim=0))
+            generator = torch.Generator().manual_seed(seed)
+            drawn = torch.randn(num_layers, generator=generator, device="cpu")
+            self.register_buffer(
+                "weights", torch.softmax(drawn, dim=0).to(torch.get_default_device())
+            )
             return
         given = torch.tensor(weights, dtype=torch.float)
         if len(given) != num_layers or bool((given < 0).any()) or not 0 < given.sum() < torch.inf:

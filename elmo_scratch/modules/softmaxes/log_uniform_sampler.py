@@ -101,13 +101,13 @@ class LogUniformSampler(torch.nn.Module):
 
     def _draw(self, count: int, generator: torch.Generator) -> torch.Tensor:
         """Words with repetitions, shape `(count,)`, always made on the CPU."""
-        uniform = torch.rand(count, dtype=torch.float64, generator=generator)
+        uniform = torch.rand(count, dtype=torch.float64, generator=generator, device="cpu")
         # The highest uniform number may be rounded up to `num_words`, which is no word.
         return (uniform * math.log(self._num_words)).exp().long().clamp_(max=self._num_words - 1)
 
     def _is_new(self, drawn: torch.Tensor) -> torch.Tensor:
         """Shape `(drawn,)`: whether a word comes for the first time."""
-        order = torch.arange(len(drawn))
-        first = torch.full((self._num_words,), len(drawn))
+        order = torch.arange(len(drawn), device=drawn.device)
+        first = torch.full((self._num_words,), len(drawn), device=drawn.device)
         first.scatter_reduce_(0, drawn, order, "amin")
         return first[drawn] == order
