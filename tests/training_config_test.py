@@ -31,6 +31,14 @@ def test_every_config_builds_its_train_loop(
 
 
 @each_config
+def test_every_training_can_be_stopped_and_recovered(config_file: Path) -> None:
+    trainer = config_on_fixtures(config_file, Path("model.tar.gz"))["trainer"]
+    assert trainer["checkpointer"]["type"] == "elmo_scratch_whole"
+    kinds = [callback["type"] for callback in trainer["callbacks"]]
+    assert {"elmo_scratch_exact_resume", "elmo_scratch_stop_at_nan"} <= set(kinds)
+
+
+@each_config
 def test_every_config_fits_the_bilm_that_is_trained_on_real_news(config_file: Path) -> None:
     archive = Path("model.tar.gz")
     bilm = config_on_fixtures(CONFIGS / "bilm" / "ag_news.jsonnet")["model"]["bilm"]

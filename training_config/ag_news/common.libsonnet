@@ -52,6 +52,9 @@ local indexer = {
       grad_norm: 5.0,
       patience: 2,
       validation_metric: "+accuracy",
+      // What --recover needs to end in the same weights, averaged ones among them.
+      checkpointer: { type: "elmo_scratch_whole", keep_most_recent_by_count: 1 },
+      callbacks: [{ type: "elmo_scratch_exact_resume" }, { type: "elmo_scratch_stop_at_nan" }],
     },
   },
 }

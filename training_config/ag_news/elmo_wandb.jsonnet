@@ -12,7 +12,7 @@
 local common = import "common.libsonnet";
 common.classifier(mix={ type: "trainable" }) + {
   trainer+: {
-    callbacks: [
+    callbacks+: [
       { type: "elmo_scratch_mix_shares", every_num_batches: 10 },
       {
         type: "wandb",

@@ -72,6 +72,8 @@ local chosen = {
     learning_rate_scheduler: { type: "linear_with_warmup", warmup_steps: 100 },
     grad_norm: 5.0,
     validation_metric: "+accuracy",
-    callbacks: if chosen.embedder == bilm then ["elmo_scratch_mix_shares"] else [],
+    checkpointer: { type: "elmo_scratch_whole", keep_most_recent_by_count: 1 },
+    callbacks: [{ type: "elmo_scratch_exact_resume" }, { type: "elmo_scratch_stop_at_nan" }] +
+               (if chosen.embedder == bilm then [{ type: "elmo_scratch_mix_shares" }] else []),
   },
 }
