@@ -4,6 +4,7 @@ import importlib
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Dict, List, Sequence
@@ -37,7 +38,7 @@ def echoing(modules: Dict[str, ModuleType], folder: Path, name: str, *needs: str
     if name.startswith("bad"):
         program += "; raise SystemExit('no more')"
     command = [sys.executable, "-S", "-c", program]
-    return modules["tasks"].Task(name, "", "", command, {}, folder / name, list(needs))
+    return modules["tasks"].Task(name, "", "", command, {}, folder / name, list(needs), None)
 
 
 def order(folder: Path) -> List[str]:
@@ -71,6 +72,59 @@ def test_a_failure_stops_only_what_needs_it(
     # The next run tries it again.
     assert modules["tasks"].run_all(tasks, 1) == ["bad", "worse", "worst"]
     assert order(tmp_path) == ["bad", "good", "bad"]
+
+
+def test_what_is_interrupted_stops_at_once_and_starts_nothing_more(tmp_path: Path) -> None:
+    program = f"""
+import signal, sys
+from pathlib import Path
+sys.path.insert(0, {str(STUDY)!r})
+from tasks import Task, run_all
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+def task(name):
+    folder = Path({str(tmp_path)!r}) / name
+    child = f"open({{str(folder / 'begun')!r}}, 'w').close(); import time; time.sleep(60)"
+    return Task(name, "", "", [sys.executable, "-S", "-c", child], {{}}, folder, [], None)
+run_all([task("first"), task("second")], 1)
+"""
+    study = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
+    begun = tmp_path / "first" / "begun"
+    while not begun.exists():
+        assert study.poll() is None
+        time.sleep(0.05)
+    study.terminate()
+    assert study.wait(10) == 143
+    assert not (tmp_path / "second").exists()
+    assert not (tmp_path / "first" / "done").exists()
+    left = subprocess.run(["pgrep", "-f", str(begun)], capture_output=True, text=True, check=False)
+    assert left.stdout == ""
+
+
+def test_the_time_of_all_runs_counts(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
+    task = echoing(modules, tmp_path, "a")
+    task.folder.mkdir()
+    task.add_seconds(100.0)
+    assert not task.is_another()
+    modules["tasks"].run_all([task], 1)
+    assert 100.0 < task.seconds() < 110.0
+
+
+def test_a_training_that_was_stopped_at_its_end_has_a_row(
+    modules: Dict[str, ModuleType], tmp_path: Path
+) -> None:
+    task = echoing(modules, tmp_path, "a")._replace(part="mixes", row="words, top")
+    modules["tasks"].run_all([task], 1)
+    run = task.folder / "run"
+    run.mkdir()
+    best = {f"best_validation_{score}": 0.5 for score in modules["results"].SCORES}
+    best["best_validation_confusion"] = [[1, 1], [1, 1]]  # type: ignore[assignment]
+    (run / "metrics.json").write_text(json.dumps(best))
+    for epoch in (2, 10):
+        shares = {"layer_share_0": 0.25 / epoch, "layer_share_1": 1 - 0.25 / epoch}
+        (run / f"metrics_epoch_{epoch}.json").write_text(json.dumps(shares))
+    (row,) = modules["results"].collected([task])
+    assert row.scores["accuracy"] == [0.5]
+    assert row.shares == [[0.025, 0.975]]
 
 
 def test_the_whole_study_is_planned(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
@@ -189,6 +243,11 @@ def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
     assert len(mixed["scores"]["accuracy"]) == 2
     assert [sum(shares) for shares in mixed["shares"]] == pytest.approx([1.0, 1.0])
     assert sum(map(sum, mixed["confusion"])) == 2 * 80
+    again = subprocess.run(
+        [*command[:-1], '{"trainer.num_epochs": 2}'], capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 2
+    assert "holds what other settings have made" in again.stderr
     # The layers were kept for the second seed.
     assert (tmp_path / "words" / "run" / "model.tar.gz.layers").stat().st_size > 0
 

@@ -22,5 +22,5 @@ class AgNewsPredictor(Predictor):
                 f"it has the keys {sorted(json_dict)}"
             )
         return self._dataset_reader.text_to_instance(  # type: ignore[call-arg]
-            json_dict["description"], title=json_dict.get("title", "")
+            json_dict["description"], title=json_dict.get("title") or ""
         )

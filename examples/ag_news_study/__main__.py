@@ -12,9 +12,11 @@ study.md and study.json. Started again after it was stopped, it goes on where it
 import argparse
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from plan import chosen_tasks, planned_tasks
 from results import collected, support_vector_machine
 from table import markdown, write_json
@@ -61,7 +63,20 @@ def main() -> None:
     tasks = chosen_tasks(
         planned_tasks(args.train, args.dev, args.folder, args.seeds, args.overrides), args.only
     )
-    failed = run_all(tasks, args.jobs)
+    others = [task for task in tasks if task.is_another()]
+    if others:
+        parser.error(
+            f"{others[0].folder} holds what other settings have made ({len(others)} of "
+            f"{len(tasks)} such). Take another folder, or remove those"
+        )
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        with FileLock(args.folder / ".lock", timeout=0):
+            failed = run_all(tasks, args.jobs)
+    except Timeout:
+        parser.error(f"another study works in {args.folder}")
+    except KeyboardInterrupt:
+        sys.exit("interrupted: the same command goes on with it")
     rows = collected(tasks)
     for part in {row.part: row for row in rows}:
         rows.append(support_vector_machine(args.train, args.dev, part, part == "titles"))

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Dict, List, Sequence, Set
 
+from allennlp.common import Params
 from tasks import Task
 
 CONFIGS = Path(__file__).parent.parent.parent / "training_config"
@@ -126,7 +127,8 @@ class _Plan:
         command = [*ALLENNLP, "elmo-vectors", self._data["AG_NEWS_TRAIN"], str(output)]
         command += ["--method", method, "--dim", "256", "--min-count", "3", "--lowercase"]
         command += ["--reader", json.dumps({"type": "ag_news", **reading}), "--overwrite"]
-        self.tasks.append(Task(name, "", "", command, {}, output.parent, []))
+        settings = command[len(ALLENNLP) :]
+        self.tasks.append(Task(name, "", "", command, {}, output.parent, [], settings))
 
     def add_bilm(
         self, name: str, config: str, settings: Dict[str, object], needs: Sequence[str] = ()
@@ -136,8 +138,8 @@ class _Plan:
         if needs:
             settings = {**settings, "model.pretrained_file": str(self.vectors(needs[0]))}
         variables = {**self._data, "WORD_VECTORS": ""}
-        command = self._training(CONFIGS / "bilm" / f"{config}.jsonnet", folder, settings)
-        self.tasks.append(Task(name, "", "", command, variables, folder, list(needs)))
+        file = CONFIGS / "bilm" / f"{config}.jsonnet"
+        self._add_training(name, "", "", file, settings, variables, folder, list(needs))
 
     def add_classifier(
         self, row: str, vectors: str, file: Path, need: str, mix: str, seed: int
@@ -175,15 +177,29 @@ class _Plan:
         name = f"{part}: {row}, seed {seed}"
         words = f"{row}, seed {seed}".replace(", ", "-").replace(" ", "_")
         folder = self._folder / part / words
-        command = self._training(CONFIGS / "ag_news" / f"{config}.jsonnet", folder, settings)
-        variables = {**self._data, **variables}
-        self.tasks.append(Task(name, part, row, command, variables, folder, needs))
+        file = CONFIGS / "ag_news" / f"{config}.jsonnet"
+        self._add_training(
+            name, part, row, file, settings, {**self._data, **variables}, folder, needs
+        )
 
-    def _training(self, config: Path, folder: Path, settings: Dict[str, object]) -> List[str]:
+    def _add_training(
+        self,
+        name: str,
+        part: str,
+        row: str,
+        config: Path,
+        settings: Dict[str, object],
+        variables: Dict[str, str],
+        folder: Path,
+        needs: List[str],
+    ) -> None:
         """`allennlp train` into `folder/run`, from where an earlier one was stopped."""
         run = folder / "run"
         is_started = any(run.glob("model_state_*.th"))
-        settings = {**settings, **self._overrides}
+        overrides = json.dumps({**settings, **self._overrides})
         command = [*ALLENNLP, "train", str(config), "-s", str(run)]
-        command += ["--include-package", "elmo_scratch", "--overrides", json.dumps(settings)]
-        return [*command, "--recover" if is_started else "--force"]
+        command += ["--include-package", "elmo_scratch", "--overrides", overrides]
+        command.append("--recover" if is_started else "--force")
+        evaluated = Params.from_file(config, overrides, variables).as_dict(quiet=True)
+        task = Task(name, part, row, command, variables, folder, needs, evaluated)
+        self.tasks.append(task)

@@ -30,7 +30,7 @@ class Row(NamedTuple):
     scores : `Dict[str, List[float]]`
         Each of `SCORES`, a number a seed, of the best epoch on dev.
     seconds : `List[float]`
-        What the training of the classifier took.
+        What the training of the classifier took, in all its runs.
     shares : `List[List[float]]`
         For each seed how much each layer makes up at the end; empty where nothing is mixed.
     confusion : `List[List[int]]`
@@ -68,33 +68,40 @@ def collected(tasks: Sequence[Task]) -> List[Row]:
     `List[Row]`
         In the order of the tasks.
     """
-    by_row: Dict[Tuple[str, str], List[Dict[str, Any]]] = {}
+    by_row: Dict[Tuple[str, str], List[Task]] = {}
     for task in tasks:
         if task.row and task.is_done:
-            file = task.folder / "run" / "metrics.json"
-            runs = by_row.setdefault((task.part, task.row), [])
-            runs.append(json.loads(file.read_text(encoding="utf-8")))
-    return [_row(part, name, runs) for (part, name), runs in by_row.items()]
+            by_row.setdefault((task.part, task.row), []).append(task)
+    return [_row(part, name, members) for (part, name), members in by_row.items()]
 
 
-def _row(part: str, name: str, runs: List[Dict[str, Any]]) -> Row:
+def _row(part: str, name: str, tasks: Sequence[Task]) -> Row:
     """All seeds of one row."""
+    runs = [_metrics(task.folder / "run") for task in tasks]
     scores = {score: [run[f"best_validation_{score}"] for run in runs] for score in SCORES}
     matrices = [run["best_validation_confusion"] for run in runs]
     return Row(
         part,
         name,
         scores,
-        [_seconds(run["training_duration"]) for run in runs],
+        [task.seconds() for task in tasks],
         [shares for run in runs if (shares := _shares(run))],
         [[sum(cells) for cells in zip(*rows)] for rows in zip(*matrices)],
     )
 
 
-def _seconds(duration: str) -> float:
-    """Of a time such as `0:01:23.4`."""
-    hours, minutes, seconds = duration.split(":")
-    return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
+def _metrics(run: Path) -> Dict[str, Any]:
+    """What a training has measured: of its last epoch and of the best one."""
+    epochs = sorted(
+        run.glob("metrics_epoch_*.json"), key=lambda file: int(file.stem.split("_")[-1])
+    )
+    # One that was stopped behind its last epoch ends without that epoch's own numbers.
+    files = [*epochs[-1:], run / "metrics.json"]
+    return {
+        name: value
+        for file in files
+        for name, value in json.loads(file.read_text(encoding="utf-8")).items()
+    }
 
 
 def _shares(run: Dict[str, Any]) -> List[float]:

@@ -1,12 +1,19 @@
 """Commands that wait for each other, run several at a time, and are not run again when done."""
 
+import json
 import os
+import signal
 import subprocess
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+import time
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence, Set
+from typing import Any, Dict, List, NamedTuple, Sequence, Set
 
 from tqdm import tqdm
+
+from elmo_scratch.whole_file import whole_file
+
+SECONDS = 0.1
+"""How often it is looked whether a command has ended."""
 
 
 class Task(NamedTuple):
@@ -26,9 +33,12 @@ class Task(NamedTuple):
     variables : `Dict[str, str]`
         Of the environment, beside those there are.
     folder : `Path`
-        Where it writes, and where `log.txt` and, when it has ended well, `done` are put.
+        Where it writes, and where `log.txt`, `task.json` and, when it has ended well, `done` are
+        put.
     needs : `List[str]`
         The names of tasks that must be done before.
+    settings : `Any`
+        What decides on the result, as JSON.
     """
 
     name: str
@@ -38,11 +48,34 @@ class Task(NamedTuple):
     variables: Dict[str, str]
     folder: Path
     needs: List[str]
+    settings: Any
 
     @property
     def is_done(self) -> bool:
         """Whether it has ended well, now or in an earlier run."""
         return (self.folder / "done").exists()
+
+    def seconds(self) -> float:
+        """What it has taken so far, in all its runs."""
+        return float(self._record().get("seconds", 0.0))
+
+    def is_another(self) -> bool:
+        """Whether its folder holds what other settings have made."""
+        return bool(self._record()) and self._record()["settings"] != self.settings
+
+    def add_seconds(self, seconds: float) -> None:
+        """Writes down what it is, and that it has taken so much longer."""
+        record = {"settings": self.settings, "seconds": self.seconds() + seconds}
+        with whole_file(self.folder / "task.json") as part:
+            part.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+    def _record(self) -> Dict[str, Any]:
+        """What was written down, if it has run before."""
+        try:
+            record: Dict[str, Any] = json.loads((self.folder / "task.json").read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        return record
 
 
 def run_all(tasks: Sequence[Task], jobs: int) -> List[str]:
@@ -62,36 +95,66 @@ def run_all(tasks: Sequence[Task], jobs: int) -> List[str]:
     done = {task.name for task in tasks if task.is_done}
     waiting = [task for task in tasks if task.name not in done]
     failed: Set[str] = set()
-    running: Dict[Future[bool], Task] = {}
+    running: List[_Running] = []
     threads = max((os.cpu_count() or 1) // jobs, 1)
-    with ThreadPoolExecutor(jobs) as pool, tqdm(total=len(tasks), initial=len(done)) as progress:
-        while waiting or running:
-            lost = [task for task in waiting if failed & set(task.needs)]
-            failed.update(task.name for task in lost)
-            ready = [task for task in waiting if task not in lost and done >= set(task.needs)]
-            for task in ready:
-                running[pool.submit(_run, task, threads)] = task
-            waiting = [task for task in waiting if task not in lost and task not in ready]
-            if not running:
-                continue
-            ended, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in ended:
-                task = running.pop(future)
-                (done if future.result() else failed).add(task.name)
-                progress.update()
+    with tqdm(total=len(tasks), initial=len(done)) as progress:
+        try:
+            while waiting or running:
+                lost = {task.name for task in waiting if failed & set(task.needs)}
+                failed |= lost
+                progress.update(len(lost))
+                waiting = [task for task in waiting if task.name not in lost]
+                ready = [task for task in waiting if done >= set(task.needs)]
+                for task in ready[: jobs - len(running)]:
+                    waiting.remove(task)
+                    running.append(_Running(task, threads))
+                time.sleep(SECONDS)
+                for one in [one for one in running if one.has_ended()]:
+                    running.remove(one)
+                    (done if one.end() else failed).add(one.task.name)
+                    progress.update()
+        finally:
+            for one in running:
+                one.stop()
     return sorted(failed)
 
 
-def _run(task: Task, threads: int) -> bool:
-    """Runs one, and says whether it ended well."""
-    task.folder.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, **task.variables, "OMP_NUM_THREADS": str(threads)}
-    with open(task.folder / "log.txt", "w", encoding="utf-8") as log:
-        ended = subprocess.run(
-            task.command, env=environment, stdout=log, stderr=subprocess.STDOUT, check=False
-        )
-    if ended.returncode:
-        tqdm.write(f"{task.name} failed: see {task.folder / 'log.txt'}")
-        return False
-    (task.folder / "done").touch()
-    return True
+class _Running:
+    """A task that has been started."""
+
+    def __init__(self, task: Task, threads: int) -> None:
+        self.task = task
+        self._started = time.monotonic()
+        task.folder.mkdir(parents=True, exist_ok=True)
+        task.add_seconds(0.0)
+        environment = {**os.environ, **task.variables, "OMP_NUM_THREADS": str(threads)}
+        with open(task.folder / "log.txt", "wb") as log:
+            # With a session of its own it can be stopped with all the processes that it starts.
+            self._process = subprocess.Popen(
+                task.command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def has_ended(self) -> bool:
+        """Whether it is over, well or not."""
+        return self._process.poll() is not None
+
+    def end(self) -> bool:
+        """Says whether it ended well, and writes that down."""
+        self.task.add_seconds(time.monotonic() - self._started)
+        if self._process.returncode:
+            tqdm.write(f"{self.task.name} failed: see {self.task.folder / 'log.txt'}")
+            return False
+        (self.task.folder / "done").touch()
+        return True
+
+    def stop(self) -> None:
+        """Ends it with all that it started. What it has saved stays."""
+        if not self.has_ended():
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self.task.add_seconds(time.monotonic() - self._started)

@@ -1,7 +1,9 @@
 import os
+from pathlib import Path
 
 import pytest
 
+from elmo_scratch.embedders import machine_memory as module
 from elmo_scratch.embedders.machine_memory import machine_memory
 
 
@@ -9,6 +11,40 @@ def test_it_is_that_of_the_system() -> None:
     assert 2**28 < machine_memory() < 2**50
 
 
-def test_where_the_system_does_not_say_there_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_system_does_not_say_there_is_no_bound(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delattr(os, "sysconf")
+    monkeypatch.setattr(module, "CONTROL_GROUP", tmp_path / "nothing")
     assert machine_memory() == float("inf")
+
+
+@pytest.mark.parametrize(
+    ("group", "limits", "expected"),
+    [
+        ("0::/", {"memory.max": "1000\n"}, 1000),
+        ("0::/job/step", {"job/memory.max": "2000\n", "job/step/memory.max": "max\n"}, 2000),
+        ("0::/job/step", {"job/memory.max": "3000\n", "job/step/memory.max": "2500\n"}, 2500),
+        # The path of the host, which a container doesn't see.
+        ("5:cpu:/a\n4:memory:/docker/1f", {"memory/memory.limit_in_bytes": "4000\n"}, 4000),
+        ("5:cpu:/a", {"memory.max": "5000\n"}, None),
+        ("0::/", {"memory.max": "max\n"}, None),
+        ("", {}, None),
+    ],
+)
+def test_a_container_may_allow_less(
+    group: str,
+    limits: dict,
+    expected: int,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(module, "CONTROL_GROUP", tmp_path / "cgroup")
+    monkeypatch.setattr(module, "LIMITS", tmp_path / "limits")
+    (tmp_path / "cgroup").write_text(group, encoding="utf-8")
+    for name, text in limits.items():
+        file = tmp_path / "limits" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert machine_memory() == (installed if expected is None else expected)

@@ -128,10 +128,10 @@ class LayerFileEmbedder(TokenEmbedder):
         return torch.from_numpy(layers)
 
     def _digest(self) -> torch.Tensor:
-        """What tells the biLM and what is kept of it from others; zeros if it isn't known."""
-        digest = bytes(32)
-        if self._facts.model:
-            digest = hashlib.sha256(f"{self._facts.model} {self._facts.kept}".encode()).digest()
+        """What tells the biLM, its state and what is kept from others; zeros if it isn't known."""
+        digest, facts = bytes(32), self._facts
+        if facts.model:
+            digest = hashlib.sha256(f"{facts.model} {facts.kept} {facts.state}".encode()).digest()
         return torch.tensor(list(digest), dtype=torch.uint8)
 
 
@@ -141,5 +141,8 @@ def _check_origin(embedder: LayerFileEmbedder, _: Any) -> None:
     if trained.any() and here.any() and not torch.equal(trained, here):
         raise ConfigurationError(
             f"{embedder.file}: expected the layers that the model was trained with, but these come "
-            f"from another biLM ({embedder._facts.model}), or others of its layers were kept"
+            f"from another biLM ({embedder._facts.model}), others of its layers were kept, or "
+            "sentences started from another state. Export the text as the one of the training was: "
+            "with the same `--weight-file` and `--state`, and where that is warm with the same "
+            "`--warm-up-file`."
         )
