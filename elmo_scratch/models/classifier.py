@@ -3,6 +3,7 @@
 from typing import Any, Dict, Optional, Tuple
 
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
@@ -33,8 +34,16 @@ class Classifier(Model):
         Encodes the vectors of a text before they are pooled. `None` leaves them as they are.
     dropout : `float`, optional (default = `0.0`)
         Share of the embedded tokens and of the pooled vector that is dropped in training.
+    label_smoothing : `float`, optional (default = `0.0`)
+        In training, the share of the probability that is spread evenly over all classes instead of
+        being the right one's (Szegedy et al. 2016, section 7), in `[0, 1)`.
     initializer : `InitializerApplicator`, optional (default = `None`)
         Draws weights anew, those whose names it matches. `None` leaves them as the parts drew them.
+
+    # Raises
+
+    ConfigurationError
+        If `label_smoothing` is no such share.
 
     # Source
 
@@ -51,10 +60,16 @@ class Classifier(Model):
         seq2vec_encoder: Seq2VecEncoder,
         seq2seq_encoder: Optional[Seq2SeqEncoder] = None,
         dropout: float = 0.0,
+        label_smoothing: float = 0.0,
         initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
+        if not 0.0 <= label_smoothing < 1.0:
+            raise ConfigurationError(
+                f"expected `label_smoothing` of 0 or more and below 1, but got {label_smoothing}"
+            )
+        self._label_smoothing = label_smoothing
         self.text_field_embedder = text_field_embedder
         # A biLM adds its words to the vocabulary, also where an embedder was built before it.
         self.extend_embedder_vocab()
@@ -86,7 +101,7 @@ class Classifier(Model):
 
         `Dict[str, torch.Tensor]`
             `probabilities`, shape `(batch, classes)`; with `label` also `loss`, shape `()`, the
-            mean cross entropy in nats.
+            mean cross entropy in nats, in training that of the smoothed classes.
         """
         mask: torch.Tensor = get_text_field_mask(text)  # (batch, tokens)
         tokens = self.dropout(self.text_field_embedder(text))  # (batch, tokens, embedding)
@@ -96,7 +111,10 @@ class Classifier(Model):
         scores = self.output(pooled)  # (batch, classes)
         output = {"probabilities": torch.softmax(scores, dim=-1)}
         if label is not None:
-            output["loss"] = torch.nn.functional.cross_entropy(scores, label)
+            smoothing = self._label_smoothing if self.training else 0.0
+            output["loss"] = torch.nn.functional.cross_entropy(
+                scores, label, label_smoothing=smoothing
+            )
             self._confusion(scores.argmax(dim=-1), label)
         return output
 

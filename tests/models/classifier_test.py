@@ -6,6 +6,7 @@ from typing import Any, Dict, List
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing import ModelTestCase
 from allennlp.common.util import prepare_environment
 from allennlp.data import Batch, Instance, Vocabulary
@@ -89,6 +90,26 @@ def test_the_loss_is_the_mean_cross_entropy() -> None:
     loss = model(**batch_of(instances, vocab))["loss"]
     # Probability 1/2 twice and 1/4 once: (1 + 1 + 2) / 3 bits.
     assert loss.item() == pytest.approx(4 / 3 * 0.693147, abs=1e-5)
+
+
+def test_in_training_the_loss_may_be_that_of_smoothed_classes() -> None:
+    vocab = vocabulary("river")
+    model = model_for(vocab, label_smoothing=0.2)
+    batch = batch_of(instances_of("river", label="Sports"), vocab)
+    probabilities = model(**batch)["probabilities"][0]
+    smoothed = torch.full((4,), 0.05)
+    smoothed[vocab.get_token_index("Sports", "labels")] += 0.8
+    expected = -(smoothed * probabilities.log()).sum()
+    assert model(**batch)["loss"].item() == pytest.approx(expected.item(), abs=1e-6)
+    plain = model_for(vocab).eval()
+    plain.load_state_dict(model.state_dict())
+    assert torch.equal(model.eval()(**batch)["loss"], plain(**batch)["loss"])
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0])
+def test_more_than_all_cannot_be_spread(share: float) -> None:
+    with pytest.raises(ConfigurationError, match="expected `label_smoothing` of 0 or more"):
+        model_for(vocabulary("river"), label_smoothing=share)
 
 
 def test_without_labels_there_is_no_loss_and_nothing_is_counted() -> None:
