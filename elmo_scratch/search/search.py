@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from elmo_scratch.search.study import next_trial, num_tried, open_study
 from elmo_scratch.search.sweep import Sweep
-from elmo_scratch.search.trial_training import TrialTraining
+from elmo_scratch.search.trial_training import TrialTraining, stop_left_over
 
 if TYPE_CHECKING:
     import optuna
@@ -130,7 +130,7 @@ class Search:
                     while len(running) < num_jobs and (interrupted or num_new):
                         if interrupted:
                             trial = interrupted.pop()
-                            shutil.rmtree(self._folder_of(trial), ignore_errors=True)
+                            self._clear(trial)
                         else:
                             trial = next_trial(study, self.sweep)
                             num_new -= 1
@@ -163,13 +163,22 @@ class Search:
         values = {name: one.draw(name, trial) for name, one in self.sweep.parameters.items()}
         trial.set_user_attr("values", values)
         logger.info("trial %d: %s", trial.number, values)
-        return TrialTraining(
+        training = TrialTraining(
             self._folder_of(trial),
             self._path,
             {**self.overrides, **values},
             self._words,
             num_threads=max(1, (os.cpu_count() or 1) // num_jobs) if num_jobs > 1 else None,
         )
+        trial.set_user_attr("pid", training.pid)
+        return training
+
+    def _clear(self, trial: "optuna.Trial") -> None:
+        """Makes room for a trial that was interrupted."""
+        folder = self._folder_of(trial)
+        if "pid" in trial.user_attrs:
+            stop_left_over(trial.user_attrs["pid"], folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _is_over(self, study: "optuna.Study", one: Running) -> bool:
         """Looks after a training, and tells the study what has become of it."""

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -64,6 +65,11 @@ class TrialTraining:
                 env=environment,
                 start_new_session=True,
             )
+
+    @property
+    def pid(self) -> int:
+        """The number of its process, and of the group of all that it starts."""
+        return self._process.pid
 
     def has_ended(self) -> bool:
         """Whether it is over, well or not."""
@@ -132,6 +138,37 @@ class TrialTraining:
     def _has_no_result(self) -> bool:
         """Whether it says that it ended well, but left nothing that can be read."""
         return self._process.poll() == 0 and not _is_json(self.folder / RESULT)
+
+
+def stop_left_over(pid: int, folder: Path) -> None:
+    """
+    Ends the training of a search that was killed, if it still runs: it would go on writing to the
+    folder.
+
+    # Parameters
+
+    pid : `int`
+        What `TrialTraining.pid` was. Another process may have this number by now.
+    folder : `Path`
+        Where the training writes to.
+    """
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:  # it is over, or this is not Linux
+        return
+    if os.fsencode(folder) in words:
+        os.killpg(pid, signal.SIGKILL)
+        while _is_running(pid):
+            time.sleep(0.05)
+
+
+def _is_running(pid: int) -> bool:
+    """Whether a process is more than an entry that nobody has asked about."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
 
 
 def _epochs(folder: Path) -> List[Path]:

@@ -1,11 +1,12 @@
 import json
+import os
 import time
 from pathlib import Path
 
 import pytest
 
 from elmo_scratch.search.metric import Metric
-from elmo_scratch.search.trial_training import TrialTraining
+from elmo_scratch.search.trial_training import TrialTraining, stop_left_over
 
 ACCURACY = Metric("validation/accuracy", is_maximized=True)
 
@@ -76,3 +77,17 @@ def test_it_can_be_stopped(config: Path, tmp_path: Path) -> None:
     assert training.has_ended()
     assert training.last_lines() == "ended by signal 9"
     training.stop()
+
+
+def test_one_that_a_killed_search_has_left_is_stopped(config: Path, tmp_path: Path) -> None:
+    (tmp_path / "wait").write_text("1", encoding="utf-8")
+    training = TrialTraining(tmp_path / "trial-0", config, {})
+    # The number may be another process's by now.
+    stop_left_over(training.pid, tmp_path / "trial-1")
+    stop_left_over(os.getpid(), tmp_path / "trial-0")
+    time.sleep(0.2)
+    assert not training.has_ended()
+    stop_left_over(training.pid, tmp_path / "trial-0")
+    wait_for(training)
+    assert "ended by signal 9" in training.last_lines()
+    stop_left_over(training.pid, tmp_path / "trial-0")
