@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from allennlp.commands.train import TrainModel
 from allennlp.common.util import prepare_environment
+from allennlp.training import GradientDescentTrainer
 
 from tests.tiny_training import CONFIGS, config_on_fixtures, fit_encoder, params_on_fixtures
 
@@ -46,6 +47,34 @@ def test_every_config_fits_the_bilm_that_is_trained_on_real_news(config_file: Pa
     fitted = copy.deepcopy(config)
     fit_encoder(fitted["model"], 2 * bilm["token_encoder"]["dim"])
     assert config == fitted
+
+
+@pytest.mark.parametrize("name", ["elmo_fine_tuned", "elmo_fine_tuned_titles"])
+def test_a_bilm_that_is_trained_on_takes_the_smallest_steps_near_the_words(
+    name: str, bilm_archive: Path, tmp_path: Path
+) -> None:
+    params = params_on_fixtures(CONFIGS / "ag_news" / f"{name}.jsonnet", bilm_archive)
+    train_loop = TrainModel.from_params(params, serialization_dir=str(tmp_path), local_rank=0)
+    trainer = train_loop.trainer
+    assert isinstance(trainer, GradientDescentTrainer)
+    rates = {
+        id(parameter): group["initial_lr"]
+        for group in trainer.optimizer.param_groups
+        for parameter in group["params"]
+    }
+    expected = {
+        "bilm.token_encoder.": 6.4e-5,
+        ".layers.0.": 1.6e-4,
+        ".layers.1.": 4e-4,
+        "": 1e-3,
+    }
+    seen = set()
+    for parameter_name, parameter in train_loop.model.named_parameters():
+        place = next(part for part in expected if part in parameter_name)
+        assert rates[id(parameter)] == pytest.approx(expected[place]), parameter_name
+        assert parameter.requires_grad
+        seen.add(place)
+    assert seen == set(expected)
 
 
 def test_there_is_a_config_for_every_mix() -> None:

@@ -7,7 +7,6 @@
 local frozen = import "elmo_word2vec.jsonnet";
 local top_rate = 0.001;
 local share = 0.4;  // of the rate of the layer above
-local bilm = "text_field_embedder\\.token_embedder_elmo\\.bilm\\.";
 frozen {
   model+: {
     text_field_embedder+: {
@@ -21,9 +20,9 @@ frozen {
     optimizer+: {
       lr: 0.001,
       parameter_groups: [
-        [[bilm + ".*layers\\.1\\."], { lr: share * top_rate }],
-        [[bilm + ".*layers\\.0\\."], { lr: share * share * top_rate }],
-        [[bilm + "token_encoder"], { lr: share * share * share * top_rate }],
+        [["bilm\\..*layers\\.1\\."], { lr: share * top_rate }],
+        [["bilm\\..*layers\\.0\\."], { lr: share * share * top_rate }],
+        [["bilm\\.token_encoder"], { lr: share * share * share * top_rate }],
       ],
     },
   },
