@@ -22,12 +22,11 @@ BILMS = {
 }
 """Each biLM, and which `STUDY_VECTORS` of study.jsonnet reads it."""
 
+FROZEN, TRAINED_ON = "frozen biLM", "biLM trained on"
+
 BEST = {
-    "descriptions": {"frozen biLM": "elmo_word2vec", "biLM trained on": "elmo_fine_tuned"},
-    "titles": {
-        "frozen biLM": "elmo_word2vec_titles",
-        "biLM trained on": "elmo_fine_tuned_titles",
-    },
+    "descriptions": {FROZEN: "elmo_word2vec", TRAINED_ON: "elmo_fine_tuned"},
+    "titles": {FROZEN: "elmo_word2vec_titles", TRAINED_ON: "elmo_fine_tuned_titles"},
 }
 """The parts that compare the best classifiers: their rows, and the config of each."""
 
@@ -160,7 +159,14 @@ class _Plan:
             "BILM_ARCHIVE": str(archive),
             "WORD_VECTORS": str(self.vectors("word2vec with titles")),
         }
-        settings = {kind: seed for kind in ("random_seed", "numpy_seed", "pytorch_seed")}
+        settings: Dict[str, object] = {
+            kind: seed for kind in ("random_seed", "numpy_seed", "pytorch_seed")
+        }
+        if row == FROZEN:
+            # All seeds read the same layers.
+            embedder = "model.text_field_embedder.token_embedders.elmo"
+            store = {"type": "file", "path": f"{archive}.layers"}
+            settings[f"{embedder}.keep_layers"] = store
         self._add_seed(part, row, config, seed, variables, settings, ["words with titles"])
 
     def _add_seed(
