@@ -2,7 +2,7 @@
 The whole line on the project's fixtures: pre-train a tiny biLM, train one classifier with each
 mix of its layers, evaluate them, and export the layers of a few sentences.
 
-    python examples/demo.py [output folder]
+    python examples/demo.py [new folder for its output]
 
 Each step is a command that one would type; its output goes to a log file. What the demo shows is
 that every part works. Its scores mean little: the fixtures hold 240 short texts.
@@ -59,9 +59,14 @@ class MixResult(NamedTuple):
 
 def main() -> None:
     """Runs all steps and prints the summary."""
-    runs = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "runs" / "demo").resolve()
-    shutil.rmtree(runs, ignore_errors=True)
-    runs.mkdir(parents=True)
+    runs = ROOT / "runs" / "demo"
+    if len(sys.argv) > 1:
+        runs = Path(sys.argv[1]).resolve()
+        if runs.exists() and (not runs.is_dir() or any(runs.iterdir())):
+            sys.exit(f"{runs} is there already: expected a new or an empty folder")
+    else:
+        shutil.rmtree(runs, ignore_errors=True)
+    runs.mkdir(parents=True, exist_ok=True)
     bilm_archive = runs / "bilm" / "model.tar.gz"
     variables = {**NEWS, "BILM_ARCHIVE": str(bilm_archive)}
     os.environ.update(variables)

@@ -9,6 +9,7 @@ import json
 import os
 import pickle
 import shutil
+import stat
 import subprocess
 import sys
 import tarfile
@@ -32,6 +33,7 @@ from allennlp.training.optimizers import Optimizer
 
 import elmo_scratch_compat
 from elmo_scratch.modules.token_encoders import TokenEncoder
+from elmo_scratch_compat.predictions import write_whole_file
 from tests import PROJECT_ROOT
 from tests.allennlp_behaviours import archive_with, names_in, unpack_in
 from tests.tiny_archives import unpack
@@ -266,6 +268,33 @@ def test_a_config_calls_nothing_of_another_kind(registry: Type[Registrable], pat
 def test_paths_of_classes_of_the_kind_are_names_too(registry: Type[Registrable], path: str) -> None:
     found, _ = registry.resolve_class_name(path)
     assert found.__name__ == path.rsplit(".", 1)[1]
+
+
+def predicting(output_file: Path, answer: str = "new") -> List[str]:
+    """Where a prediction was told to write to."""
+    told: List[str] = []
+
+    def predict(args: Any) -> None:
+        told.append(args.output_file)
+        if not stat.S_ISFIFO(os.stat(output_file).st_mode):
+            Path(args.output_file).write_text(answer)
+
+    module = SimpleNamespace(_predict=predict)
+    write_whole_file(module)
+    module._predict(SimpleNamespace(output_file=str(output_file)))
+    return told
+
+
+def test_predictions_go_behind_links_and_into_pipes(tmp_path: Path) -> None:
+    (tmp_path / "answers").write_text("old")
+    (tmp_path / "link").symlink_to("answers")
+    assert predicting(tmp_path / "link") != [str(tmp_path / "link")]
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "answers").read_text() == "new"
+    os.mkfifo(tmp_path / "pipe")
+    assert predicting(tmp_path / "pipe") == [str(tmp_path / "pipe")]
+    assert names_in(tmp_path) == ["answers", "link", "pipe"]
+    assert predicting(Path("/dev/null")) == ["/dev/null"]
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
 def test_an_archive_with_code_of_its_own_is_refused(

@@ -105,6 +105,9 @@ class ExactResume(TrainerCallback):
             )
         if isinstance(loader, SkippingLoader):
             loader.skip(epochs, batches)
+        if not batches and trainer._metric_tracker.should_stop_early():
+            # The trainer would ask only after one epoch more.
+            trainer._num_epochs = epochs
 
     def on_end(
         self,

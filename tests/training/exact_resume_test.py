@@ -115,6 +115,19 @@ def test_best_weights_that_came_with_the_checkpoint_are_not_lost(tmp_path: Path)
     assert metrics["best_epoch"] == 0
 
 
+def test_a_training_whose_patience_was_at_its_end_stays_there(tmp_path: Path) -> None:
+    # No later epoch is better than the first.
+    config = tiny_config(optimizer={"type": "sgd", "lr": 0.0}, moving_average=None, patience=1)
+    config["model"]["bilm"]["state"] = "reset"
+    config["validation_data_loader"] = {"batch_size": 8}
+    run(config, tmp_path / "run")
+    assert not (tmp_path / "run" / f"model_state_e{EPOCHS}_b0.th").exists()
+    before = outcome(tmp_path / "run", EPOCHS - 1)
+    run(config, tmp_path / "run", recover=True)
+    assert not (tmp_path / "run" / f"model_state_e{EPOCHS}_b0.th").exists()
+    assert not differences(outcome(tmp_path / "run", EPOCHS - 1), before)
+
+
 def test_a_loader_that_can_skip_is_told_where_to_start(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -16,7 +16,9 @@ logger = logging.getLogger(__name__)
 MANIFEST = "manifest.json"
 """Written last: the size of each file of the folder."""
 
-_PART = ".part"
+PART = ".elmo_scratch_part"
+"""Ends the name of a folder while it is filled; others of that name are leftovers, and removed."""
+
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -80,7 +82,7 @@ def is_whole(folder: Path) -> bool:
 
 def _make(folder: Path, fill: Callable[[Path], None]) -> None:
     """Fills a folder. Its lock is held."""
-    part = folder.with_name(folder.name + _PART)
+    part = folder.with_name(folder.name + PART)
     _remove_leftovers(part)
     if folder.exists():
         logger.warning("%s is damaged and will be made anew", folder)
@@ -100,7 +102,7 @@ def _make(folder: Path, fill: Callable[[Path], None]) -> None:
 def _remove_leftovers(own: Path) -> None:
     """Removes half-made folders that nobody works on."""
     shutil.rmtree(own, ignore_errors=True)
-    for part in own.parent.glob(f"*{_PART}"):
+    for part in own.parent.glob(f"*{PART}"):
         try:
             with FileLock(_lock_path(part.with_suffix("")), timeout=0):
                 shutil.rmtree(part, ignore_errors=True)

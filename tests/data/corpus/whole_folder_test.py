@@ -10,7 +10,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock
 
-from elmo_scratch.data.corpus.whole_folder import MANIFEST, is_whole, make_once
+from elmo_scratch.data.corpus.whole_folder import MANIFEST, PART, is_whole, make_once
 
 FORK = multiprocessing.get_context("fork")
 
@@ -95,7 +95,7 @@ def test_after_an_error_nothing_is_left(folder: Path) -> None:
 
 def test_what_a_killed_process_left_is_not_taken_for_whole_and_removed(folder: Path) -> None:
     run_and_kill(folder)
-    assert names_in(folder.parent) == ["key.part"]
+    assert names_in(folder.parent) == [f"key{PART}"]
     make_once(folder, fill)
     assert names_in(folder.parent) == ["key"]
     assert (folder / "a.txt").read_text() == "some text"
@@ -105,7 +105,8 @@ def test_what_was_left_of_another_folder_is_removed_unless_somebody_works_on_it(
     folder: Path,
 ) -> None:
     run_and_kill(folder.with_name("left"))
-    (folder.parent / "busy.part").mkdir()
+    (folder.parent / "somebody.part").mkdir()
+    (folder.parent / f"busy{PART}").mkdir()
     ready, done = FORK.Event(), FORK.Event()
 
     def work() -> None:
@@ -119,13 +120,13 @@ def test_what_was_left_of_another_folder_is_removed_unless_somebody_works_on_it(
     make_once(folder, fill)
     done.set()
     worker.join()
-    assert names_in(folder.parent) == ["busy.part", "key"]
+    assert names_in(folder.parent) == [f"busy{PART}", "key", "somebody.part"]
 
 
 def test_what_another_user_left_is_not_in_the_way(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (folder.parent / "theirs.part").mkdir(parents=True)
+    (folder.parent / f"theirs{PART}").mkdir(parents=True)
     acquire = FileLock.acquire
 
     def may_not(lock: FileLock, *arguments: Any, **settings: Any) -> Any:
@@ -135,7 +136,7 @@ def test_what_another_user_left_is_not_in_the_way(
 
     monkeypatch.setattr(FileLock, "acquire", may_not)
     make_once(folder, fill)
-    assert names_in(folder.parent) == ["key", "theirs.part"]
+    assert names_in(folder.parent) == ["key", f"theirs{PART}"]
 
 
 def test_of_several_processes_one_fills_and_the_others_wait(folder: Path, tmp_path: Path) -> None:
