@@ -12,7 +12,8 @@ from typing import Any, Iterator
 def unpack_safely(archival: Any) -> None:
     """
     AllenNLP unpacks archives without a look at where their members go, and shows a traceback from
-    the depths of `tarfile` for a file that is no archive, or of its search for config.json.
+    the depths of `tarfile` for a file that is no archive, or of its search for config.json. And a
+    config can ask transformers to run what a repository holds.
     """
 
     @contextmanager
@@ -39,12 +40,37 @@ def unpack_safely(archival: Any) -> None:
                     f"{resolved_archive_file}: it holds no {archival.CONFIG_NAME}, so it is not "
                     "the output of a training"
                 )
+            if _trusts_remote_code(_settings(archival, folder)):
+                cleanup = True
+                raise ConfigurationError(
+                    f"{resolved_archive_file}: its config asks for `trust_remote_code`: "
+                    "programs would be fetched and run. If you trust them, unpack it and name its "
+                    "folder instead."
+                )
             yield folder
         finally:
             if cleanup:
                 shutil.rmtree(folder, ignore_errors=True)
 
     archival.extracted_archive = extracted_archive
+
+
+def _settings(archival: Any, folder: str) -> Any:
+    """The config of an archive; none if it can't be read, of which its reader will tell."""
+    try:
+        config = archival.Params.from_file(str(Path(folder) / archival.CONFIG_NAME))
+        return config.as_dict(quiet=True)
+    except Exception:
+        return {}
+
+
+def _trusts_remote_code(config: Any) -> bool:
+    """Whether any part of a config asks for it."""
+    if isinstance(config, dict):
+        if config.get("trust_remote_code"):
+            return True
+        config = list(config.values())
+    return isinstance(config, list) and any(map(_trusts_remote_code, config))
 
 
 def _extract_all(archive: tarfile.TarFile, folder: str) -> None:

@@ -17,7 +17,7 @@ from elmo_scratch.models.predictions import Predictions
 from elmo_scratch.models.starting_words import start_words
 from elmo_scratch.modules import BiLm, OutputSoftmax
 from elmo_scratch.modules.boundaries import add_boundaries
-from elmo_scratch.modules.products import MixedPrecision
+from elmo_scratch.modules.products import MixedPrecision, without_autocast
 from elmo_scratch.modules.softmaxes import FullSoftmax
 from elmo_scratch.modules.token_ids import token_ids
 
@@ -132,7 +132,10 @@ class LanguageModel(Model):
         else:
             raise ValueError("expected a batch with the field `sentence` or `windows`")
         states, targets, num_ahead = predictions
-        scored = self.softmax(self.dropout(states), targets)  # over (predicted,)
+        # Losses are not rounded, whatever the trainer's `use_amp` does to the rest.
+        states = self.dropout(states.to(torch.promote_types(states.dtype, torch.float32)))
+        with without_autocast(states.device):
+            scored = self.softmax(states, targets)  # over (predicted,)
         if scored.is_exact:
             self._left_to_right(scored.losses[:num_ahead])
             self._right_to_left(scored.losses[num_ahead:])

@@ -145,6 +145,19 @@ def test_programs_that_the_config_names_are_not_started(
     assert not (tmp_path / "it ran").exists()
 
 
+def test_programs_of_a_repository_are_not_fetched(unpacked: Path) -> None:
+    config = Params.from_file(str(unpacked / "config.json"))
+    config["dataset_reader"]["tokenizer"] = {
+        "type": "pretrained_transformer",
+        "model_name": "somebody/something",
+        "tokenizer_kwargs": {"trust_remote_code": True},
+    }
+    config.to_file(str(unpacked / "config.json"))
+    for read in (read_bilm_archive, load_archive):
+        with pytest.raises(ConfigurationError, match="its config asks for `trust_remote_code`"):
+            read(packed(unpacked))
+
+
 def test_weights_of_fewer_layers_than_the_config_has_are_an_error(unpacked: Path) -> None:
     change_config(unpacked, num_layers=3)
     with pytest.raises(ConfigurationError, match="do not fit the config.*layers.2"):

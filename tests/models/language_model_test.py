@@ -284,6 +284,31 @@ def test_the_same_seed_gives_the_same_loss_to_the_bit() -> None:
     assert loss_of(17) != loss_of(19)
 
 
+@pytest.mark.parametrize(
+    "softmax",
+    [
+        {"type": "full"},
+        {"type": "sampled", "num_samples": 3},
+        {"type": "adaptive", "cutoffs": [2, 4], "div_value": 2.0},
+    ],
+    ids=lambda softmax: softmax["type"],
+)
+def test_autocast_does_not_round_the_losses(softmax: Dict[str, Any]) -> None:
+    instances = instances_of("a b c d e", "b c a")
+    vocab = Vocabulary.from_instances(instances)
+    model = model_for(vocab, softmax=softmax)
+    batch = batch_of(instances, vocab)
+    plain = model.eval()(**batch)["loss"]
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = model(**batch)["loss"]
+        loss = model.train()(**batch)["loss"]
+    assert rounded.dtype == loss.dtype == torch.float32
+    # The states are rounded, and no more.
+    assert rounded.item() == pytest.approx(plain.item(), rel=1e-2)
+    loss.backward()
+    assert all(weight.grad is not None for weight in model.bilm.parameters())
+
+
 def word_vectors(path: Path, *lines: str) -> Path:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path

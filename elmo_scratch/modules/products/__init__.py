@@ -5,6 +5,7 @@ from elmo_scratch.modules.products.frozen_products import FrozenProducts as Froz
 from elmo_scratch.modules.products.frozen_products import are_frozen as are_frozen
 from elmo_scratch.modules.products.frozen_products import precision_of as precision_of
 from elmo_scratch.modules.products.precision import MixedPrecision as MixedPrecision
+from elmo_scratch.modules.products.precision import without_autocast as without_autocast
 from elmo_scratch.modules.products.weight_product import WeightProduct as WeightProduct
 from elmo_scratch.modules.products.weight_product import filled_up as filled_up
 
@@ -16,4 +17,5 @@ __all__ = [
     "are_frozen",
     "filled_up",
     "precision_of",
+    "without_autocast",
 ]

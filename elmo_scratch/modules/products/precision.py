@@ -1,7 +1,8 @@
 """The precision of matrix products."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Optional
+from contextlib import nullcontext
+from typing import Any, ContextManager, Optional
 
 import torch
 
@@ -73,6 +74,18 @@ class MixedPrecision(torch.nn.Module, ABC):
         for part in module.modules():
             if isinstance(part, MixedPrecision):
                 part._matmul_dtype = MATMUL_DTYPES[name]
+
+
+def without_autocast(device: torch.device) -> ContextManager[Any]:
+    """
+    # Returns
+
+    `ContextManager`
+        In its block `torch.autocast` rounds nothing on `device`.
+    """
+    if not torch.amp.is_autocast_available(device.type):
+        return nullcontext()
+    return torch.autocast(device.type, enabled=False)
 
 
 def _pays(device: torch.device) -> bool:
