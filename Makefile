@@ -19,6 +19,7 @@ setup: $(STAMP)  ## create .venv with all that is needed (PYTHON=python3.12 to c
 # Always from an empty environment: what an interrupted setup left behind is not to be trusted.
 $(STAMP):
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 10) <= v <= (3, 13) or sys.exit("Python 3.10 to 3.13 is needed, but $(PYTHON) is Python %d.%d. Try: make $(MAKECMDGOALS) PYTHON=python3.11" % v)'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) can't make environments: install its venv (on Debian and Ubuntu: apt install python3-venv)" >&2; exit 1; }
 	@echo "[1/4] Creating $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv --clear $(VENV)
 	@echo "[2/4] Installing PyTorch and the other requirements (a minute or two)"

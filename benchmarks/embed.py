@@ -11,7 +11,6 @@ fixtures/text, two to a line. See benchmarks/README.md for what the lines mean.
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from typing import Dict, Iterator, List, NamedTuple
 
 import torch
 from allennlp.modules.elmo import Elmo as AllenNlpElmo
+from memory import peak_memory
 from work import lstm_operations, product_rate, timed, word_operations
 
 from elmo_scratch import Elmo, batch_to_ids
@@ -73,12 +73,12 @@ def main() -> None:
         torch.set_num_threads(args.threads)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     with tempfile.TemporaryDirectory() as folder:
+        if args.peak_memory_of:
+            print(system_peak_memory(args, args.weights, device))
+            return
         torch.manual_seed(0)
         write_official_bilm(new_bilm(args.model), folder)
-        if args.peak_memory_of:
-            print(peak_memory(args, folder, device))
-            return
-        memory = {system: measured_memory(args, system) for system in SYSTEMS}
+        memory = {system: measured_memory(args, system, folder) for system in SYSTEMS}
         models = {system: load(system, args, folder).to(device) for system in SYSTEMS}
     batches = [ids.to(device) for ids in read_batches(args)]
     rate = product_rate(args.dtype, device)
@@ -100,6 +100,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=5, help="passes (default: 5)")
     parser.add_argument("--threads", type=int, help="(default: PyTorch's)")
     parser.add_argument("--peak-memory-of", choices=SYSTEMS, help=argparse.SUPPRESS)
+    parser.add_argument("--weights", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -204,23 +205,24 @@ def operations(model: torch.nn.Module, batches: List[torch.Tensor], task: str) -
     return needed * (3 if task == "training" else 1)
 
 
-def measured_memory(args: argparse.Namespace, system: str) -> float:
+def measured_memory(args: argparse.Namespace, system: str, folder: str) -> float:
     """The peak memory, in MiB, of a process that runs two batches through one system."""
     command = [sys.executable, __file__, "--peak-memory-of", system, "--batches", "2"]
+    command += ["--weights", folder]
     command += ["--model", args.model, "--dtype", args.dtype, "--task", args.task]
     command += ["--text", str(args.text)] if args.text else []
     command += ["--threads", str(args.threads)] if args.threads else []
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def peak_memory(args: argparse.Namespace, folder: str, device: torch.device) -> float:
+def system_peak_memory(args: argparse.Namespace, folder: str, device: torch.device) -> float:
     """The peak memory of this process, in MiB, with one system only."""
     model = load(args.peak_memory_of, args, folder).to(device)
     for ids in read_batches(args):
         run_batch(model, ids.to(device), args.task)
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated() / 2**20
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
+    return peak_memory()
 
 
 def report(

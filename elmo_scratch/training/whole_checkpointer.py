@@ -83,13 +83,20 @@ class WholeCheckpointer(Checkpointer):
             keep_most_recent_by_age=keep_most_recent_by_age,
         )
         self._folder = Path(serialization_dir)
+        self._writes = self._is_primary
         if self._is_primary:
             self._remove_leftovers()
+
+    @property
+    def _is_primary(self) -> bool:
+        """Whether this worker looks after the files: the first one of each machine does."""
+        return self._rank == 0 or self._writes
 
     def save_checkpoint(self, trainer: Trainer) -> None:
         assert isinstance(trainer, GradientDescentTrainer)
         point = (trainer._epochs_completed, trainer._batches_in_epoch_completed)
         state = trainer.get_checkpoint_state()
+        self._writes = state is not None
         if state is None:
             callbacks = [callback.state_dict() for callback in trainer._callbacks]
             self._write(callbacks, self._worker_path(*point))
@@ -106,6 +113,25 @@ class WholeCheckpointer(Checkpointer):
         self._last_saved(point)
 
     def load_checkpoint(self) -> Optional[TrainerCheckpoint]:
+        checkpoint: Optional[TrainerCheckpoint] = None
+        error: Optional[ConfigurationError] = None
+        place = "no checkpoint"
+        try:
+            newest = self._newest()
+        except ConfigurationError as reason:
+            error, place = reason, "none that can be read"
+        else:
+            if newest is not None:
+                point, checkpoint = newest
+                place = "e{}_b{}".format(*point)
+        if is_distributed():
+            self._check_agreement(place)
+        if error is not None:
+            raise error
+        return checkpoint
+
+    def _newest(self) -> Optional[Tuple[Tuple[int, int], TrainerCheckpoint]]:
+        """The newest checkpoint that can be read, if there is any, and its place."""
         damaged: List[Tuple[int, int]] = []
         errors: List[str] = []
         for point in sorted(self._find_all_checkpoints(), reverse=True):
@@ -125,13 +151,24 @@ class WholeCheckpointer(Checkpointer):
                 )
                 self._set_aside(other)
             self._last_saved(point)
-            return checkpoint
+            return point, checkpoint
         if damaged:
             raise ConfigurationError(
                 f"{self._folder}: none of the checkpoints can be read, so there is nothing to "
                 f"recover from. {' '.join(errors)}"
             )
         return None
+
+    def _check_agreement(self, place: str) -> None:
+        """An error if the workers would go on from different checkpoints."""
+        places: List[Optional[str]] = [None] * dist.get_world_size()
+        dist.all_gather_object(places, place)
+        if len(set(places)) > 1:
+            named = ", ".join(f"worker {rank}: {own}" for rank, own in enumerate(places))
+            raise ConfigurationError(
+                f"{self._folder}: expected all workers to go on from one checkpoint, but their "
+                f"newest whole ones differ ({named}). Remove those that not all of them have."
+            )
 
     def _find_all_checkpoints(self) -> Set[Tuple[int, int]]:
         return {

@@ -261,6 +261,34 @@ def test_each_worker_keeps_the_states_of_its_callbacks(
     assert not list(tmp_path.glob("*e0_b1*"))
 
 
+@pytest.mark.parametrize("other", ["e0_b2", "e0_b1", "no checkpoint"])
+def test_workers_go_on_from_one_checkpoint(
+    other: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    save(tmp_path, (0, 1), (0, 2))
+
+    def gather(places: List[str], own: str) -> None:
+        places[:] = [own, other]
+
+    monkeypatch.setattr(whole_checkpointer, "is_distributed", lambda: True)
+    monkeypatch.setattr(whole_checkpointer.dist, "get_world_size", lambda: 2)
+    monkeypatch.setattr(whole_checkpointer.dist, "all_gather_object", gather)
+    if other == "e0_b2":
+        assert loaded(tmp_path) == 2.0
+        return
+    with pytest.raises(ConfigurationError, match=rf"\(worker 0: e0_b2, worker 1: {other}\)"):
+        loaded(tmp_path)
+
+
+def test_the_first_worker_of_each_machine_removes_what_is_old(tmp_path: Path) -> None:
+    # AllenNLP lets it write, but looks after the files of the very first one only.
+    checkpointer = WholeCheckpointer(tmp_path, keep_most_recent_by_count=1)
+    checkpointer._rank, checkpointer._writes = 2, False
+    for batch in (1, 2, 3):
+        checkpointer.save_checkpoint(TinyTrainer().place(0, batch))
+    assert saved(tmp_path) == ["model e0_b3", "training e0_b3"]
+
+
 def test_checkpoints_by_time_need_one_clock(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
