@@ -4,6 +4,8 @@
 //   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv WORD_VECTORS=runs/ag_news/word2vec_titles.txt
 //   export BILM_ARCHIVE=runs/ag_news/bilm_titles/model.tar.gz
 //   allennlp train training_config/ag_news/elmo_fine_tuned.jsonnet -s runs/ag_news/fine_tuned
+//
+// README.md, "Results", says what it reached.
 local frozen = import "elmo_word2vec.jsonnet";
 local top_rate = 0.001;
 local share = 0.4;  // of the rate of the layer above
