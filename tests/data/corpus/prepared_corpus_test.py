@@ -16,6 +16,7 @@ from allennlp.data.tokenizers import CharacterTokenizer, WhitespaceTokenizer
 from elmo_scratch.data.corpus import PreparedCorpus, preparation
 from elmo_scratch.data.corpus import prepared_corpus as module
 from elmo_scratch.data.corpus.prepared_corpus import CACHE_VARIABLE, default_cache_dir
+from elmo_scratch.data.corpus.whole_folder import PART
 from tests import FIXTURES_ROOT
 
 FORK = multiprocessing.get_context("fork")
@@ -39,7 +40,7 @@ def sentences_of(corpus: PreparedCorpus) -> List[str]:
 
 
 def leftovers(cache: Path) -> List[str]:
-    return sorted(path.name for path in cache.glob("*.part"))
+    return sorted(path.name for path in cache.glob(f"*{PART}"))
 
 
 def no_preparation(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,15 +173,15 @@ def test_vectors_are_those_of_the_frozen_bilm(
     assert torch.allclose(embedded, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("change", [{"model": "sha256:89ab"}, {"kept": "average"}])
+@pytest.mark.parametrize(
+    "change", [{"model": "sha256:89ab"}, {"kept": "average"}, {"state": "warm"}]
+)
 def test_weights_for_the_layers_of_another_bilm_are_refused(
     change: Dict[str, Any], tmp_path: Path
 ) -> None:
     facts = FACTS._replace(kept="top")
     one = write_layers(tmp_path / "one.hdf5", SENTENCES, facts)
-    same = write_layers(
-        tmp_path / "same.hdf5", ["new text"], facts._replace(export="", state="warm")
-    )
+    same = write_layers(tmp_path / "same.hdf5", ["new text"], facts._replace(export=""))
     other = write_layers(tmp_path / "other.hdf5", SENTENCES, facts._replace(**change))
     weights = LayerFileEmbedder(str(one)).state_dict()
     LayerFileEmbedder(str(same)).load_state_dict(weights)
