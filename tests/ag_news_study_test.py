@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -83,7 +84,12 @@ from tasks import Task, run_all
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 def task(name):
     folder = Path({str(tmp_path)!r}) / name
-    child = f"open({{str(folder / 'begun')!r}}, 'w').close(); import time; time.sleep(60)"
+    begun = folder / "begun"
+    child = (
+        "import os, time; from pathlib import Path; "
+        f"part = Path({{str(begun.with_name('part'))!r}}); part.write_text(str(os.getpid())); "
+        f"part.rename({{str(begun)!r}}); time.sleep(60)"
+    )
     return Task(name, "", "", [sys.executable, "-S", "-c", child], {{}}, folder, [], None)
 run_all([task("first"), task("second")], 1)
 """
@@ -96,8 +102,8 @@ run_all([task("first"), task("second")], 1)
     assert study.wait(10) == 143
     assert not (tmp_path / "second").exists()
     assert not (tmp_path / "first" / "done").exists()
-    left = subprocess.run(["pgrep", "-f", str(begun)], capture_output=True, text=True, check=False)
-    assert left.stdout == ""
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(begun.read_text()), 0)
 
 
 def test_the_time_of_all_runs_counts(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
