@@ -6,6 +6,7 @@ import torch
 from allennlp.common import FromParams
 
 from elmo_scratch.modules.bilm_output import BiLmOutput, ReadSentences, ReadWindows
+from elmo_scratch.modules.evaluating import evaluating
 from elmo_scratch.modules.lstms import LstmStack, LstmState, ReadingOrder, StackOutput
 from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.state_memory import StateMemory
@@ -228,12 +229,8 @@ class BiLm(torch.nn.Module, FromParams):
         ValueError
             If `state` is not `"warm"`, or there is no sentence.
         """
-        was_training = self.training
-        self.eval()
-        try:
+        with evaluating(self):
             state = self._state_after(batches)
-        finally:
-            self.train(was_training)
         if state is None:
             raise ValueError("expected at least one sentence to warm up with, but got none")
         self.state_memory.fix(state)

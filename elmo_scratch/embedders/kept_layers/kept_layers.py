@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.kept_layers.layer_store import LayerStore
 from elmo_scratch.modules import BiLm, BiLmOutput
+from elmo_scratch.modules.evaluating import evaluating
 from elmo_scratch.modules.products.frozen_products import Fingerprint
 from elmo_scratch.modules.token_encoders.id_check import check_id_type
 
@@ -103,12 +104,9 @@ class KeptLayers(torch.nn.Module):
     ) -> List[numpy.ndarray]:
         """Of each text, shape `(layers, its positions, width)`."""
         longest = max(lengths)
-        was_training = bilm.training
         # What is read once for all epochs is read without dropout.
-        try:
-            output: BiLmOutput = bilm.eval()(ids[:, :longest], mask[:, :longest])
-        finally:
-            bilm.train(was_training)
+        with evaluating(bilm):
+            output: BiLmOutput = bilm(ids[:, :longest], mask[:, :longest])
         layers = output.layers.float().cpu().numpy()
         return [
             numpy.ascontiguousarray(layers[:, row, : length + 2])
