@@ -8,7 +8,6 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import (
-    MAX_CHARACTERS_PER_TOKEN,
     MIN_CHARACTERS_PER_TOKEN,
     NUM_BATCH_IDS,
     NUM_CHARACTERS,
@@ -32,6 +31,19 @@ TRAINING_KEYS = {
     "unroll_steps",
 }
 """What the trainer of `bilm-tf` writes beside the network's sizes. It doesn't matter here."""
+
+BLOCKS = {
+    "lstm": ("cell_clip", "dim", "n_layers", "proj_clip", "projection_dim", "use_skip_connections"),
+    "char_cnn": (
+        "activation",
+        "embedding",
+        "filters",
+        "max_characters_per_token",
+        "n_characters",
+        "n_highway",
+    ),
+}
+"""The blocks of the network, and what each holds."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +128,8 @@ class Options:
         # Raises
 
         ConfigurationError
-            If it is not JSON, a key is missing or unknown, or a value makes no sense.
+            If it is not JSON, a key is missing, unknown or in the wrong block, or a value makes no
+            sense.
         """
         try:
             record = json.loads(text)
@@ -138,6 +151,11 @@ class Options:
             _char_cnn(top.block("char_cnn")) if "char_cnn" in top else None,
         )
         lstm.finish()
+        for block, keys in BLOCKS.items():
+            for key in sorted(top.unread().intersection(keys)):
+                raise ConfigurationError(
+                    f"{source}: expected the key `{key}` within `{block}`, but it stands beside it"
+                )
         for key in sorted(top.unread() - TRAINING_KEYS):
             logger.warning("%s: the key %r is unknown and has no effect", source, key)
         if options.lstm.projection_dim > options.lstm.dim:
@@ -179,7 +197,7 @@ def _char_cnn(block: JsonObject) -> CharCnnOptions:
             f"{NUM_CHARACTERS} (written by a training) or {NUM_BATCH_IDS} (of a released model)",
             n_characters,
         )
-    max_characters = block.size("max_characters_per_token", default=MAX_CHARACTERS_PER_TOKEN)
+    max_characters = block.size("max_characters_per_token")
     if max_characters < MIN_CHARACTERS_PER_TOKEN:
         raise block.error(
             "max_characters_per_token", f"at least {MIN_CHARACTERS_PER_TOKEN}", max_characters

@@ -68,7 +68,7 @@ SENSELESS: List[Tuple[str, str, List[Any]]] = [
     ("char_cnn.embedding.dim", SIZE, [*NOT_SIZES, None]),
     ("char_cnn.n_characters", SIZE, NOT_SIZES),
     ("char_cnn.n_characters", N_CHARACTERS, [1, 260, 263]),
-    ("char_cnn.max_characters_per_token", SIZE, NOT_SIZES),
+    ("char_cnn.max_characters_per_token", SIZE, [*NOT_SIZES, None]),
     ("char_cnn.max_characters_per_token", "at least 3", [1, 2]),
     ("char_cnn.filters", FILTERS, [[], {}, None, 3, "x", {"1": 4}]),
 ]
@@ -195,7 +195,12 @@ def test_a_projection_to_more_than_there_are_cells_is_an_error() -> None:
 
 def test_what_is_left_out_is_as_bilm_tf_takes_it() -> None:
     lstm = {"dim": 7, "projection_dim": 5, "use_skip_connections": False}
-    cnn = {"activation": "relu", "filters": [[1, 4]], "embedding": {"dim": 6}}
+    cnn = {
+        "activation": "relu",
+        "filters": [[1, 4]],
+        "embedding": {"dim": 6},
+        "max_characters_per_token": 50,
+    }
     assert read({"lstm": lstm, "char_cnn": cnn}) == Options(
         LstmOptions(
             dim=7,
@@ -223,11 +228,25 @@ def test_what_is_left_out_is_as_bilm_tf_takes_it() -> None:
         "lstm.proj_clip",
         "char_cnn.n_highway",
         "char_cnn.n_characters",
-        "char_cnn.max_characters_per_token",
     ],
 )
 def test_null_is_as_good_as_left_out(key: str) -> None:
     assert read(changed(key, None)) == read(changed(key))
+
+
+def test_a_model_of_characters_says_how_many_a_word_has() -> None:
+    assert error_of(changed("char_cnn.max_characters_per_token")).startswith(
+        f"{SOURCE}: the key `max_characters_per_token` of `char_cnn` is missing"
+    )
+
+
+@pytest.mark.parametrize(
+    "key, block", [("cell_clip", "lstm"), ("dim", "lstm"), ("n_highway", "char_cnn")]
+)
+def test_what_stands_beside_its_block_would_have_no_effect(key: str, block: str) -> None:
+    assert error_of({**RECORD, key: 3}) == (
+        f"{SOURCE}: expected the key `{key}` within `{block}`, but it stands beside it"
+    )
 
 
 def test_a_model_of_words_has_no_characters() -> None:

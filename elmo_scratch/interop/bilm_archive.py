@@ -97,7 +97,7 @@ def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguag
 
     ConfigurationError
         If it is missing, is not an archive of the model "elmo_scratch_bilm", or its weights don't
-        fit its config.
+        fit its config or are no finite numbers.
     """
     with _opened(archive_file) as folder:
         config = Params.from_file(str(folder / CONFIG_NAME))
@@ -119,13 +119,7 @@ def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguag
         blueprint = BiLmBlueprint(plan, words)
         bilm = blueprint.build()
         state = read_state_dict(get_weights_path(str(folder)))
-        try:
-            bilm.load_state_dict(_part(state, BILM_PREFIX))
-        except RuntimeError as error:
-            reason = " ".join(str(error).split())
-            raise ConfigurationError(
-                f"{archive_file}: the weights do not fit the config. {reason}"
-            ) from None
+        _fill(bilm, _part(state, BILM_PREFIX), archive_file)
         reader = DatasetReader.from_params(config.get("dataset_reader"))
     pretrained = PretrainedBiLm(bilm, blueprint, vocab, reader)
     return PretrainedLanguageModel(pretrained, _part(state, SOFTMAX_PREFIX))
@@ -168,6 +162,23 @@ def _read_vocabulary(
         raise ConfigurationError(
             f"{archive_file}: its vocabulary, of the type {kind!r}, can't be read. {reason}"
         ) from None
+
+
+def _fill(bilm: BiLm, state: Tensors, archive_file: Union[str, PathLike]) -> None:
+    """Gives a biLM the weights of an archive."""
+    try:
+        bilm.load_state_dict(state)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise ConfigurationError(
+            f"{archive_file}: the weights do not fit the config. {reason}"
+        ) from None
+    for name, weight in bilm.named_parameters():
+        if not weight.isfinite().all():
+            raise ConfigurationError(
+                f"{archive_file}: {BILM_PREFIX}{name} holds numbers that are not finite; such "
+                "weights come of a training that diverged"
+            )
 
 
 def _part(state: Tensors, prefix: str) -> Tensors:

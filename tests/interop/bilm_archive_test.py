@@ -164,6 +164,15 @@ def test_weights_of_fewer_layers_than_the_config_has_are_an_error(unpacked: Path
         read_bilm_archive(unpacked)
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_weights_that_diverged_are_an_error(number: float, unpacked: Path) -> None:
+    weights = torch.load(unpacked / "weights.th", weights_only=True)
+    weights["bilm.left_to_right.layers.0.bias"][3] = number
+    torch.save(weights, unpacked / "weights.th")
+    with pytest.raises(ConfigurationError, match="bilm.left_to_right.layers.0.bias holds numbers"):
+        read_bilm_archive(packed(unpacked))
+
+
 def test_words_that_do_not_fit_the_weights_are_an_error(unpacked: Path) -> None:
     with open(unpacked / "vocabulary" / "tokens.txt", "a") as file:
         file.write("\nintruder")

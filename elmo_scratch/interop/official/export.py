@@ -125,7 +125,7 @@ def _obstacles_to_allennlp(bilm: BiLm) -> List[str]:
             f"it reads words of {MAX_CHARACTERS_PER_TOKEN} characters, not of "
             f"{encoder.max_characters_per_token}"
         )
-    if not bilm.left_to_right.use_skip_connections:
+    if not bilm.left_to_right.use_skip_connections and bilm.num_layers > 2:
         found.append("it expects skip connections")
     if not encoder.is_projected:
         found.append("it expects filters that are projected to another number of dimensions")

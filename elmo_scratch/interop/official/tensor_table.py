@@ -189,11 +189,21 @@ def official_tensors(bilm: BiLm) -> Dict[str, numpy.ndarray]:
 
     `Dict[str, numpy.ndarray]`
         The official tensors of a biLM by name, float32.
+
+    # Raises
+
+    ValueError
+        If one holds numbers that are not finite in float32.
     """
     parameters = dict(bilm.named_parameters(remove_duplicate=False))
     tensors = {}
     for row in tensor_table(bilm):
         ours = [parameters[name].detach().float().cpu().numpy() for name in row.parameters]
+        if not all(numpy.isfinite(numbers).all() for numbers in ours):
+            raise ValueError(
+                f"{' and '.join(row.parameters)}: expected finite numbers, but there are others; "
+                "such weights come of a training that diverged"
+            )
         shape = row.transform.official_shape(_shapes(row, parameters))
         tensors[row.name] = numpy.array(row.transform.to_official(ours, shape), order="C")
     return tensors

@@ -33,7 +33,7 @@ def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
     ConfigurationError
         If `folder`, or a folder above it, is a file; or a file that should be written, a folder.
     ValueError
-        If there is no official form of the biLM.
+        If there is no official form of the biLM, or a weight is not a finite number.
     """
     folder = Path(folder)
     options = official_options(bilm)
@@ -97,7 +97,8 @@ def official_options(bilm: BiLm) -> Options:
             n_layers=bilm.num_layers - 1,
             cell_clip=stack.cell_clip,
             proj_clip=stack.projection_clip,
-            use_skip_connections=stack.use_skip_connections,
+            # Without a second layer they mean nothing, and AllenNLP knows no other value.
+            use_skip_connections=stack.use_skip_connections or bilm.num_layers == 2,
         ),
         cnn,
     )

@@ -243,6 +243,7 @@ def test_what_allennlp_can_read_is_exported_in_silence(
     [
         ({"use_skip_connections": False}, "skip connections"),
         ({"cell_size": 8}, "LSTMs whose outputs are projected"),
+        ({"cell_size": 8, "use_skip_connections": False, "num_layers": 1}, "LSTMs whose outputs"),
         ({"token_encoder": {**CHAR_CNN, "dim": 16}, "cell_size": 17}, "filters that are projected"),
     ],
 )

@@ -57,11 +57,18 @@ FORMS: Dict[str, Dict[str, Any]] = {
         "num_layers": 1,
         "use_skip_connections": False,
     },
+    "one layer": {
+        "token_encoder": {**CHARACTERS, "activation": "tanh"},
+        "cell_size": 12,
+        "num_layers": 1,
+        "use_skip_connections": False,
+    },
+    "no highway": {"token_encoder": {**CHARACTERS, "num_highway": 0}, "cell_size": 10},
     "words": {"token_encoder": {"type": "word", "dim": 5}, "cell_size": 8, "num_layers": 3},
 }
 """BiLMs of other sizes than the fixtures'."""
 
-READ_BY_ALLENNLP = ["as released", "four layers", "never clipped"]
+READ_BY_ALLENNLP = ["as released", "four layers", "never clipped", "one layer", "no highway"]
 """It needs both projections, residual connections and 50 characters."""
 
 WORD_BATCHES: List[List[List[int]]] = [[[2, 3, 4, 9], []], [[5], [0, 1, 9, 8, 7]]]
@@ -187,7 +194,7 @@ def test_ids_of_words_are_their_rows_plus_one_and_the_first_two_rows_are_marks(
 def test_settings_are_written_as_options(tmp_path: Path) -> None:
     assert written(built(FORMS["no projected cells"]), tmp_path).record() == {
         "lstm": {
-            "use_skip_connections": False,
+            "use_skip_connections": True,
             "projection_dim": 9,
             "cell_clip": 0.5,
             "proj_clip": 3.0,
@@ -204,6 +211,12 @@ def test_settings_are_written_as_options(tmp_path: Path) -> None:
         },
     }
     assert set(written(built(FORMS["words"]), tmp_path).record()) == {"lstm"}
+
+
+@pytest.mark.parametrize("num_layers, is_written", [(1, True), (2, False)])
+def test_without_a_second_layer_there_is_nothing_to_skip(num_layers: int, is_written: bool) -> None:
+    form = {**FORMS["as released"], "num_layers": num_layers, "use_skip_connections": False}
+    assert official_options(built(form)).lstm.use_skip_connections == is_written
 
 
 def test_weights_in_any_state_are_written_and_left_as_they_are(tmp_path: Path) -> None:
@@ -260,6 +273,16 @@ def test_fewer_cells_than_dimensions_have_no_official_form(tmp_path: Path) -> No
     encoder = WordEncoder(dim=5, num_words=11, begin_id=1, end_id=2)
     with pytest.raises(ValueError):
         write_official_bilm(BiLm(token_encoder=encoder, cell_size=4), tmp_path)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e300])
+def test_weights_that_diverged_are_not_written(number: float, tmp_path: Path) -> None:
+    bilm = built(FORMS["as released"]).double()
+    with torch.no_grad():
+        bilm.right_to_left.layers[1].bias[3] = number
+    with pytest.raises(ValueError, match="right_to_left.layers.1.bias: expected finite numbers"):
+        write_official_bilm(bilm, tmp_path / "official")
+    assert os.listdir(tmp_path) == []
 
 
 def full_disk(*_: Any, **__: Any) -> None:
