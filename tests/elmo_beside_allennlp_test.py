@@ -1,5 +1,6 @@
 """The same calls of this package's `Elmo` and of AllenNLP's give the same, to the last digits."""
 
+import inspect
 from typing import Any, Dict, List, Sequence, cast
 
 import pytest
@@ -53,6 +54,30 @@ def assert_same_over_batches(
     """The same for one batch after the other, the states carried on."""
     for inputs in batches:
         assert_same(ours(*inputs), theirs(*inputs), only_real)
+
+
+def test_arguments_and_defaults_are_those_of_allennlp() -> None:
+    ours = inspect.signature(Elmo.__init__).parameters
+    theirs = inspect.signature(AllenNlpElmo.__init__).parameters
+    assert list(ours)[: len(theirs)] == list(theirs)
+    assert {name: ours[name].default for name in theirs} == {
+        name: parameter.default for name, parameter in theirs.items()
+    }
+    for function in (Elmo.forward, AllenNlpElmo.forward):
+        assert list(inspect.signature(function).parameters)[1:] == ["inputs", "word_inputs"]
+
+
+def test_each_mix_has_the_name_that_it_has_in_allennlp(files: OfficialFiles) -> None:
+    ours: Any = Elmo(*files, 2)
+    theirs: Any = AllenNlpElmo(*files, 2)
+    for elmo in (ours, theirs):
+        torch.nn.init.constant_(elmo.scalar_mix_1.gamma, 3.0)
+        penalty = sum(weight.square().sum() for weight in elmo.scalar_mix_0.scalar_parameters)
+        assert penalty.requires_grad and not penalty
+    assert [elmo.scalar_mix_1.gamma.item() for elmo in (ours, theirs)] == [3.0, 3.0]
+    assert len(ours.scalar_mix_0.scalar_parameters) == NUM_LAYERS
+    for elmo in (ours, theirs):
+        assert not hasattr(elmo, "scalar_mix_2")
 
 
 def characters() -> List[List[torch.Tensor]]:

@@ -24,19 +24,32 @@ class Counting(torch.nn.Module):
 
     num_layers = 2
 
+    mask_type = torch.bool
+
     def get_output_dim(self) -> int:
         return 1
 
     def forward(self, inputs: torch.Tensor, word_inputs: Any = None) -> Dict[str, Any]:
         ids = torch.nn.functional.pad(inputs[:, :, :1].float(), (0, 0, 1, 1))
         mask = torch.arange(inputs.size(1) + 2) < (inputs[:, :, 0] > 0).sum(1, keepdim=True) + 2
-        return {"activations": [ids, 3 * ids], "mask": mask}
+        return {"activations": [ids, 3 * ids], "mask": mask.to(self.mask_type)}
 
 
 def test_any_module_can_stand_in_for_the_bilm() -> None:
     output = Elmo(None, None, 1, module=Counting()).eval()(torch.tensor([[[5], [2]], [[7], [0]]]))
     assert output["elmo_representations"][0].flatten().tolist() == [10, 4, 14, 0]
     assert output["mask"].tolist() == [[True, True], [True, False]]
+
+
+@pytest.mark.parametrize("do_layer_norm", [False, True])
+def test_a_modules_mask_may_be_of_whole_numbers(do_layer_norm: bool) -> None:
+    ids = torch.tensor([[[5], [2]], [[7], [0]]])
+    module = Counting()
+    elmo = Elmo(None, None, 1, module=module, do_layer_norm=do_layer_norm).eval()
+    expected = elmo(ids)["elmo_representations"][0]
+    module.mask_type = torch.int64
+    assert torch.equal(elmo(ids)["elmo_representations"][0], expected)
+    assert elmo(ids)["mask"].dtype == torch.bool
 
 
 def test_a_bilm_can_be_given(files: OfficialFiles) -> None:

@@ -57,7 +57,7 @@ class CachedWords(torch.nn.Module):
         characters : `Optional[torch.Tensor]`
             Shape `(batch, tokens, characters)`. Where they are given they decide: a word whose
             characters are not those of its id in the list, an unknown one above all, is encoded
-            from them.
+            from them; so is one with the id 0.
         encoder : `CharCnnEncoder`
             The encoder that the words were listed for.
 
@@ -73,7 +73,6 @@ class CachedWords(torch.nn.Module):
             characters are none.
         """
         check_id_type(words, "words")
-        mask = words != 0
         is_listed = (words >= 0) & (words < len(self.characters))
         places = words.long().where(is_listed, 0)
         # As ids of characters, with those of the list where nothing else is known.
@@ -90,6 +89,7 @@ class CachedWords(torch.nn.Module):
                 f"ids of words, but got the shape {tuple(characters.shape)}"
             )
         is_given = (given != 0).any(dim=-1)
+        mask = (words != 0) | is_given
         if bool((mask & ~is_listed & ~is_given).any()):
             raise ValueError(
                 f"expected ids of words from 0 to {len(self.characters) - 1}, as in "

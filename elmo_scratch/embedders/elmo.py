@@ -1,6 +1,7 @@
 """The class that users of AllenNLP know, with the same arguments and results."""
 
 import logging
+import re
 from os import PathLike
 from reprlib import repr as short_repr
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
@@ -149,6 +150,14 @@ class Elmo(torch.nn.Module, FromParams):
         """The mixes, by the name under which models of allennlp-models count them."""
         return self.mixes
 
+    def __getattr__(self, name: str) -> Any:
+        """The mixes one by one, by AllenNLP's names: `scalar_mix_0`, `scalar_mix_1` and so on."""
+        if match := re.fullmatch(r"scalar_mix_(\d+)", name):
+            mixes = self._modules.get("mixes")
+            if isinstance(mixes, torch.nn.ModuleList) and int(match[1]) < len(mixes):
+                return mixes[int(match[1])]
+        return super().__getattr__(name)
+
     def get_output_dim(self) -> int:
         """The `width` of the biLM."""
         return (
@@ -236,7 +245,7 @@ class Elmo(torch.nn.Module, FromParams):
         """The layers of sentences, boundaries included."""
         if not isinstance(self.bilm, BiLm):
             output: Dict[str, Any] = self.bilm(inputs, word_inputs)
-            return BiLmOutput(torch.stack(list(output["activations"])), output["mask"])
+            return BiLmOutput(torch.stack(list(output["activations"])), output["mask"].bool())
         if word_inputs is not None and self.cached_words is None:
             logger.warning("ids of words have no effect without `vocab_to_cache`")
         elif word_inputs is not None and self.cached_words is not None:

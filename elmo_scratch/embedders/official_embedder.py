@@ -138,6 +138,11 @@ class OfficialEmbedder(TokenEmbedder):
             if not is_archived:
                 raise
 
+    @property
+    def output_dim(self) -> int:
+        """`get_output_dim()`, by the name of AllenNLP's attribute."""
+        return self.get_output_dim()
+
     def get_output_dim(self) -> int:
         """`projection_dim`, or the `width` of the biLM; twice that with `output_mix`."""
         width = self.elmo.get_output_dim()

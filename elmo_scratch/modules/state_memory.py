@@ -70,7 +70,7 @@ class StateMemory(torch.nn.Module):
             If it should be warm, and no text has been read.
         """
         if self.state == "warm":
-            if bool(self.hidden.isnan().any()):
+            if not self.is_warm:
                 raise ValueError(
                     "the `warm` state is not known yet: read a text with `warm_up` first, or load "
                     "weights that were saved after that"
@@ -87,6 +87,11 @@ class StateMemory(torch.nn.Module):
                 own = carried[:, first_row : first_row + batch]
                 part[:, : own.size(1)] = own
         return start
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether sentences start from a state that a text has left."""
+        return self.state == "warm" and not bool(self.hidden.isnan().any())
 
     def zeros(self, like: torch.Tensor, batch: int) -> LstmState:
         """As `start`, with states of zeros."""

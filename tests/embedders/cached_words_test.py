@@ -89,7 +89,7 @@ def test_words_are_encoded_once(encoder: CharCnnEncoder, monkeypatch: pytest.Mon
     assert counted == [2]  # the marks of a sentence
 
 
-@pytest.mark.parametrize("number", [UNKNOWN, len(WORDS), 10_000, -3, 3])
+@pytest.mark.parametrize("number", [UNKNOWN, len(WORDS), 10_000, -3, 3, 0])
 def test_a_word_that_is_not_listed_is_encoded_from_its_characters(
     number: int, encoder: CharCnnEncoder
 ) -> None:

@@ -114,6 +114,13 @@ def test_arguments_and_defaults_are_those_of_allennlps_embedder() -> None:
         assert list(inspect.signature(function).parameters)[1:] == ["elmo_tokens", "word_inputs"]
 
 
+@pytest.mark.parametrize("settings", [{}, {"projection_dim": 4}])
+def test_its_width_has_both_names(settings: Dict[str, Any], files: OfficialFiles) -> None:
+    ours = from_config(files, **settings)
+    theirs = ElmoTokenEmbedder(*files, **settings)
+    assert ours.output_dim == theirs.output_dim == ours.get_output_dim()
+
+
 def test_dropout_drops_half_of_the_mixed_vectors(files: OfficialFiles) -> None:
     embedder = from_config(files, state="reset")
     whole, dropped = embedder(IDS), embedder.train()(IDS)

@@ -20,7 +20,7 @@ def device_of(cuda_device: int) -> torch.device:
         raise ConfigurationError(
             f"expected the number of a GPU, or -1 for the processor, but got {cuda_device!r}"
         )
-    if cuda_device >= torch.cuda.device_count():
+    if not -1 <= cuda_device < torch.cuda.device_count():
         raise ConfigurationError(
             f"expected a GPU with the number {cuda_device}, but PyTorch sees "
             f"{torch.cuda.device_count()}; -1 stands for the processor"

@@ -242,6 +242,11 @@ class SentenceLayers:
         self._bilm.warm_up(batches())
         self._warmed_up_with = digest.hexdigest()
 
+    @property
+    def is_warm(self) -> bool:
+        """Whether sentences start from a state that a text has left, perhaps in its training."""
+        return self._bilm.state_memory.is_warm
+
     def reset_states(self) -> None:
         """Lets the next batch start from zeros where states are carried from batch to batch."""
         self._bilm.reset_states()

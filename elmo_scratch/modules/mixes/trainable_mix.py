@@ -1,6 +1,6 @@
 """The mix of the paper: weights that the task learns."""
 
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -69,6 +69,11 @@ class TrainableMix(LayerMix):
                 f"got {initial_weights} and {scale.item()}"
             )
         self.layer_dropout = LayerDropout(num_layers, layer_dropout)
+
+    @property
+    def scalar_parameters(self) -> Tuple[torch.Tensor, ...]:
+        """The weights one by one, each of shape `(1,)`, as AllenNLP's `ScalarMix` gives them."""
+        return self.weights.split(1)
 
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """As in `LayerMix`."""

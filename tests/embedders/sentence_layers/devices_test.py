@@ -16,9 +16,11 @@ def test_a_gpu_has_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     assert device_of(1) == torch.device("cuda", 1)
 
 
-def test_a_gpu_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(ConfigurationError, match="a GPU with the number 97, but PyTorch sees"):
-        device_of(97)
+@pytest.mark.parametrize("number", [97, -2])
+def test_a_gpu_that_is_not_there_is_an_error(number: int) -> None:
+    message = f"a GPU with the number {number}, but PyTorch sees"
+    with pytest.raises(ConfigurationError, match=message):
+        device_of(number)
 
 
 @pytest.mark.parametrize("wrong", ["gpu", "0", None, True, False, 1.0])
