@@ -17,7 +17,7 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple
+from typing import Dict, Iterator, List, Tuple
 
 import torch
 from allennlp.modules.elmo import Elmo as AllenNlpElmo
@@ -28,6 +28,7 @@ from elmo_scratch import Elmo, batch_to_ids
 from elmo_scratch.interop.official.reading import build_bilm
 from elmo_scratch.interop.official.writing import write_official_bilm
 from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
 
 ROOT = Path(__file__).parent.parent
@@ -50,22 +51,6 @@ LENGTHS = range(3, 61)
 SYSTEMS = ("elmo_scratch", "allennlp")
 
 
-class Times(NamedTuple):
-    """
-    Seconds of each pass over all batches, and what they computed.
-
-    # Parameters
-
-    passes : `List[float]`
-        Seconds.
-    outputs : `List[torch.Tensor]`
-        Of each batch, from the first pass.
-    """
-
-    passes: List[float]
-    outputs: List[torch.Tensor]
-
-
 def main() -> None:
     """Prints one table, and one line of JSON."""
     args = parse_arguments()
@@ -81,10 +66,19 @@ def main() -> None:
         memory = {system: measured_memory(args, system, folder) for system in SYSTEMS}
         models = {system: load(system, args, folder).to(device) for system in SYSTEMS}
     batches = [ids.to(device) for ids in read_batches(args)]
-    rate = product_rate(args.dtype, device)
+    rate = product_rate(MixedPrecision.used(args.dtype, device), device)
     times = run_by_turns(models, batches, args.task, args.repeats, device)
     work = operations(models["elmo_scratch"], batches, args.task)
-    report(args, device, batches, times, memory, rate, work)
+    difference, cosine = closeness(models, batches, args.task)
+    reached = work / statistics.median(times["elmo_scratch"])
+    measured = {
+        "largest_difference": difference,
+        "smallest_cosine": round(cosine, 6),
+        "gflop_per_s": round(reached / 1e9, 1),
+        "product_gflop_per_s": round(rate / 1e9, 1),
+        "share_of_product_rate": round(reached / rate, 3),
+    }
+    report(args, device, batches, times, memory, measured)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -143,15 +137,14 @@ def in_groups(items: List, size: int) -> Iterator[List]:
         yield items[start : start + size]
 
 
-def run_batch(model: torch.nn.Module, ids: torch.Tensor, task: str) -> torch.Tensor:
-    """The mixed layers of a batch; in training, also all gradients."""
+def run_batch(model: torch.nn.Module, ids: torch.Tensor, task: str) -> None:
+    """Computes the mixed layers of a batch; in training, also all gradients."""
     if task == "inference":
         with torch.inference_mode():
-            return model(ids)["elmo_representations"][0]
+            model(ids)
+        return
     model.zero_grad(set_to_none=True)
-    output = model(ids)["elmo_representations"][0]
-    output.square().mean().backward()
-    return output.detach()
+    model(ids)["elmo_representations"][0].square().mean().backward()
 
 
 def run_by_turns(
@@ -160,23 +153,44 @@ def run_by_turns(
     task: str,
     repeats: int,
     device: torch.device,
-) -> Dict[str, Times]:
-    """Times both systems, batch by batch in turn. Each pass starts without known words."""
-    times = {system: Times([], []) for system in SYSTEMS}
+) -> Dict[str, List[float]]:
+    """
+    The seconds of each pass over all batches by both systems, batch by batch in turn. Each pass
+    starts without known words.
+    """
+    passes: Dict[str, List[float]] = {system: [] for system in SYSTEMS}
     for system in SYSTEMS:
         run_batch(models[system], batches[0], task)
-    for number in range(repeats):
+    for _ in range(repeats):
         passed = dict.fromkeys(SYSTEMS, 0.0)
         start_pass(models)
         for ids in batches:
             for system in SYSTEMS:
-                seconds, output = timed(partial(run_batch, models[system], ids, task), device)
+                seconds, _ = timed(partial(run_batch, models[system], ids, task), device)
                 passed[system] += seconds
-                if number == 0:
-                    times[system].outputs.append(output)
         for system in SYSTEMS:
-            times[system].passes.append(passed[system])
-    return times
+            passes[system].append(passed[system])
+    return passes
+
+
+def closeness(
+    models: Dict[str, torch.nn.Module], batches: List[torch.Tensor], task: str
+) -> Tuple[float, float]:
+    """
+    The largest difference of any number of any layer between the two systems, and the smallest
+    cosine between two vectors of the same token in the same layer.
+    """
+    start_pass(models)
+    differences, cosines = [], []
+    for ids in batches:
+        with torch.set_grad_enabled(task == "training"):
+            ours = models["elmo_scratch"].bilm(ids, (ids > 0).any(dim=-1))
+            theirs = models["allennlp"]._elmo_lstm(ids)
+        for layer, expected in zip(ours.layers.detach(), theirs["activations"]):
+            vectors, wanted = layer[ours.mask], expected.detach()[theirs["mask"]]
+            differences.append(float((vectors - wanted).abs().max()))
+            cosines.append(float(torch.cosine_similarity(vectors, wanted, dim=-1).min()))
+    return max(differences), min(cosines)
 
 
 def start_pass(models: Dict[str, torch.nn.Module]) -> None:
@@ -229,22 +243,13 @@ def report(
     args: argparse.Namespace,
     device: torch.device,
     batches: List[torch.Tensor],
-    times: Dict[str, Times],
+    times: Dict[str, List[float]],
     memory: Dict[str, float],
-    rate: float,
-    work: float,
+    measured: Dict[str, float],
 ) -> None:
     """Prints what was found."""
     tokens = sum(int((ids > 0).any(dim=-1).sum()) for ids in batches)
-    speeds = {system: tokens / statistics.median(times[system].passes) for system in SYSTEMS}
-    pairs = list(zip(*(times[system].outputs for system in SYSTEMS)))
-    masks = [(ids > 0).any(dim=-1) for ids in batches]
-    difference = max(float((ours - theirs).abs().max()) for ours, theirs in pairs)
-    cosine = min(
-        float(torch.cosine_similarity(ours[mask], theirs[mask], dim=-1).min())
-        for (ours, theirs), mask in zip(pairs, masks)
-    )
-    reached = work / statistics.median(times["elmo_scratch"].passes)
+    speeds = {system: tokens / statistics.median(times[system]) for system in SYSTEMS}
     found = {
         "model": args.model,
         "dtype": args.dtype,
@@ -256,11 +261,7 @@ def report(
         "tokens_per_s": round(speeds["elmo_scratch"], 1),
         "allennlp_tokens_per_s": round(speeds["allennlp"], 1),
         "ratio": round(speeds["elmo_scratch"] / speeds["allennlp"], 2),
-        "largest_difference": difference,
-        "smallest_cosine": round(cosine, 6),
-        "gflop_per_s": round(reached / 1e9, 1),
-        "product_gflop_per_s": round(rate / 1e9, 1),
-        "share_of_product_rate": round(reached / rate, 3),
+        **measured,
         "peak_mib": round(memory["elmo_scratch"]),
         "allennlp_peak_mib": round(memory["allennlp"]),
     }
