@@ -88,7 +88,11 @@ def _export(args: argparse.Namespace, text: InputText) -> None:
     shard = None if args.shard is None else Shard.parse(args.shard)
     output_file = Path(args.output_file)
     source = _model_source(args, text)
-    engine = RayEngine(source, args.workers) if args.engine == "ray" else OneProcess()
+    engine = (
+        RayEngine(source, args.workers, packages=args.include_package)
+        if args.engine == "ray"
+        else OneProcess()
+    )
     export_layers(
         text,
         output_file if shard is None else shard.file_of(output_file),
@@ -104,12 +108,13 @@ def _export(args: argparse.Namespace, text: InputText) -> None:
 def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
     """The biLM that is asked for."""
     warm_up: Optional[List[List[str]]] = None
+    default_warm_up: Optional[List[List[str]]] = None
     if args.warm_up_file is not None:
         # In memory, because all of it will be, and a pipe can be read only once.
         given = InputText(args.warm_up_file, list(text_lines(args.warm_up_file)))
         warm_up = [sentence.tokens for sentence in given.sentences()]
     elif args.state == "warm":
-        warm_up = [sentence.tokens for sentence in text.sentences(stop=WARM_UP_SENTENCES)]
+        default_warm_up = [sentence.tokens for sentence in text.sample(WARM_UP_SENTENCES)]
     words: List[str] = []
     if args.vocab_path is not None:
         words = [word for line in text_lines(args.vocab_path) for word in line.split()]
@@ -120,6 +125,7 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
         args.matmul_dtype,
         args.cuda_device,
         warm_up,
+        default_warm_up,
         words,
     )
 

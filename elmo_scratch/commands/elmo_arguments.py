@@ -11,7 +11,7 @@ ENGINES = ("local", "ray")
 STANDARD_INPUT = "-"
 
 WARM_UP_SENTENCES = 100
-"""How many of the first sentences of a text warm the biLM up if no other text is given."""
+"""How many sentences of a text warm the biLM up if no other text is given."""
 
 
 def add_arguments(subparser: argparse.ArgumentParser) -> None:
@@ -85,8 +85,9 @@ def _add_the_model(subparser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--warm-up-file",
         type=str,
-        help=f"with --state warm: that text (default: the first {WARM_UP_SENTENCES} sentences of "
-        "the input)",
+        help="with --state warm: that text (default: if an archive comes with such a state, that "
+        f"state; otherwise {WARM_UP_SENTENCES} sentences of the input, the same ones whatever the "
+        "order of its lines)",
     )
     group.add_argument(
         "--vocab-path",

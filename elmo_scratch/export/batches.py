@@ -12,6 +12,12 @@ Batch = List[Sentence]
 BATCHES_SORTED_AT_ONCE = 32
 """Among the sentences of so many batches those of like length are found."""
 
+SENTENCES_SORTED_AT_ONCE, TOKENS_SORTED_AT_ONCE = 2**13, 2**20
+"""
+At most, however large a batch is: the words of all lie in memory, and a part of an export ends only
+where they do.
+"""
+
 
 def blocks_of_batches(
     sentences: Iterable[Sentence], settings: ExportSettings, is_carried: bool
@@ -45,18 +51,23 @@ def blocks_of_batches(
 
 
 def _blocks(sentences: Iterable[Sentence], settings: ExportSettings) -> Iterator[List[Sentence]]:
-    """Sentences enough for `BATCHES_SORTED_AT_ONCE` batches."""
+    """Sentences enough for `BATCHES_SORTED_AT_ONCE` batches, or for one of the largest."""
+    enough = SENTENCES_SORTED_AT_ONCE
+    enough_tokens = TOKENS_SORTED_AT_ONCE
     if settings.max_tokens is None:
-        yield from lazy_groups_of(sentences, BATCHES_SORTED_AT_ONCE * settings.batch_size)
-        return
+        a_block = BATCHES_SORTED_AT_ONCE * settings.batch_size
+        enough = max(settings.batch_size, min(a_block, enough))
+    else:
+        a_block = BATCHES_SORTED_AT_ONCE * settings.max_tokens
+        enough_tokens = max(settings.max_tokens, min(a_block, enough_tokens))
     block: List[Sentence] = []
-    room = enough = BATCHES_SORTED_AT_ONCE * settings.max_tokens
+    tokens = 0
     for sentence in sentences:
         block.append(sentence)
-        room -= _length(sentence)
-        if room <= 0:
+        tokens += _length(sentence)
+        if len(block) >= enough or tokens >= enough_tokens:
             yield block
-            block, room = [], enough
+            block, tokens = [], 0
     if block:
         yield block
 

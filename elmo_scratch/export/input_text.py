@@ -1,18 +1,24 @@
 """A text to export: one sentence a line, its tokens separated by white space."""
 
 import hashlib
+import heapq
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Union
+from tempfile import TemporaryFile
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.text_lines import text_lines
+from elmo_scratch.interop.layer_files.index_text import DIGEST_SIZE, is_last
 
 NAMED_AT_MOST = 20
 """How many line numbers an error lists."""
 
 FORBIDDEN_IN_KEYS = {"/": "a slash", "\0": "a NUL"}
 """What no name in an HDF5 file may hold: the first divides groups, the second ends a name."""
+
+LONGEST_OF_SAMPLE = 512
+"""Tokens of a sentence that a sample prefers."""
 
 
 class Sentence(NamedTuple):
@@ -52,17 +58,20 @@ class InputText:
 
     def __init__(self, name: str, source: Union[Path, Sequence[str]]) -> None:
         self.name = name
-        self._source = source
-        self.num_sentences = self.num_tokens = 0
+        # Another process may run in another folder.
+        self._source = source.absolute() if isinstance(source, Path) else source
+        self.num_sentences = self.num_tokens = self.num_bytes = 0
         digest = hashlib.sha256()
         blank: List[int] = []
         for number, line in enumerate(self._lines(), start=1):
             num_tokens = len(line.split())
             if num_tokens == 0:
                 blank.append(number)
+            raw = line.strip().encode("utf-8")
             self.num_sentences += 1
             self.num_tokens += num_tokens
-            digest.update(line.strip().encode("utf-8") + b"\n")
+            self.num_bytes += len(raw)
+            digest.update(raw + b"\n")
         if blank:
             raise ConfigurationError(
                 f"{name}, {_named(blank)}: expected a sentence, but the line is blank. Remove "
@@ -90,6 +99,35 @@ class InputText:
             if number >= start:
                 yield Sentence(number, line.strip(), line.split())
 
+    def sample(self, count: int) -> List[Sentence]:
+        """
+        # Parameters
+
+        count : `int`
+            How many sentences, if there are so many.
+
+        # Returns
+
+        `List[Sentence]`
+            Some of the text, chosen and put in order by their words alone: the same ones whatever
+            the order of the lines.
+        """
+
+        def rank(sentence: Sentence) -> Tuple[bool, bytes]:
+            return len(sentence.tokens) > LONGEST_OF_SAMPLE, _digest(" ".join(sentence.tokens))
+
+        return heapq.nsmallest(count, self.sentences(), key=rank)
+
+    def check_unchanged(self) -> None:
+        """
+        # Raises
+
+        ConfigurationError
+            If it is no longer the text that it was.
+        """
+        if InputText(self.name, self._source).digest != self.digest:
+            raise ConfigurationError(f"{self.name}: the text has changed since it was checked")
+
     def check_keys(self) -> None:
         """
         Checks that each sentence can be the key of its vectors.
@@ -100,27 +138,34 @@ class InputText:
             If a sentence comes twice, or holds what no name in an HDF5 file may hold. The message
             names the lines.
         """
-        first_of: Dict[bytes, int] = {}
-        repeated: List[int] = []
-        for number, line, _ in self.sentences():
-            for character, described in FORBIDDEN_IN_KEYS.items():
-                if character in line:
-                    raise ConfigurationError(
-                        f"{self.name}, line {number + 1}: the sentence holds {described}, and no "
-                        "key in an HDF5 file can. Leave --use-sentence-keys out, or replace it."
-                    )
-            if line in (".", "sentence_to_index"):
+        with TemporaryFile() as digests:
+            for sentence in self.sentences():
+                self._check_key(sentence)
+                digests.write(_digest(sentence.line))
+            is_last_of_its_kind = is_last(digests)
+        if is_last_of_its_kind.all():
+            return
+        kinds = zip(self.sentences(), is_last_of_its_kind)
+        repeated = {_digest(line) for (_, line, _), is_only in kinds if not is_only}
+        numbers = [number + 1 for number, line, _ in self.sentences() if _digest(line) in repeated]
+        raise ConfigurationError(
+            f"{self.name}, {_named(numbers)}: expected no sentence twice, but these lines repeat "
+            "each other. Leave --use-sentence-keys out, or remove them."
+        )
+
+    def _check_key(self, sentence: Sentence) -> None:
+        """An error if HDF5 has no such name."""
+        place = f"{self.name}, line {sentence.number + 1}"
+        for character, described in FORBIDDEN_IN_KEYS.items():
+            if character in sentence.line:
                 raise ConfigurationError(
-                    f"{self.name}, line {number + 1}: {line!r} is a name that HDF5 files of layers "
-                    "keep for themselves. Leave --use-sentence-keys out."
+                    f"{place}: the sentence holds {described}, and no key in an HDF5 file can. "
+                    "Leave --use-sentence-keys out, or replace it."
                 )
-            key = hashlib.blake2b(line.encode("utf-8"), digest_size=16).digest()
-            if first_of.setdefault(key, number) != number:
-                repeated += [first_of[key] + 1, number + 1]
-        if repeated:
+        if sentence.line in (".", "sentence_to_index"):
             raise ConfigurationError(
-                f"{self.name}, {_named(sorted(set(repeated)))}: expected no sentence twice, but "
-                "these lines repeat each other. Leave --use-sentence-keys out, or remove them."
+                f"{place}: {sentence.line!r} is a name that HDF5 files of layers keep for "
+                "themselves. Leave --use-sentence-keys out."
             )
 
     def _lines(self) -> Iterator[str]:
@@ -128,6 +173,11 @@ class InputText:
         if isinstance(self._source, Path):
             return text_lines(self._source, name=self.name)
         return iter(self._source)
+
+
+def _digest(line: str) -> bytes:
+    """What stands for a line where all of them would take too much memory."""
+    return hashlib.blake2b(line.encode("utf-8"), digest_size=DIGEST_SIZE).digest()
 
 
 def _named(numbers: Sequence[int]) -> str:

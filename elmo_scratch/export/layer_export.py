@@ -13,6 +13,7 @@ from elmo_scratch.export.embedded_batches import SENTENCES_A_PART
 from elmo_scratch.export.engine import Engine, OneProcess
 from elmo_scratch.export.export_identity import facts_of
 from elmo_scratch.export.export_settings import ExportSettings
+from elmo_scratch.export.index_limit import check_index
 from elmo_scratch.export.input_text import InputText
 from elmo_scratch.export.output_size import check_room, estimated_size, in_words
 from elmo_scratch.export.part_folder import PartFolder, Span
@@ -76,6 +77,8 @@ def export_layers(
         logger.info("%s is whole already", output_file)
         folder.remove_if_of(facts.export)
         return
+    if settings.has_index:
+        check_index(text, output_file.parent)
     whole = span or Span(0, text.num_sentences)
     size = estimated_output_size(text, whole, layers, settings)
     logger.info("%s will take about %s", output_file, in_words(size))

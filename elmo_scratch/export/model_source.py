@@ -1,5 +1,6 @@
 """Where the biLM of an export comes from."""
 
+import os
 from typing import NamedTuple, Optional, Sequence
 
 import h5py
@@ -24,6 +25,8 @@ class ModelSource(NamedTuple):
         The number of a GPU, or -1 for the processor.
     warm_up : `Sequence[Sequence[str]]`, optional (default = `None`)
         With the state `"warm"`: the words of the sentences of a text to warm up with.
+    default_warm_up : `Sequence[Sequence[str]]`, optional (default = `None`)
+        The same, for a biLM that no text has warmed up yet.
     words : `Sequence[str]`, optional (default = none)
         Words whose vectors are computed ahead.
     """
@@ -34,6 +37,7 @@ class ModelSource(NamedTuple):
     matmul_dtype: str = "float32"
     cuda_device: int = -1
     warm_up: Optional[Sequence[Sequence[str]]] = None
+    default_warm_up: Optional[Sequence[Sequence[str]]] = None
     words: Sequence[str] = ()
 
     def load(self) -> SentenceLayers:
@@ -43,14 +47,27 @@ class ModelSource(NamedTuple):
         ConfigurationError
             If a file or the device can't be used, or `state` and `warm_up` don't go together.
         """
-        if (self.state == "warm") != (self.warm_up is not None):
-            raise ConfigurationError("a text to warm up with and the state warm need each other")
+        if self.state != "warm" and self.warm_up is not None:
+            raise ConfigurationError("a text to warm up with needs the state warm")
         layers = self.read()
-        if self.warm_up is not None:
-            layers.warm_up(self.warm_up)
+        warm_up = self.warm_up
+        if self.state == "warm" and warm_up is None and not layers.is_warm:
+            warm_up = self.default_warm_up
+            if warm_up is None:
+                raise ConfigurationError(
+                    f"{self.weight_file}: the state warm needs a text to warm up with"
+                )
+        if warm_up is not None:
+            layers.warm_up(warm_up)
         if self.words:
             layers.cache_words(self.words)
         return layers
+
+    def from_anywhere(self) -> "ModelSource":
+        """The same files, for a process that runs in another folder."""
+        return self._replace(
+            options_file=_absolute(self.options_file), weight_file=_absolute(self.weight_file)
+        )
 
     def read(self) -> SentenceLayers:
         """The biLM as the files have it: not warmed up, no word encoded ahead."""
@@ -69,6 +86,11 @@ class ModelSource(NamedTuple):
             matmul_dtype=self.matmul_dtype,
             cuda_device=self.cuda_device,
         )
+
+
+def _absolute(name: Optional[str]) -> Optional[str]:
+    """The whole path, if it is one and no address."""
+    return os.path.abspath(name) if name is not None and os.path.exists(name) else name
 
 
 def _is_hdf5(weight_file: str) -> bool:

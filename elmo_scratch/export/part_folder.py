@@ -18,7 +18,7 @@ IDENTITY, LOCK = "export.json", "lock"
 LEFTOVERS = re.compile(r"\..*\.part|unfinished-.*")
 """What a process was about to write when it was killed."""
 
-PARTS = re.compile(r"\d{12}-\d{12}\.hdf5|\d{12}\.state\.npz")
+PART, STATE = re.compile(r"(\d{12})-(\d{12})\.hdf5"), re.compile(r"\d{12}\.state\.npz")
 """What a run can go on from."""
 
 State = Dict[str, numpy.ndarray]
@@ -127,8 +127,8 @@ class PartFolder:
 
     def finished(self) -> List[Span]:
         """The spans that are there, in their order."""
-        names = [path.stem.split("-") for path in self.path.glob("[0-9]*-[0-9]*.hdf5")]
-        return sorted(Span(int(start), int(stop)) for start, stop in names)
+        names = [PART.fullmatch(path.name) for path in self.path.glob("*.hdf5")]
+        return sorted(Span(int(name[1]), int(name[2])) for name in names if name)
 
     def missing(self, whole: Span) -> List[Span]:
         """The spans of `whole` that are not there, in their order."""
@@ -209,7 +209,7 @@ class PartFolder:
             path.name
             for path in self.path.iterdir()
             if path.name not in (IDENTITY, LOCK)
-            and not (PARTS.fullmatch(path.name) or LEFTOVERS.fullmatch(path.name))
+            and not any(kind.fullmatch(path.name) for kind in (PART, STATE, LEFTOVERS))
         ]
         if strange:
             raise ConfigurationError(
@@ -228,7 +228,7 @@ class PartFolder:
     def _empty(self) -> None:
         """Removes the parts, and then what says whose they are."""
         for path in self.path.iterdir():
-            if PARTS.fullmatch(path.name) or LEFTOVERS.fullmatch(path.name):
+            if any(kind.fullmatch(path.name) for kind in (PART, STATE, LEFTOVERS)):
                 path.unlink()
         (self.path / IDENTITY).unlink(missing_ok=True)
 

@@ -14,6 +14,9 @@ from elmo_scratch.export.part_folder import PartFolder, Span
 from elmo_scratch.export.threads import consume_behind
 from elmo_scratch.interop import LayerFileFacts, LayerFileWriter
 
+JOINED = "unfinished-output.hdf5"
+"""The output before it is whole: within the folder of parts, where the next run clears it away."""
+
 
 class PartWriting:
     """
@@ -93,12 +96,14 @@ class PartWriting:
         if parts == [self.whole]:
             os.replace(self.folder.file_of(self.whole), output_file)
             return
-        with self._new_file(output_file) as file:
+        joined = self.folder.path / JOINED
+        with self._new_file(joined) as file:
             # First, while HDF5 holds no memory from copying yet.
             if self.settings.has_index:
                 file.write_index(self._index())
             for part in parts:
                 file.copy_from(self.folder.file_of(part))
+        os.replace(joined, output_file)
 
     def _write_parts(
         self, span: Span, batches: Iterator[EmbeddedBatch], done: Callable[[int], None]

@@ -2,13 +2,16 @@
 
 import logging
 import math
+import socket
 from importlib.util import find_spec
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Sequence
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import import_module_and_submodules
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export.engine import Engine
+from elmo_scratch.export.export_identity import facts_of
 from elmo_scratch.export.model_source import ModelSource
 from elmo_scratch.export.part_folder import Span
 from elmo_scratch.export.part_writing import PartWriting
@@ -21,9 +24,10 @@ At least so many spans for each worker, so that all end at about the same time.
 SENTENCES_A_TASK = 20_000
 """At most; what a worker has done of a task is lost when it dies."""
 
-
 MAX_RETRIES = 3
 """Of a task whose worker dies; one that always kills its workers is an error."""
+
+logger = logging.getLogger(__name__)
 
 
 class RayEngine(Engine):
@@ -37,8 +41,10 @@ class RayEngine(Engine):
 
     source : `ModelSource`
         Where workers get the biLM.
-    num_workers : `int`, optional (default = as many as the cluster has GPUs or processors)
+    num_workers : `int`, optional (default = as many as the cluster has GPUs or processors free)
         How many processes.
+    packages : `Sequence[str]`, optional (default = none)
+        What workers import before they load the biLM, as `--include-package` does.
 
     # Raises
 
@@ -46,15 +52,22 @@ class RayEngine(Engine):
         If Ray is not installed.
     """
 
-    def __init__(self, source: ModelSource, num_workers: Optional[int] = None) -> None:
+    def __init__(
+        self,
+        source: ModelSource,
+        num_workers: Optional[int] = None,
+        *,
+        packages: Sequence[str] = (),
+    ) -> None:
         if find_spec("ray") is None:
             raise ConfigurationError(
                 "--engine ray needs Ray, which is not installed: pip install 'ray>=2.40'"
             )
         if num_workers is not None and num_workers < 1:
             raise ConfigurationError(f"expected --workers of 1 or more, got {num_workers}")
-        self._source = source
+        self._source = source.from_anywhere()
         self._num_workers = num_workers
+        self._packages = list(packages)
 
     def write(
         self,
@@ -72,20 +85,16 @@ class RayEngine(Engine):
             ray.init(log_to_driver=False, logging_level=logging.ERROR)
         try:
             is_on_gpus = self._source.cuda_device >= 0
-            there_are = int(ray.cluster_resources().get("GPU" if is_on_gpus else "CPU", 0))
-            if there_are < (self._num_workers or 1):
-                # Ray would wait for more to join, without a word.
-                raise ConfigurationError(
-                    f"--engine ray: expected one {'GPU' if is_on_gpus else 'processor'} for each "
-                    f"of {self._num_workers or 1} workers, but the cluster has {there_are}"
-                )
-            num_workers = self._num_workers or there_are
+            num_workers = self._workers(ray, "GPU" if is_on_gpus else "CPU")
             tasks = cut(missing, num_workers)
             worker = ray.remote(_Worker).options(
                 num_cpus=1, num_gpus=int(is_on_gpus), max_restarts=-1, max_task_retries=MAX_RETRIES
             )
             pool = ActorPool(
-                [worker.remote(self._source, writing) for _ in range(min(num_workers, len(tasks)))]
+                [
+                    worker.remote(self._source, writing, self._packages)
+                    for _ in range(min(num_workers, len(tasks)))
+                ]
             )
             for num_sentences in pool.map_unordered(_written, tasks):
                 done(num_sentences)
@@ -94,21 +103,55 @@ class RayEngine(Engine):
         except ray.exceptions.RayError as error:
             raise ConfigurationError(
                 f"--engine ray: a worker ended {MAX_RETRIES + 1} times at the same sentences, or "
-                f"could not start: {str(error).splitlines()[0]}"
+                f"could not start: {_reason(error)}"
             ) from None
         finally:
             if is_own:
                 ray.shutdown()
 
+    def _workers(self, ray: Any, resource: str) -> int:
+        """How many processes, each with a processor or a GPU of its own."""
+        described = {"CPU": "processor", "GPU": "GPU"}[resource]
+        there_are = int(ray.cluster_resources().get(resource, 0))
+        free = int(ray.available_resources().get(resource, 0))
+        wanted = self._num_workers or max(1, free)
+        if there_are < wanted:
+            # Ray would wait for more to join, without a word.
+            raise ConfigurationError(
+                f"--engine ray: expected one {described} for each of {wanted} workers, but the "
+                f"cluster has {there_are}"
+            )
+        if free < wanted:
+            logger.warning(
+                "--engine ray: %d of the %d %ss of the cluster are in use; workers wait for them",
+                there_are - free,
+                there_are,
+                described,
+            )
+        return wanted
+
+
+def _reason(error: Exception) -> str:
+    """The last line of Ray's own words, which end with the error that was raised."""
+    return [line.strip() for line in str(error).splitlines() if line.strip()][-1]
+
 
 class _Worker:
     """What runs in a process of the cluster."""
 
-    def __init__(self, source: ModelSource, writing: PartWriting) -> None:
+    def __init__(self, source: ModelSource, writing: PartWriting, packages: Sequence[str]) -> None:
+        for package in packages:
+            import_module_and_submodules(package)
         # Ray gives each worker the GPU that is its own, as the first that it sees.
         own = source._replace(cuda_device=min(source.cuda_device, 0))
         self._layers = own.load()
         self._writing = writing
+        if facts_of(writing.text, self._layers, writing.settings) != writing.facts:
+            raise ConfigurationError(
+                f"{socket.gethostname()}: the biLM there, or the precision of its products, is "
+                "not that of the machine where the export was started"
+            )
+        writing.text.check_unchanged()
 
     def write(self, span: Span) -> int:
         """Writes a span as one part."""

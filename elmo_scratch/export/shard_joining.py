@@ -36,15 +36,16 @@ def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = Fa
     facts = _shared_facts(shards)
     is_there(output_file, facts.export, overwrite)
     with LayerFileWriter.open(output_file, facts) as file:
-        for path in Tqdm.tqdm(shards.values(), unit=" shards"):
-            file.copy_from(path)
         indexes = []
         for path in shards.values():
             with LayerFile(path) as shard:
                 if shard.has_index:
                     indexes.append(path)
+        # First, while HDF5 holds no memory from copying yet.
         if indexes:
             file.write_index(chain.from_iterable(LayerFile(path).sentences() for path in indexes))
+        for path in Tqdm.tqdm(shards.values(), unit=" shards"):
+            file.copy_from(path)
     if remove:
         for path in shards.values():
             path.unlink()

@@ -14,6 +14,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
 
+from elmo_scratch.commands import elmo
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export import model_source
 from elmo_scratch.interop import LayerFileWriter
@@ -122,7 +123,39 @@ def test_warm_vectors_depend_on_the_text_that_warms_up(
     assert not numpy.allclose(own[0], other[0], atol=1e-4)
     assert not numpy.allclose(own[0], reset[0], atol=1e-4)
     message = fails(lambda: export("--all", "--warm-up-file", str(other_text)))
-    assert "need each other" in message
+    assert "needs the state warm" in message
+
+
+def test_warm_vectors_do_not_depend_on_the_order_of_the_lines(
+    export: Callable[..., h5py.File], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elmo, "WARM_UP_SENTENCES", 3)
+    upside_down = tmp_path / "upside_down.txt"
+    upside_down.write_text("\n".join(reversed(LINES)), encoding="utf-8")
+    forward = export("--all", "--state", "warm")
+    backward = export("--all", "--state", "warm", "--batch-size", "5", text=upside_down)
+    for one, other in zip(arrays_of(forward), reversed(arrays_of(backward)), strict=True):
+        assert numpy.array_equal(one, other)
+
+
+def test_a_cluster_does_the_same_work(
+    export: Callable[..., h5py.File],
+    allennlp: Allennlp,
+    bilm_archive: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    alone = export("--all", "--state", "warm")
+    # Workers run in folders of their own.
+    monkeypatch.chdir(TOUR.parent)
+    model = os.path.relpath(bilm_archive)
+    output = Path(alone.filename).with_name("together.hdf5")
+    settings = ["--all", "--state", "warm", "--engine", "ray", "--workers", "2"]
+    settings += ["--include-package", "elmo_scratch.models"]
+    allennlp("elmo", TOUR.name, output, "--weight-file", model, *settings)
+    with h5py.File(output) as together:
+        assert set(together) == set(alone)
+        for one, other in zip(arrays_of(alone), arrays_of(together), strict=True):
+            assert numpy.array_equal(one, other)
 
 
 def test_sentences_can_be_keys(export: Callable[..., h5py.File]) -> None:

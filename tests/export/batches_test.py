@@ -3,7 +3,13 @@ from typing import List
 
 import pytest
 
-from elmo_scratch.export.batches import BATCHES_SORTED_AT_ONCE, Batch, blocks_of_batches
+from elmo_scratch.export.batches import (
+    BATCHES_SORTED_AT_ONCE,
+    SENTENCES_SORTED_AT_ONCE,
+    TOKENS_SORTED_AT_ONCE,
+    Batch,
+    blocks_of_batches,
+)
 from elmo_scratch.export.export_settings import ExportSettings
 from elmo_scratch.export.input_text import Sentence
 
@@ -62,3 +68,24 @@ def test_every_sentence_comes_once_and_each_block_follows_the_text(
 def test_a_block_is_bounded() -> None:
     found = blocks(sentences_of(*[4] * 1000), ExportSettings(batch_size=2))
     assert max(len(block) for block in found) == BATCHES_SORTED_AT_ONCE
+
+
+@pytest.mark.parametrize(
+    "settings", [ExportSettings(batch_size=1000), ExportSettings(max_tokens=10**6)]
+)
+def test_so_is_one_of_large_batches(settings: ExportSettings) -> None:
+    many = SENTENCES_SORTED_AT_ONCE * 2 + 1
+    sizes = [sum(map(len, block)) for block in blocks(sentences_of(*[1] * many), settings)]
+    assert sizes == [SENTENCES_SORTED_AT_ONCE, SENTENCES_SORTED_AT_ONCE, 1]
+
+
+def test_so_is_one_of_long_sentences() -> None:
+    words = ["w"] * (TOKENS_SORTED_AT_ONCE // 4)
+    sentences = [Sentence(number, "", words) for number in range(9)]
+    assert [sum(map(len, block)) for block in blocks(sentences, ExportSettings())] == [4, 4, 1]
+
+
+def test_a_batch_may_be_larger_than_that() -> None:
+    many = SENTENCES_SORTED_AT_ONCE + 5
+    (block,) = blocks(sentences_of(*[1] * many), ExportSettings(batch_size=many))
+    assert list(map(len, block)) == [many]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.export.input_text import InputText, Sentence
+from elmo_scratch.export.input_text import LONGEST_OF_SAMPLE, InputText, Sentence
 
 
 def test_sentences_are_stripped_and_split_at_any_white_space(tmp_path: Path) -> None:
@@ -57,3 +57,38 @@ def test_what_no_data_set_can_be_called_is_no_key(line: str, described: str) -> 
     text = InputText("text", ["a", line])
     with pytest.raises(ConfigurationError, match=f"text, line 2: .*{described}"):
         text.check_keys()
+
+
+def test_a_sample_does_not_depend_on_the_order_of_the_lines() -> None:
+    lines = [f"{number} a b" for number in range(50)]
+    sample = [line for _, line, _ in InputText("text", lines).sample(7)]
+    assert len(set(sample)) == 7
+    assert [line for _, line, _ in InputText("text", lines[::-1]).sample(7)] == sample
+    assert len(InputText("text", lines[:3]).sample(7)) == 3
+
+
+def test_a_sample_has_long_sentences_only_if_there_are_no_others() -> None:
+    long = " ".join(["w"] * (LONGEST_OF_SAMPLE + 1))
+    text = InputText("text", [long, "a", f"{long} w", "b"])
+    assert [line for _, line, _ in text.sample(3)][2] in (long, f"{long} w")
+    assert {line for _, line, _ in text.sample(2)} == {"a", "b"}
+
+
+def test_a_text_that_has_changed_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("a b\nc\n")
+    text = InputText("text", path)
+    text.check_unchanged()
+    path.write_text("a b\nd\n")
+    with pytest.raises(ConfigurationError, match="text: the text has changed since"):
+        text.check_unchanged()
+
+
+def test_a_relative_path_holds_in_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "text.txt").write_text("a b\n")
+    monkeypatch.chdir(tmp_path)
+    text = InputText("text", Path("text.txt"))
+    monkeypatch.chdir("/")
+    assert [line for _, line, _ in text.sentences()] == ["a b"]

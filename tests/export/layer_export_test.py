@@ -1,3 +1,4 @@
+import logging
 import os
 import signal
 import subprocess
@@ -19,7 +20,10 @@ from elmo_scratch.export import (
     Shard,
     export_layers,
     join_shards,
+    layer_export,
 )
+from elmo_scratch.export.output_size import in_words
+from elmo_scratch.export.part_folder import Span
 from tests import PROJECT_ROOT
 from tests.export.conftest import FILES, LINES, assert_same, data_sets
 
@@ -266,3 +270,26 @@ def test_shards_join_to_the_same_file(
     export_layers(text, tmp_path / "whole.hdf5", new_layers(), settings)
     assert_same(data_sets(tmp_path / "whole.hdf5"), data_sets(output))
     assert sorted(os.listdir(tmp_path)) == ["whole.hdf5", "x.hdf5"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ExportSettings(),
+        ExportSettings("top", dtype="float16"),
+        ExportSettings(pool="mean", forget_sentences=True),
+    ],
+)
+def test_the_size_is_known_before_the_start(
+    settings: ExportSettings,
+    new_layers: NewLayers,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    many = InputText("text", LINES * 20)
+    layers, output = new_layers(), tmp_path / "x.hdf5"
+    with caplog.at_level(logging.INFO, logger=layer_export.__name__):
+        export_layers(many, output, layers, settings)
+    size = layer_export.estimated_output_size(many, Span(0, len(LINES) * 20), layers, settings)
+    assert size == pytest.approx(output.stat().st_size, rel=0.25)
+    assert f"x.hdf5 will take about {in_words(size)}" in caplog.text

@@ -1,7 +1,10 @@
+import json
+import shutil
 from pathlib import Path
 
 import numpy
 import pytest
+import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.export import ModelSource
@@ -28,11 +31,50 @@ def test_it_warms_up() -> None:
     assert not numpy.array_equal(warm([WORDS])[0], OFFICIAL.load()([WORDS])[0])
 
 
-@pytest.mark.parametrize("state, warm_up", [("warm", None), ("reset", [WORDS])])
-def test_the_warm_state_and_a_text_need_each_other(state: str, warm_up: object) -> None:
-    source = OFFICIAL._replace(state=state, warm_up=warm_up)  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError, match="need each other"):
-        source.load()
+def test_a_default_text_gives_way_to_one_that_is_given() -> None:
+    warm = OFFICIAL._replace(state="warm", default_warm_up=[["other"]])
+    given = warm._replace(warm_up=[WORDS]).load()
+    assert given.identity != warm.load().identity
+    assert given.identity == OFFICIAL._replace(state="warm", warm_up=[WORDS]).load().identity
+
+
+def test_a_bilm_that_is_warm_already_stays_as_it_is(bilm_archive: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bilm_archive.parent, tmp_path / "run")
+    cold = ModelSource(weight_file=str(folder), state="warm").read()
+    assert not cold.is_warm
+    cold.warm_up([["other"]])
+    config = json.loads((folder / "config.json").read_text())
+    config["model"]["bilm"]["state"] = "warm"
+    (folder / "config.json").write_text(json.dumps(config))
+    weights = torch.load(folder / "best.th", weights_only=True)
+    for name, part in cold._bilm.state_memory.state_dict().items():
+        weights[f"bilm.state_memory.{name}"] = part
+    torch.save(weights, folder / "best.th")
+    source = ModelSource(weight_file=str(folder), state="warm", default_warm_up=[WORDS])
+    by_default = source.load()
+    assert numpy.array_equal(by_default([WORDS])[0], cold([WORDS])[0])
+    assert by_default.identity == source._replace(default_warm_up=None).load().identity
+    assert source._replace(warm_up=[WORDS]).load().identity != by_default.identity
+
+
+def test_the_warm_state_needs_a_text() -> None:
+    with pytest.raises(ConfigurationError, match="weights.hdf5: the state warm needs a text"):
+        OFFICIAL._replace(state="warm").load()
+
+
+def test_a_text_to_warm_up_with_needs_the_warm_state() -> None:
+    with pytest.raises(ConfigurationError, match="needs the state warm"):
+        OFFICIAL._replace(warm_up=[WORDS]).load()
+
+
+def test_paths_hold_in_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FILES)
+    relative = OFFICIAL._replace(options_file="options.json", weight_file="weights.hdf5")
+    source = relative.from_anywhere()
+    monkeypatch.chdir(tmp_path)
+    assert source.load().identity == OFFICIAL.load().identity
+    released = ModelSource(weight_file="https://example.org/weights.hdf5")
+    assert released.from_anywhere() == released
 
 
 def test_words_computed_ahead_change_no_vector() -> None:

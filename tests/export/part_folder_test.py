@@ -102,15 +102,17 @@ def test_parts_of_which_nothing_says_whose_they_are_are_not_used(folder: PartFol
         assert folder.finished() == []
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "2024-01-02.hdf5"])
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_what_is_no_part_is_never_removed(overwrite: bool, folder: PartFolder) -> None:
+def test_what_is_no_part_is_never_removed(overwrite: bool, name: str, folder: PartFolder) -> None:
     folder.path.mkdir()
-    (folder.path / "notes.txt").write_text("precious")
-    with pytest.raises(ConfigurationError, match="nothing but parts.*there is notes.txt"):
+    (folder.path / name).write_text("precious")
+    assert folder.num_bytes() == 0
+    with pytest.raises(ConfigurationError, match=f"nothing but parts.*there is {name}"):
         with folder.opened("a", resume=False, overwrite=overwrite):
             pass
     folder.remove()
-    assert [path.name for path in folder.path.iterdir()] == ["notes.txt"]
+    assert [path.name for path in folder.path.iterdir()] == [name]
 
 
 def test_it_goes_with_the_export_that_it_is_of(folder: PartFolder) -> None:

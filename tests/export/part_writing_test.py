@@ -7,8 +7,9 @@ import pytest
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export import ExportSettings, InputText
 from elmo_scratch.export.export_identity import facts_of
-from elmo_scratch.export.part_folder import PartFolder, Span
+from elmo_scratch.export.part_folder import LEFTOVERS, PartFolder, Span
 from elmo_scratch.export.part_writing import PartWriting
+from elmo_scratch.interop import LayerFileWriter
 from tests.export.conftest import LINES, assert_same, data_sets
 
 NewLayers = Callable[..., SentenceLayers]
@@ -57,6 +58,29 @@ def test_parts_in_any_order_become_the_same_output(
     whole.join(tmp_path / "whole")
     parts.join(tmp_path / "parts")
     assert_same(data_sets(tmp_path / "whole"), data_sets(tmp_path / "parts"))
+
+
+def test_what_is_joined_lies_among_the_parts_until_it_is_whole(
+    new_writing: Callable[..., PartWriting],
+    new_layers: NewLayers,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    writing = new_writing("x")
+    for span in (Span(0, 7), Span(7, 50)):
+        writing.write(span, new_layers(), lambda _: None, 1e9)
+    seen: List[List[str]] = []
+    original = LayerFileWriter.copy_from
+
+    def listing(self: LayerFileWriter, path: Path) -> None:
+        seen.append(os.listdir(tmp_path))
+        assert any(LEFTOVERS.fullmatch(name) for name in os.listdir(writing.folder.path))
+        original(self, path)
+
+    monkeypatch.setattr(LayerFileWriter, "copy_from", listing)
+    writing.join(tmp_path / "x")
+    assert seen == [["x.parts"], ["x.parts"]]
+    assert writing.folder.finished() == [Span(0, 7), Span(7, 50)]
 
 
 def test_nothing_unfinished_stays_after_an_error(

@@ -63,14 +63,20 @@ def test_more_workers_than_there_is_room_for_are_an_error(
 def test_an_error_of_a_worker_is_the_one_it_had(new_layers: NewLayers, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("\n".join(LINES), encoding="utf-8")
     source = SOURCE._replace(weight_file=str(tmp_path / "none.hdf5"))
-    with pytest.raises(ConfigurationError, match="--engine ray: a worker.*could not start"):
-        export_layers(
-            InputText("text", tmp_path / "text.txt"),
-            tmp_path / "x.hdf5",
-            new_layers(),
-            ExportSettings(),
-            engine=RayEngine(source, 1),
-        )
+    complaints = {
+        "none.hdf5: there is no such file": RayEngine(source, 1),
+        "is not that of the machine where": RayEngine(SOURCE._replace(state="carry"), 1),
+        "No module named 'nowhere'": RayEngine(SOURCE, 1, packages=["nowhere"]),
+    }
+    for complaint, engine in complaints.items():
+        with pytest.raises(ConfigurationError, match=f"could not start: .*{complaint}"):
+            export_layers(
+                InputText("text", tmp_path / "text.txt"),
+                tmp_path / "x.hdf5",
+                new_layers(),
+                ExportSettings(),
+                engine=engine,
+            )
 
 
 def test_without_ray_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

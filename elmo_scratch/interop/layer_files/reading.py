@@ -28,7 +28,8 @@ class LayerFile:
     line number 3, counted from 0; `layer_file["The river"]` those of a sentence, the last one where
     it repeats; `layer_file[2:5]` is a list. The files of AllenNLP 0.9 are read as well.
 
-    Where the sentences themselves are the keys, lines have no numbers.
+    Where the sentences themselves are the keys, lines have no numbers. In the file of a shard they
+    have those of the whole text, and a slice is of the lines that are there.
 
     The file is open until `close`, or the end of a `with` block. Another process that is given the
     object opens it anew.
@@ -49,6 +50,7 @@ class LayerFile:
         self._file: Optional[h5py.File] = None
         self._process = 0
         self._index: Optional[SentenceIndex] = None
+        self._first: Optional[int] = None
         file = self._open()
         self.has_index = has_sentence_index(file)
         self._is_numbered = self.has_index or has_numbers_for_keys(file)
@@ -113,7 +115,9 @@ class LayerFile:
             If there is no such sentence.
         """
         if isinstance(place, slice):
-            return [self[number] for number in range(*place.indices(len(self)))]
+            first = self._first_number()
+            numbers = range(*place.indices(first + len(self)))
+            return [self[number] for number in numbers if number >= first]
         key = self._key_of(place) if isinstance(place, str) else self._key_at(place)
         if key is None:
             raise KeyError(f"{self.path} is not known to hold the sentence {place!r}")
@@ -215,10 +219,19 @@ class LayerFile:
                 f"{self.path}: the keys are sentences, and the order of the lines is not known: "
                 "ask for a sentence instead of a number"
             )
-        place = number + len(self) if number < 0 else number
+        place = number + self._first_number() + len(self) if number < 0 else number
         if str(place) in self._open():
             return str(place)
         raise IndexError(f"{self.path} holds {len(self)} sentences, but not number {number}")
+
+    def _first_number(self) -> int:
+        """The least number of a line; in the file of a shard it is not 0."""
+        if self._first is None:
+            is_from_0 = not self._is_numbered or "0" in self._open()
+            self._first = (
+                0 if is_from_0 else int(min(filter(str.isdigit, self.keys()), key=int, default="0"))
+            )
+        return self._first
 
     def _derived_facts(self) -> LayerFileFacts:
         """What the first data set tells, where the file says nothing."""

@@ -8,6 +8,7 @@ from typing import Iterable, Iterator, Optional, Tuple, Union
 import h5py
 import numpy
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import lazy_groups_of
 from h5py import h5d, h5p, h5s, h5t
 
 from elmo_scratch.interop.layer_files.facts import LayerFileFacts
@@ -19,6 +20,9 @@ from elmo_scratch.interop.layer_files.reading import LayerFile
 from elmo_scratch.whole_file import check_place, whole_file
 
 COMPRESSIONS = (None, "gzip", "lzf")
+COPIED_AT_ONCE = 8192
+"""Data sets. HDF5 keeps some kilobytes of memory for each until the file it came from is closed."""
+
 FILE_TYPES = {"float32": h5t.IEEE_F32LE, "float16": h5t.IEEE_F16LE}
 
 
@@ -150,10 +154,13 @@ class LayerFileWriter:
                         f"{path}: only parts of the same export can be joined, but `{name}` is "
                         f"{getattr(part.facts, name)!r} here and {wanted!r} for {self._path}"
                     )
-            for key in part.keys():
-                self._new_name(key)
-                part.copy(key, self._file)
-                self._stream.check()
+            for keys in lazy_groups_of(list(part.keys()), COPIED_AT_ONCE):
+                for key in keys:
+                    self._new_name(key)
+                    part.copy(key, self._file)
+                    self._stream.check()
+                # It opens again by itself.
+                part.close()
 
     def write_index(self, sentences: Iterable[Tuple[str, str]]) -> None:
         """

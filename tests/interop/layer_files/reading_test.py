@@ -124,8 +124,15 @@ def test_a_part_of_a_text_keeps_its_numbers(tmp_path: Path) -> None:
     path = write_layers(tmp_path / "layers.hdf5", ["one", "two"], keys=["1000", "1001"])
     with LayerFile(path) as layers:
         assert numpy.array_equal(layers[1001], layers["two"])
-        with pytest.raises(IndexError):
-            layers[0]
+        assert numpy.array_equal(layers[-1], layers[1001])
+        for place in (slice(None), slice(1000, 1002), slice(5000), slice(-2, None)):
+            (one, two) = layers[place]
+            assert numpy.array_equal(one, layers["one"])
+            assert numpy.array_equal(two, layers["two"])
+        assert [len(layers[place]) for place in (slice(1001), slice(1001, None))] == [1, 1]
+        for number in (0, 999, 1002, -3):
+            with pytest.raises(IndexError):
+                layers[number]
 
 
 def test_a_file_without_sentences_is_empty(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 import h5py
 import numpy
@@ -11,7 +11,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import LayerFile, LayerFileWriter
-from elmo_scratch.interop.layer_files import writing
+from elmo_scratch.interop.layer_files import reading, writing
 from tests.interop.layer_files.tiny_layers import FACTS, vectors_of, write_layers
 
 FILL_THE_DISK = """
@@ -166,6 +166,26 @@ def test_parts_are_joined(compression: Optional[str], tmp_path: Path) -> None:
             assert joined[key].dtype == expected[key].dtype
         assert joined["0"].compression == compression
         assert joined["sentence_to_index"][0] == expected["sentence_to_index"][0]
+
+
+def test_a_large_part_is_copied_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "COPIED_AT_ONCE", 3)
+    opened: List[Path] = []
+    original = reading.opened
+
+    def listening(path: Path) -> h5py.File:
+        opened.append(path)
+        return original(path)
+
+    monkeypatch.setattr(reading, "opened", listening)
+    sentences = [f"{number} words" for number in range(8)]
+    part = write_layers(tmp_path / "part.hdf5", sentences)
+    with LayerFileWriter.open(tmp_path / "copy.hdf5", FACTS) as writer:
+        writer.copy_from(part)
+    assert opened == [part] * 3
+    with h5py.File(tmp_path / "copy.hdf5") as copy, h5py.File(part) as whole:
+        assert set(copy) == {*map(str, range(8))}
+        assert all(numpy.array_equal(copy[key], whole[key]) for key in copy)
 
 
 def test_a_part_of_another_export_is_an_error(tmp_path: Path) -> None:
