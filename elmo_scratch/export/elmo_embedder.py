@@ -172,7 +172,7 @@ class ElmoEmbedder:
         """
         Writes an HDF5 file, as `allennlp elmo` does, with one data set for each line of a text. The
         first sentences start from zeros, or from the warm state. A file that was there is replaced
-        when the new one is whole.
+        when the new one is whole. After an interruption the same call goes on.
 
         # Parameters
 
@@ -193,7 +193,8 @@ class ElmoEmbedder:
         # Raises
 
         ConfigurationError
-            If a line is blank, sentences can't be keys, or a file can't be read or written.
+            If a line is blank, sentences can't be keys, a file can't be read or written, or an
+            interrupted export of another text or biLM lies beside it.
         ValueError
             If an argument is wrong.
         """
@@ -209,7 +210,7 @@ class ElmoEmbedder:
             use_sentence_keys=use_sentence_keys,
         )
         output_file, text = Path(output_file_path), _text_of(input_file)
-        export_layers(text, output_file, self._layers, settings, overwrite=True)
+        export_layers(text, output_file, self._layers, settings, overwrite=True, keep_parts=True)
 
     def warm_up(self, sentences: Iterable[Sequence[str]]) -> None:
         """

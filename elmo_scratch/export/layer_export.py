@@ -33,6 +33,7 @@ def export_layers(
     span: Optional[Span] = None,
     resume: bool = False,
     overwrite: bool = False,
+    keep_parts: bool = False,
     engine: Optional[Engine] = None,
 ) -> None:
     """
@@ -55,6 +56,9 @@ def export_layers(
         Go on with what an interrupted run has left. If it left nothing, begin.
     overwrite : `bool`, optional (default = `False`)
         Replace whatever is there.
+    keep_parts : `bool`, optional (default = `False`)
+        Of interrupted runs: go on with what one of this export has left, and don't replace that of
+        another, whatever `resume` and `overwrite` say.
     engine : `Engine`, optional (default = `OneProcess`)
         What does the work.
 
@@ -89,7 +93,9 @@ def export_layers(
         num_there=folder.num_bytes(),
         is_compressed=settings.compression is not None,
     )
-    with folder.opened(facts.export, resume=resume, overwrite=overwrite):
+    with folder.opened(
+        facts.export, resume=resume or keep_parts, overwrite=overwrite and not keep_parts
+    ):
         writing = PartWriting(text, whole, folder, facts, settings)
         missing = folder.missing(whole)
         with Tqdm.tqdm(total=whole.stop - whole.start, unit=" sentences") as progress:

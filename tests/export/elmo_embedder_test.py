@@ -316,6 +316,17 @@ def test_a_blank_line_is_an_error_and_an_older_file_stays(
     assert output_path.read_bytes() == b"older"
 
 
+def test_what_another_export_has_left_stays(
+    embedder: ElmoEmbedder, text_file: Path, tmp_path: Path
+) -> None:
+    part = tmp_path / "x.hdf5.parts" / f"{0:012}-{2:012}.hdf5"
+    part.parent.mkdir()
+    part.write_bytes(b"hours of work")
+    with pytest.raises(ConfigurationError, match="2 sentences of an unfinished export of another"):
+        embedder.embed_file(text_file, tmp_path / "x.hdf5")
+    assert part.read_bytes() == b"hours of work"
+
+
 def test_the_file_may_not_replace_its_text(embedder: ElmoEmbedder, tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_text("a sentence\n", encoding="utf-8")

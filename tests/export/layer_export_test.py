@@ -109,6 +109,26 @@ def test_an_interrupted_export_goes_on_to_the_same_file(
     assert sorted(os.listdir(tmp_path)) == ["whole.hdf5", "x.hdf5"]
 
 
+def test_parts_can_be_kept_whatever_is_overwritten(
+    new_layers: NewLayers, text: InputText, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, output = tmp_path / "whole.hdf5", tmp_path / "x.hdf5"
+    settings = ExportSettings(batch_size=4)
+    export_layers(text, whole, new_layers("carry"), settings)
+    layers = new_layers("carry")
+    monkeypatch.setattr(layers, "read", _Interrupting(layers.read, 9))
+    with pytest.raises(Interrupted):
+        export_layers(text, output, layers, settings, engine=OneProcess(0))
+    (tmp_path / "x.hdf5").write_text("older")
+    for other in (settings._replace(kept="top"), settings._replace(batch_size=5)):
+        with pytest.raises(ConfigurationError, match="unfinished export of another"):
+            export_layers(text, output, new_layers("carry"), other, overwrite=True, keep_parts=True)
+    layers = new_layers("carry")
+    monkeypatch.setattr(layers, "read", _Interrupting(layers.read, 5))
+    export_layers(text, output, layers, settings, overwrite=True, keep_parts=True)
+    assert_same(data_sets(whole), data_sets(output))
+
+
 def test_a_killed_export_goes_on_to_the_same_file(new_layers: NewLayers, tmp_path: Path) -> None:
     lines = LINES * 20
     (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")

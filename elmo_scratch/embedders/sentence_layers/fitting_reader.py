@@ -20,6 +20,10 @@ MAX_POSITIONS_AT_ONCE = 2**13
 released original model a piece takes some 100 MiB."""
 
 
+ALLOCATION_FAILURES = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
+"""How cuBLAS and cuDNN call it that there is no memory."""
+
+
 class FittingReader:
     """
     Reads batches. Where a GPU's memory doesn't hold a batch, it reads half of the sentences, and
@@ -89,7 +93,9 @@ class FittingReader:
         try:
             rows = torch.arange(first, last, device=start.hidden.device)
             return self._read(batch.rows(first, last), start.rows(rows))
-        except torch.cuda.OutOfMemoryError:
+        except RuntimeError as error:
+            if not _is_out_of_memory(error):
+                raise
             # What the failed try holds is let go of only outside of this block.
             return None
 
@@ -119,6 +125,13 @@ class FittingReader:
             self._rows_at_once,
             self._positions_at_once,
         )
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether a GPU's memory is at its end. Libraries of products say so in words of their own."""
+    return isinstance(error, torch.cuda.OutOfMemoryError) or any(
+        name in str(error) for name in ALLOCATION_FAILURES
+    )
 
 
 def _put_together(parts: List[torch.Tensor]) -> torch.Tensor:

@@ -40,17 +40,29 @@ def same(some: List[torch.Tensor], others: List[torch.Tensor]) -> bool:
     )
 
 
+OUT_OF_MEMORY = torch.cuda.OutOfMemoryError("CUDA out of memory.")
+OF_CUBLAS = RuntimeError(
+    "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
+)
+
+
 class SmallMemory:
     """A GPU that runs the LSTMs over so many positions, or so many sentences, and no more."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, positions: int, sentences: int) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        positions: int,
+        sentences: int,
+        error: RuntimeError = OUT_OF_MEMORY,
+    ) -> None:
         self.failures = 0
         forward = LstmStack.forward
 
         def limited(stack: LstmStack, inputs: torch.Tensor, widths: Any, state: Any) -> Any:
             if len(inputs) > positions or state.hidden.size(1) > sentences:
                 self.failures += 1
-                raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+                raise error
             return forward(stack, inputs, widths, state)
 
         monkeypatch.setattr(LstmStack, "forward", limited)
@@ -92,11 +104,12 @@ def test_where_memory_is_short_less_is_read_at_once(
         assert same(*(list(one) for one in carried if one is not None))
 
 
+@pytest.mark.parametrize("error", [OUT_OF_MEMORY, OF_CUBLAS])
 def test_what_was_too_much_once_is_not_tried_again(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    error: RuntimeError, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     bilm = bilm_of().requires_grad_(False)
-    memory = SmallMemory(monkeypatch, 1000, 3)
+    memory = SmallMemory(monkeypatch, 1000, 3, error)
     reader = FittingReader(bilm)
     with caplog.at_level(logging.WARNING):
         read_all(reader, bilm)
@@ -118,6 +131,14 @@ def test_a_batch_that_fails_leaves_carried_states_as_they_were(
     with pytest.raises(ZeroDivisionError):
         read_all(reader, bilm)
     assert bilm.state_memory.carried() is before
+
+
+def test_other_errors_are_not_taken_for_a_lack_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    bilm = bilm_of().requires_grad_(False)
+    memory = SmallMemory(monkeypatch, 1, 1, RuntimeError("device-side assert triggered"))
+    with pytest.raises(RuntimeError, match="device-side assert"):
+        read_all(FittingReader(bilm), bilm)
+    assert memory.failures == 1
 
 
 def test_a_gpu_that_holds_no_word_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
