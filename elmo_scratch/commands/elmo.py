@@ -29,8 +29,10 @@ from elmo_scratch.export import (
     OneProcess,
     RayEngine,
     Shard,
+    check_settings,
     export_layers,
 )
+from elmo_scratch.whole_file import check_place
 
 DESCRIPTION = """
 Reads one sentence a line, its tokens separated by white space, and writes an HDF5 file with one
@@ -87,18 +89,24 @@ def _export(args: argparse.Namespace, text: InputText) -> None:
     settings = ExportSettings(**{name: getattr(args, name) for name in ExportSettings._fields})
     shard = None if args.shard is None else Shard.parse(args.shard)
     output_file = Path(args.output_file)
+    if shard is not None:
+        output_file = shard.file_of(output_file)
+    span = None if shard is None else shard.span_of(text.num_sentences)
     source = _model_source(args, text)
     engine = (
         RayEngine(source, args.workers, packages=args.include_package)
         if args.engine == "ray"
         else OneProcess()
     )
+    # Before a model is fetched and loaded for nothing.
+    check_settings(text, settings, args.state, span, engine)
+    check_place(output_file)
     export_layers(
         text,
-        output_file if shard is None else shard.file_of(output_file),
+        output_file,
         source.load(),
         settings,
-        span=None if shard is None else shard.span_of(text.num_sentences),
+        span=span,
         resume=args.resume,
         overwrite=args.overwrite,
         engine=engine,

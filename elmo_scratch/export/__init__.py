@@ -5,6 +5,7 @@ from elmo_scratch.export.engine import Engine as Engine
 from elmo_scratch.export.engine import OneProcess as OneProcess
 from elmo_scratch.export.export_settings import ExportSettings as ExportSettings
 from elmo_scratch.export.input_text import InputText as InputText
+from elmo_scratch.export.layer_export import check_settings as check_settings
 from elmo_scratch.export.layer_export import export_layers as export_layers
 from elmo_scratch.export.model_source import ModelSource as ModelSource
 from elmo_scratch.export.ray_engine import RayEngine as RayEngine
@@ -20,6 +21,7 @@ __all__ = [
     "OneProcess",
     "RayEngine",
     "Shard",
+    "check_settings",
     "export_layers",
     "join_shards",
 ]

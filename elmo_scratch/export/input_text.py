@@ -2,6 +2,8 @@
 
 import hashlib
 import heapq
+import re
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -171,8 +173,17 @@ class InputText:
     def _lines(self) -> Iterator[str]:
         """From the first one on."""
         if isinstance(self._source, Path):
-            return text_lines(self._source, name=self.name)
+            lines = text_lines(self._source, name=self.name)
+            return chain.from_iterable(map(_at_carriage_returns, lines))
         return iter(self._source)
+
+
+def _at_carriage_returns(line: str) -> List[str]:
+    """Lines that end with a carriage return alone, as AllenNLP 0.9 and old Macs end them."""
+    if "\r" not in line.removesuffix("\r\n"):
+        return [line]
+    lines = re.split(r"\r(?!\n)", line)
+    return lines if lines[-1] else lines[:-1]
 
 
 def _digest(line: str) -> bytes:

@@ -404,6 +404,22 @@ def test_a_number_out_of_range_is_an_error(
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    "output, settings",
+    [
+        ("x.hdf5", ["--batch-size", "0"]),
+        ("x.hdf5", ["--shard", "1/2"]),
+        ("nowhere/x.hdf5", []),
+    ],
+)
+def test_what_cannot_work_is_told_before_the_model_is_fetched(
+    output: str, settings: List[str], allennlp: Allennlp
+) -> None:
+    model = ["--weight-file", "https://example.invalid/weights.hdf5"]
+    message = fails(lambda: allennlp("elmo", TOUR, output, "--all", *model, *settings))
+    assert "example" not in message
+
+
 def test_a_full_disk_is_an_error(
     export: Callable[..., h5py.File], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,25 @@ def test_sentences_are_stripped_and_split_at_any_white_space(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", [True, False])
+def test_lines_end_as_in_any_file(ends: str, last: bool, tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    lines = ["the river", "bank", "rose"]
+    path.write_bytes((ends.join(lines) + (ends if last else "")).encode())
+    text = InputText("text", path)
+    assert [line for _, line, _ in text.sentences()] == lines
+    with path.open() as opened:
+        assert InputText("text", list(opened)).digest == text.digest
+
+
+def test_blank_lines_between_carriage_returns_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(b"a\r\rb\nc\r \r")
+    with pytest.raises(ConfigurationError, match="text, lines 2, 5: expected a sentence"):
+        InputText("text", path)
+
+
 def test_a_span_keeps_the_numbers_of_the_whole() -> None:
     text = InputText("text", ["a", "b", "c", "d"])
     assert [(number, line) for number, line, _ in text.sentences(1, 3)] == [(1, "b"), (2, "c")]
