@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -123,14 +124,59 @@ def test_a_training_that_was_stopped_at_its_end_has_a_row(
     run = task.folder / "run"
     run.mkdir()
     best = {f"best_validation_{score}": 0.5 for score in modules["results"].SCORES}
-    best["best_validation_confusion"] = [[1, 1], [1, 1]]  # type: ignore[assignment]
-    (run / "metrics.json").write_text(json.dumps(best))
+    ending: Dict[str, Any] = {
+        **best,
+        "best_epoch": 2,
+        "best_validation_confusion": [[1, 2], [3, 4]],
+        "best_validation_confusion_classes": ["World", "Sports"],
+    }
+    (run / "metrics.json").write_text(json.dumps(ending))
     for epoch in (2, 10):
         shares = {"layer_share_0": 0.25 / epoch, "layer_share_1": 1 - 0.25 / epoch}
         (run / f"metrics_epoch_{epoch}.json").write_text(json.dumps(shares))
     (row,) = modules["results"].collected([task])
     assert row.scores["accuracy"] == [0.5]
-    assert row.shares == [[0.025, 0.975]]
+    assert row.shares == [[0.125, 0.875]]
+    assert (row.classes, row.confusion) == (["Sports", "World"], [[4, 3], [2, 1]])
+
+
+def test_another_bilm_makes_other_classifiers(
+    modules: Dict[str, ModuleType], tmp_path: Path
+) -> None:
+    def settings(train: Path, overrides: Dict[str, Any]) -> Any:
+        tasks = modules["plan"].planned_tasks(train, DEV, tmp_path, 1, overrides)
+        (one,) = [task for task in tasks if task.name == "mixes: words, top, seed 0"]
+        return one.settings
+
+    needed = settings(TRAIN, {})["needs"]["words"]
+    assert needed["config"]["model"]["type"] == "elmo_scratch_bilm"
+    other = tmp_path / "train.csv"
+    other.write_bytes(TRAIN.read_bytes() + b'"1","a","b"\n')
+    before = settings(other, {})
+    other.write_bytes(TRAIN.read_bytes() + b'"1","a","c"\n')
+    assert settings(other, {}) != before
+
+
+def test_what_a_killed_study_has_left_running_is_ended(
+    modules: Dict[str, ModuleType], tmp_path: Path
+) -> None:
+    task = echoing(modules, tmp_path, "a")
+    task = task._replace(command=[*task.command, str(task.folder / "run")])
+    task.folder.mkdir()
+    sleeping = [sys.executable, "-c", "import time; time.sleep(99)", str(task.folder / "run")]
+    left = subprocess.Popen(sleeping, start_new_session=True)
+    other = subprocess.Popen(sleeping[:-1], start_new_session=True)
+    try:
+        task.add_seconds(1.0, other.pid)
+        task.stop_left_over()
+        task.add_seconds(1.0, left.pid)
+        modules["tasks"].run_all([task], 1)
+        assert left.wait(10) == -signal.SIGKILL
+        assert other.poll() is None
+    finally:
+        left.kill()
+        other.kill()
+    assert task.is_done
 
 
 def test_the_whole_study_is_planned(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
@@ -192,7 +238,7 @@ def row_of(
     scores = {score: list(accuracies) for score in modules["results"].SCORES}
     shares = [[0.25, 0.75]] * len(accuracies)
     return modules["results"].Row(
-        part, name, scores, [60.0] * len(accuracies), shares, [[1, 0], [0, 1]]
+        part, name, scores, [60.0] * len(accuracies), shares, ["dull", "fine"], [[1, 0], [2, 1]]
     )
 
 
@@ -201,17 +247,26 @@ def test_the_table_says_what_is_within_noise(modules: Dict[str, ModuleType]) -> 
         row_of(modules, "worse", [0.80, 0.81, 0.80, 0.81]),
         row_of(modules, "best", [0.89, 0.91, 0.90, 0.92]),
         row_of(modules, "like it", [0.89, 0.90, 0.90, 0.91]),
-        row_of(modules, "alone", [0.90]),
+        row_of(modules, "alone", [0.89]),
+        row_of(modules, "far", [0.88]),
     ]
     heading, _, *lines = modules["table"].markdown(rows).splitlines()
     assert heading == "### One classifier over different vectors, of descriptions"
-    lines = lines[2:6]
-    assert [line.split(" | ")[0] for line in lines] == ["| best", "| like it", "| alone", "| worse"]
-    assert "| 4 | 90.50% ± 1.29 | 0.905 |" in lines[0]
+    confused, lines = lines[8:12], lines[2:7]
+    names = [line.split(" | ")[0] for line in lines]
+    assert names == ["| best", "| like it", "| alone", "| far", "| worse"]
+    assert "| 4 | 90.50% ± 1.29 | 0.905 ± 0.013 |" in lines[0]
     assert "0.25, 0.75 | 60 s |" in lines[0]
     assert "90.00% ± 0.82 ≈" in lines[1]
-    assert "| 1 | 90.00% ≈ |" in lines[2]
-    assert "≈" not in lines[0] and "≈" not in lines[3]
+    # By Student's t with 3 degrees of freedom: 2.32 and 3.87, where 3.18 has p = 0.05.
+    assert "| 1 | 89.00% ≈ | 0.890 |" in lines[2]
+    assert not any("≈" in lines[place] for place in (0, 3, 4))
+    assert confused == [
+        "| best: true class | as dull | as fine |",
+        "|---|---:|---:|",
+        "| dull | 1 | 0 |",
+        "| fine | 2 | 1 |",
+    ]
 
 
 def test_each_part_has_a_table_of_its_own(modules: Dict[str, ModuleType]) -> None:
@@ -223,8 +278,10 @@ def test_each_part_has_a_table_of_its_own(modules: Dict[str, ModuleType]) -> Non
     lines = modules["table"].markdown(rows).splitlines()
     marks = [line.split(" | ")[0] for line in lines if line.startswith(("###", "| "))]
     assert marks == [
-        *("### The best classifiers, of descriptions", "| vectors, mix", "| b"),
-        *("### The best classifiers, of titles and descriptions", "| vectors, mix", "| a", "| c"),
+        "### The best classifiers, of descriptions, their biLM of titles too",
+        *("| vectors, mix", "| b", "| b: true class", "| dull", "| fine"),
+        "### The best classifiers, of titles and descriptions",
+        *("| vectors, mix", "| a", "| c", "| a: true class", "| dull", "| fine"),
     ]
     assert not any("≈" in line for line in lines[:-1])
 
@@ -249,6 +306,19 @@ def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
     assert len(mixed["scores"]["accuracy"]) == 2
     assert [sum(shares) for shares in mixed["shares"]] == pytest.approx([1.0, 1.0])
     assert sum(map(sum, mixed["confusion"])) == 2 * 80
+    # As many texts of each class in every row, whatever order a vocabulary gives the classes.
+    per_class = [[sum(counts) / len(row["seconds"]) for counts in row["confusion"]] for row in rows]
+    assert all(counts == per_class[0] for counts in per_class)
+    assert {tuple(row["classes"]) for row in rows} == {("Business", "Sci/Tech", "Sports", "World")}
+    assert len(set(mixed["deviations"])) == len(mixed["means"]) == 4
+    # What was chosen before stays in the results.
+    subprocess.run([*command, "--only", "random", "--seeds", "1"], capture_output=True, check=True)
+    after = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
+    assert [(row["part"], row["name"]) for row in after][:3] == [
+        ("mixes", "words, trainable"),
+        ("mixes", "random vectors"),
+        ("titles", "frozen biLM"),
+    ]
     again = subprocess.run(
         [*command[:-1], '{"trainer.num_epochs": 2}'], capture_output=True, text=True, check=False
     )

@@ -6,7 +6,8 @@ Which way of combining the layers of a biLM classifies AG News best, by how much
 pre-trains three biLMs and two sets of word vectors on the descriptions of train.csv, and trains
 the classifier of training_config/ag_news/study.jsonnet on each with every mix and several seeds.
 Then it pre-trains a biLM on titles too, and trains the best classifiers there are. It writes
-study.md and study.json. Started again after it was stopped, it goes on where it was.
+study.md and study.json, with all rows that are there, chosen now or before. Started again after it
+was stopped, it goes on where it was.
 """
 
 import argparse
@@ -60,16 +61,18 @@ def main() -> None:
     if args.seeds < 1 or args.jobs < 1:
         parser.error("expected at least one of `--seeds` and of `--jobs`")
     args.folder.mkdir(parents=True, exist_ok=True)
-    tasks = chosen_tasks(
-        planned_tasks(args.train, args.dev, args.folder, args.seeds, args.overrides), args.only
-    )
+    planned = planned_tasks(args.train, args.dev, args.folder, args.seeds, args.overrides)
+    tasks = chosen_tasks(planned, args.only)
     others = [task for task in tasks if task.is_another()]
     if others:
         parser.error(
             f"{others[0].folder} holds what other settings have made ({len(others)} of "
             f"{len(tasks)} such). Take another folder, or remove those"
         )
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        # `nohup` has it that the end of a terminal is nothing to end at.
+        if signal.getsignal(ending) != signal.SIG_IGN:
+            signal.signal(ending, lambda number, _: sys.exit(128 + number))
     try:
         with FileLock(args.folder / ".lock", timeout=0):
             failed = run_all(tasks, args.jobs)
@@ -77,7 +80,7 @@ def main() -> None:
         parser.error(f"another study works in {args.folder}")
     except KeyboardInterrupt:
         sys.exit("interrupted: the same command goes on with it")
-    rows = collected(tasks)
+    rows = collected([task for task in planned if not task.is_another()])
     for part in {row.part: row for row in rows}:
         rows.append(support_vector_machine(args.train, args.dev, part, part == "titles"))
     write_json(rows, args.folder / "study.json")

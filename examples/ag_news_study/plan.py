@@ -9,6 +9,8 @@ from typing import Dict, List, Sequence, Set
 from allennlp.common import Params
 from tasks import Task
 
+from elmo_scratch.interop.file_identity import identity_of
+
 CONFIGS = Path(__file__).parent.parent.parent / "training_config"
 ALLENNLP = [sys.executable, "-m", "allennlp"]
 
@@ -109,6 +111,7 @@ class _Plan:
     def __init__(self, train: Path, dev: Path, folder: Path, overrides: Dict[str, object]) -> None:
         self.tasks: List[Task] = []
         self._data = {"AG_NEWS_TRAIN": str(train), "AG_NEWS_DEV": str(dev)}
+        self._digests = identity_of([train, dev])
         self._folder = folder
         self._overrides = overrides
 
@@ -126,7 +129,7 @@ class _Plan:
         command = [*ALLENNLP, "elmo-vectors", self._data["AG_NEWS_TRAIN"], str(output)]
         command += ["--method", method, "--dim", "256", "--min-count", "3", "--lowercase"]
         command += ["--reader", json.dumps({"type": "ag_news", **reading}), "--overwrite"]
-        settings = command[len(ALLENNLP) :]
+        settings = {"command": command[len(ALLENNLP) :], "data": self._digests}
         self.tasks.append(Task(name, "", "", command, {}, output.parent, [], settings))
 
     def add_bilm(
@@ -207,5 +210,7 @@ class _Plan:
         command += ["--include-package", "elmo_scratch", "--overrides", overrides]
         command.append("--recover" if is_started else "--force")
         evaluated = Params.from_file(config, overrides, variables).as_dict(quiet=True)
-        task = Task(name, part, row, command, variables, folder, needs, evaluated)
+        made = {task.name: task.settings for task in self.tasks if task.name in needs}
+        decisive = {"config": evaluated, "data": self._digests, "needs": made}
+        task = Task(name, part, row, command, variables, folder, needs, decisive)
         self.tasks.append(task)

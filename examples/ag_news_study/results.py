@@ -32,9 +32,12 @@ class Row(NamedTuple):
     seconds : `List[float]`
         What the training of the classifier took, in all its runs.
     shares : `List[List[float]]`
-        For each seed how much each layer makes up at the end; empty where nothing is mixed.
+        For each seed how much each layer makes up after the best epoch; empty where nothing is
+        mixed or its training doesn't tell.
+    classes : `List[str]`
+        The names of the classes, in the order of their names.
     confusion : `List[List[int]]`
-        Over all seeds: true classes in rows, predicted ones in columns.
+        Over all seeds: true classes in rows, predicted ones in columns, in the order of `classes`.
     """
 
     part: str
@@ -42,18 +45,17 @@ class Row(NamedTuple):
     scores: Dict[str, List[float]]
     seconds: List[float]
     shares: List[List[float]]
+    classes: List[str]
     confusion: List[List[int]]
 
-    @property
-    def mean_accuracy(self) -> float:
-        """Over the seeds."""
-        return mean(self.scores["accuracy"])
+    def mean(self, score: str) -> float:
+        """Of one of `SCORES`, over the seeds."""
+        return mean(self.scores[score])
 
-    @property
-    def deviation(self) -> float:
-        """The standard deviation of the accuracy over the seeds; 0 where there is one."""
-        accuracies = self.scores["accuracy"]
-        return stdev(accuracies) if len(accuracies) > 1 else 0.0
+    def deviation(self, score: str) -> float:
+        """The standard deviation of one of `SCORES` over the seeds; 0 where there is one."""
+        numbers = self.scores[score]
+        return stdev(numbers) if len(numbers) > 1 else 0.0
 
 
 def collected(tasks: Sequence[Task]) -> List[Row]:
@@ -79,29 +81,34 @@ def _row(part: str, name: str, tasks: Sequence[Task]) -> Row:
     """All seeds of one row."""
     runs = [_metrics(task.folder / "run") for task in tasks]
     scores = {score: [run[f"best_validation_{score}"] for run in runs] for score in SCORES}
-    matrices = [run["best_validation_confusion"] for run in runs]
+    # Classes have the order of a vocabulary, which another training need not share.
+    classes = sorted(runs[0]["best_validation_confusion_classes"])
+    matrices = [
+        _ordered(run["best_validation_confusion"], run["best_validation_confusion_classes"])
+        for run in runs
+    ]
     return Row(
         part,
         name,
         scores,
         [task.seconds() for task in tasks],
         [shares for run in runs if (shares := _shares(run))],
+        classes,
         [[sum(cells) for cells in zip(*rows)] for rows in zip(*matrices)],
     )
 
 
+def _ordered(matrix: List[List[int]], classes: Sequence[str]) -> List[List[int]]:
+    """A confusion matrix with its classes in the order of their names."""
+    order = sorted(range(len(classes)), key=lambda place: classes[place])
+    return [[matrix[true][predicted] for predicted in order] for true in order]
+
+
 def _metrics(run: Path) -> Dict[str, Any]:
-    """What a training has measured: of its last epoch and of the best one."""
-    epochs = sorted(
-        run.glob("metrics_epoch_*.json"), key=lambda file: int(file.stem.split("_")[-1])
-    )
-    # One that was stopped behind its last epoch ends without that epoch's own numbers.
-    files = [*epochs[-1:], run / "metrics.json"]
-    return {
-        name: value
-        for file in files
-        for name, value in json.loads(file.read_text(encoding="utf-8")).items()
-    }
+    """What a training has measured at its end, and in its best epoch."""
+    at_the_end = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
+    best = run / f"metrics_epoch_{at_the_end['best_epoch']}.json"
+    return {**at_the_end, **json.loads(best.read_text(encoding="utf-8"))}
 
 
 def _shares(run: Dict[str, Any]) -> List[float]:
@@ -135,13 +142,15 @@ def support_vector_machine(train: Path, dev: Path, part: str, use_title: bool) -
         dev_labels, predicted, average="macro", zero_division=0
     )[:3]
     numbers = [accuracy_score(dev_labels, predicted), *macro]
+    classes = sorted(set(dev_labels))
     return Row(
         part,
         "TF-IDF, linear SVM",
         {score: [float(number)] for score, number in zip(SCORES, numbers)},
         [time.perf_counter() - started],
         [],
-        confusion_matrix(dev_labels, predicted).tolist(),
+        classes,
+        confusion_matrix(dev_labels, predicted, labels=classes).tolist(),
     )
 
 

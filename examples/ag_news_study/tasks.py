@@ -6,10 +6,11 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Sequence, Set
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from tqdm import tqdm
 
+from elmo_scratch.search.trial_training import stop_left_over
 from elmo_scratch.whole_file import whole_file
 
 SECONDS = 0.1
@@ -63,9 +64,16 @@ class Task(NamedTuple):
         """Whether its folder holds what other settings have made."""
         return bool(self._record()) and self._record()["settings"] != self.settings
 
-    def add_seconds(self, seconds: float) -> None:
-        """Writes down what it is, and that it has taken so much longer."""
-        record = {"settings": self.settings, "seconds": self.seconds() + seconds}
+    def stop_left_over(self) -> None:
+        """Ends what a study that was killed has left running."""
+        pid = self._record().get("pid")
+        for word in self.command:
+            if pid is not None and word.startswith(str(self.folder)):
+                stop_left_over(pid, Path(word))
+
+    def add_seconds(self, seconds: float, pid: Optional[int] = None) -> None:
+        """Writes down what it is, that it has taken so much longer, and which process runs it."""
+        record = {"settings": self.settings, "seconds": self.seconds() + seconds, "pid": pid}
         with whole_file(self.folder / "task.json") as part:
             part.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
@@ -126,7 +134,7 @@ class _Running:
         self.task = task
         self._started = time.monotonic()
         task.folder.mkdir(parents=True, exist_ok=True)
-        task.add_seconds(0.0)
+        task.stop_left_over()
         environment = {**os.environ, **task.variables, "OMP_NUM_THREADS": str(threads)}
         with open(task.folder / "log.txt", "wb") as log:
             # With a session of its own it can be stopped with all the processes that it starts.
@@ -138,6 +146,7 @@ class _Running:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        task.add_seconds(0.0, self._process.pid)
 
     def has_ended(self) -> bool:
         """Whether it is over, well or not."""
