@@ -1,6 +1,6 @@
 // As elmo_trainable.jsonnet, but that the task's own word vectors start from word2vec, the learning
-// rate falls to nothing, and what is measured and kept is the average of the weights over the last
-// steps. The biLM read titles before descriptions.
+// rate falls to nothing, classes are smoothed, and what is measured and kept is the average of the
+// weights over the last steps. The biLM read titles before descriptions.
 //
 //   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv WORD_VECTORS=runs/ag_news/word2vec_titles.txt
 //   allennlp elmo-vectors $AG_NEWS_TRAIN $WORD_VECTORS --method word2vec --dim 256 --min-count 3 \
@@ -15,6 +15,7 @@ local word_vectors = std.extVar("WORD_VECTORS");  // empty to start at random
 local word_dim = 256;
 common.classifier(mix={ type: "trainable" }) {
   model+: {
+    label_smoothing: 0.1,
     text_field_embedder+: {
       token_embedders+: {
         words+: {

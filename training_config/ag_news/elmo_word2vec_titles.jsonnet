@@ -6,5 +6,4 @@
 local descriptions = import "elmo_word2vec.jsonnet";
 descriptions {
   dataset_reader+: { max_tokens: 120, use_title: true },
-  trainer+: { num_epochs: 6 },
 }
