@@ -27,7 +27,7 @@ HELP: Dict[str, str] = {
     "allennlp.common.plugins": "plugins.find_plugin",
     "allennlp.common.registrable": "registries.look_up_safely",
     "allennlp.data.image_loader": "absent_torchvision.without_torchvision",
-    "allennlp.data.vocabulary": "vocabularies.find_unknown_word",
+    "allennlp.data.vocabulary": "vocabularies.read_and_write_whole",
     "allennlp.models.archival": "archives.unpack_safely",
     "allennlp.modules.vision.grid_embedder": "absent_torchvision.without_torchvision",
     "allennlp.modules.vision.region_detector": "absent_torchvision.without_torchvision",

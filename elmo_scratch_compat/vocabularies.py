@@ -1,10 +1,64 @@
 """Vocabularies that are read from files."""
 
+import filecmp
 import functools
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 UNKNOWN_WORD = "<UNK>"
 """In the vocabulary `elmo_scratch_corpus`."""
+
+
+CHECKPOINTS = "model_state_e*.th"
+"""What a training has written when its words are no longer to be changed."""
+
+
+def read_and_write_whole(vocabulary: Any) -> None:
+    """Helps `Vocabulary` to read its files, and to write them."""
+    find_unknown_word(vocabulary)
+    keep_words_of_checkpoints(vocabulary)
+
+
+def keep_words_of_checkpoints(vocabulary: Any) -> None:
+    """
+    A training that is recovered writes its vocabulary anew before anything is compared, so that the
+    words of another text would come beside the weights of the first. That is an error here, and the
+    files stay. Files appear whole: AllenNLP would read half of one without a word.
+    """
+    original = vocabulary.Vocabulary.save_to_files
+
+    @functools.wraps(original)
+    def save_to_files(self: Any, directory: Any) -> None:
+        folder = Path(directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder.absolute().parent, prefix=".vocabulary.") as temporary:
+            original(self, temporary)
+            new = [file for file in Path(temporary).iterdir() if file.name != ".lock"]
+            with vocabulary.FileLock(str(folder / ".lock")):
+                if any(folder.absolute().parent.glob(CHECKPOINTS)):
+                    for file in new:
+                        there = folder / file.name
+                        # Which namespaces are padded is kept in no order.
+                        is_set = file.name == vocabulary.NAMESPACE_PADDING_FILE
+                        if there.exists() and not _are_equal(file, there, is_set):
+                            raise vocabulary.ConfigurationError(
+                                f"{there}: the training can't be recovered: its vocabulary is not "
+                                "the one that it began with. Bring the files that its words come "
+                                "from back as they were, or train in another folder."
+                            )
+                for file in new:
+                    os.replace(file, folder / file.name)
+
+    vocabulary.Vocabulary.save_to_files = save_to_files
+
+
+def _are_equal(one: Path, other: Path, is_set: bool) -> bool:
+    """Whether two files hold the same, or the same lines in any order."""
+    if is_set:
+        return set(one.read_bytes().splitlines()) == set(other.read_bytes().splitlines())
+    return filecmp.cmp(one, other, shallow=False)
 
 
 def find_unknown_word(vocabulary: Any) -> None:

@@ -1,6 +1,11 @@
 """Two workers train like one with the streams of both."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any, Dict
 
@@ -10,11 +15,13 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.models import load_archive
 
-from tests import FIXTURES_ROOT
+from tests import FIXTURES_ROOT, PROJECT_ROOT
+from tests.recover_test import PROGRAM
 from tests.tiny_training import logging_as_before
 
 TEXT = str(FIXTURES_ROOT / "text" / "sentences.txt")
 NUM_STREAMS = 4
+PATIENCE = 300  # seconds; it takes a tenth of that
 
 
 def config(num_workers: int, cache: Path) -> Dict[str, Any]:
@@ -71,3 +78,49 @@ def test_two_workers_train_like_one_with_the_streams_of_both(tmp_path: Path) -> 
             key = f"{split}_{name}"
             assert together[key] == pytest.approx(alone[key], rel=1e-4)
     assert together["validation_confusion"] == alone["validation_confusion"]
+
+
+def recoverable(folder: Path) -> Dict[str, Any]:
+    """A training of two workers as the configs have it: dropout, sampled words, checkpoints."""
+    made = config(2, folder / "cache")
+    text = folder / "text.txt"
+    text.write_text("\n".join(Path(TEXT).read_text(encoding="utf-8").splitlines()[:150]))
+    made["train_data_path"] = made["validation_data_path"] = str(text)
+    made["model"]["bilm"]["dropout"] = made["model"]["dropout"] = 0.3
+    made["model"]["softmax"] = {"type": "sampled", "num_samples": 40}
+    made["trainer"].update(
+        num_epochs=4,
+        optimizer={"type": "adagrad", "lr": 0.2},
+        checkpointer={"type": "elmo_scratch_whole", "save_every_num_batches": 9},
+        callbacks=["elmo_scratch_exact_resume", "elmo_scratch_stop_at_nan"],
+    )
+    return made
+
+
+def test_two_workers_that_were_killed_go_on_to_the_bit(tmp_path: Path) -> None:
+    made = recoverable(tmp_path)
+    with logging_as_before():
+        train_model(Params(json.loads(json.dumps(made))), str(tmp_path / "through"))
+    file, folder = tmp_path / "config.json", tmp_path / "killed"
+    file.write_text(json.dumps(made))
+    path = os.pathsep.join([str(PROJECT_ROOT), os.environ.get("PYTHONPATH", "")])
+    words = ["train", str(file), "-s", str(folder), "--include-package", "elmo_scratch"]
+    training = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *words],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + PATIENCE
+    while not list(folder.glob("model_state_e1_b*.th")):
+        assert training.poll() is None and time.monotonic() < deadline
+        time.sleep(0.005)
+    os.killpg(training.pid, signal.SIGKILL)
+    training.wait()
+    assert not (folder / "model.tar.gz").exists()
+    with logging_as_before():
+        train_model(Params(made), str(folder), recover=True)
+    weights = [load_archive(str(one)).model.state_dict() for one in (tmp_path / "through", folder)]
+    for name, tensor in weights[0].items():
+        assert torch.equal(weights[1][name], tensor), name

@@ -54,8 +54,17 @@ def test_a_training_on_streams_goes_on_to_the_bit(
     assert not differences(outcome(tmp_path / "through"), outcome(tmp_path / "stopped"))
 
 
+def contents(folder: Path) -> Dict[str, bytes]:
+    """What a training keeps, but for its log."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".log"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize(
+    "more, what", [("river " * 100 + "\n", "vocabulary"), ("zyzzyva\n", "training text")]
+)
 def test_on_another_text_a_training_does_not_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    more: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path / "cache"))
     config = config_with("full")
@@ -64,9 +73,11 @@ def test_on_another_text_a_training_does_not_go_on(
     config["train_data_path"] = config["vocabulary"]["data_path"] = str(text)
     config["vocabulary"]["max_size"] = 20
     run_until((1, 2, True), config, tmp_path / "run")
+    before = contents(tmp_path / "run")
     with text.open("a", encoding="utf-8") as file:
-        file.write("river " * 100 + "\n")
+        file.write(more)
     with pytest.raises(
-        ConfigurationError, match="can't be recovered.*is not the one that it began"
+        ConfigurationError, match=f"can't be recovered: its {what} is not the one that it began"
     ):
         run(config, tmp_path / "run", recover=True)
+    assert contents(tmp_path / "run") == before

@@ -23,7 +23,8 @@ class Perplexity:
         losses : `torch.Tensor`
             Shape `(predicted,)`: the negative log probability of each token, in nats.
         """
-        self._loss_sum += dist_reduce_sum(losses.detach().double().sum().item())
+        # As a tensor: of a number AllenNLP would make one of single precision.
+        self._loss_sum += float(dist_reduce_sum(losses.detach().double().sum()))
         self.num_tokens += dist_reduce_sum(losses.numel())
 
     @property

@@ -8,7 +8,12 @@ from allennlp.training.callbacks import TrainerCallback
 
 from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.state_memory import StateMemory
-from elmo_scratch.training.random_states import RandomState, random_state, set_random_state
+from elmo_scratch.training.random_states import (
+    RandomState,
+    random_state,
+    separate_workers,
+    set_random_state,
+)
 from elmo_scratch.training.recovery import (
     end_confidence_checks,
     reattach_moving_average,
@@ -55,8 +60,9 @@ class ExactResume(TrainerCallback):
 
     A training whose corpus or vocabulary has changed is not recovered: that is an error.
 
-    In distributed training each worker's state is kept by the checkpointer "elmo_scratch_whole";
-    with another one all workers go on with the state of the first.
+    In distributed training each worker draws random numbers of its own, above all what is dropped
+    out: AllenNLP gives all of them the same. Each worker's state is kept by the checkpointer
+    "elmo_scratch_whole"; with another one all workers go on with the state of the first.
 
     Registered as a `TrainerCallback` with name "elmo_scratch_exact_resume".
 
@@ -84,6 +90,7 @@ class ExactResume(TrainerCallback):
         epochs = trainer._start_after_epochs_completed
         groups = trainer._start_after_batches_in_epoch_completed
         if not epochs and not groups:
+            separate_workers()
             return
         reattach_moving_average(trainer)
         batches = groups * trainer._num_gradient_accumulation_steps

@@ -5,6 +5,7 @@ from typing import Any, Dict
 
 import numpy
 import torch
+from allennlp.common.util import is_distributed
 
 RandomState = Dict[str, Any]
 """Python's, NumPy's and PyTorch's states, by name."""
@@ -49,3 +50,13 @@ def set_random_state(state: RandomState, device: torch.device) -> None:
     torch.set_rng_state(state["torch"])
     if device.type == "cuda" and "cuda" in state:
         torch.cuda.set_rng_state(state["cuda"], device)
+
+
+def separate_workers() -> None:
+    """
+    Gives each worker of a distributed training random numbers of its own, where all have begun with
+    the same seed; the first one's stay what they are. Only PyTorch's: data may be shared out by the
+    others, and there workers must agree.
+    """
+    if is_distributed() and torch.distributed.get_rank() > 0:
+        torch.manual_seed(torch.initial_seed() + torch.distributed.get_rank())

@@ -60,6 +60,9 @@ class WholeCheckpointer(Checkpointer):
         workers differ; if a checkpoint can't be written; if there are some, but none can be read.
     """
 
+    _writes = False
+    """Whether the trainer of this worker hands its state over to be written."""
+
     def __init__(
         self,
         serialization_dir: Union[str, os.PathLike],
@@ -83,7 +86,6 @@ class WholeCheckpointer(Checkpointer):
             keep_most_recent_by_age=keep_most_recent_by_age,
         )
         self._folder = Path(serialization_dir)
-        self._writes = self._is_primary
         if self._is_primary:
             self._remove_leftovers()
 

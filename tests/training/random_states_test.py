@@ -1,12 +1,18 @@
 import io
 import random
+from pathlib import Path
 from typing import Tuple
 
 import numpy
 import pytest
 import torch
 
-from elmo_scratch.training.random_states import random_state, set_random_state
+from elmo_scratch.training.random_states import (
+    random_state,
+    separate_workers,
+    set_random_state,
+)
+from tests.metrics.workers import run_in_two_workers
 
 CPU = torch.device("cpu")
 
@@ -42,3 +48,23 @@ def test_the_same_numbers_of_a_gpu_follow_again() -> None:
     set_random_state(state, device)
     assert torch.equal(torch.rand(7, device=device), drawn)
     set_random_state(state, CPU)
+
+
+def check_worker(rank: int) -> None:
+    torch.manual_seed(13)
+    separate_workers()
+    drawn = torch.rand(1)
+    first = torch.rand(1, generator=torch.Generator().manual_seed(13))
+    assert torch.equal(drawn, first) == (rank == 0)
+
+
+def test_each_worker_has_random_numbers_of_its_own(tmp_path: Path) -> None:
+    run_in_two_workers(check_worker, tmp_path)
+
+
+def test_a_single_process_has_those_of_its_seed() -> None:
+    torch.manual_seed(13)
+    expected = torch.rand(1)
+    torch.manual_seed(13)
+    separate_workers()
+    assert torch.equal(torch.rand(1), expected)

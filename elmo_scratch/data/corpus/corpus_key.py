@@ -4,6 +4,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ DIGESTS = "digests"
 """The folder in which the digests of shards are remembered."""
 
 _BYTES_AT_ONCE = 2**20
+_DIGEST = r"[0-9a-f]{32}"
 _SETTLED_AFTER = 2.0
 """Seconds after which a second change of a file surely shows in its time stamp."""
 
@@ -109,9 +111,12 @@ def _remembered_digest(shard: Path, folder: Path) -> str:
     identity = [os.path.realpath(shard), *_stamp(state)]
     memory = folder / _short_digest(json.dumps(identity))
     try:
-        return memory.read_text("ascii")
-    except OSError:
-        pass
+        remembered = memory.read_text("ascii")
+    except (OSError, UnicodeDecodeError):
+        remembered = ""
+    # After a failure of power it may be an empty file, as that of another text.
+    if re.fullmatch(_DIGEST, remembered):
+        return remembered
     digest = _content_digest(shard)
     if time.time() - state.st_mtime < _SETTLED_AFTER:
         return digest

@@ -1,6 +1,7 @@
 """A softmax that is trained on a sample of the vocabulary."""
 
 import torch
+from allennlp.common.util import is_distributed
 
 from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.softmaxes.chunked_cross_entropy import chunked_cross_entropy
@@ -20,8 +21,7 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
 
     Registered as an `OutputSoftmax` with name "sampled".
 
-    It is an `Embedding`, because from these alone PyTorch's distributed training takes sparse
-    gradients. Workers that begin in the same state draw the same words.
+    Workers of a distributed training that begin in the same state draw the same words.
 
     # Parameters
 
@@ -34,8 +34,9 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
         How many words are drawn for a batch.
     sparse : `bool`, optional (default = `True`)
         Whether gradients hold only the rows of the words in play, for optimizers that then change
-        only those: AllenNLP's "adagrad", "sparse_adam" and "dense_sparse_adam". Others, and
-        distributed training by NCCL, need `False`.
+        only those: AllenNLP's "adagrad", "sparse_adam" and "dense_sparse_adam". Others need
+        `False`. In distributed training gradients are never sparse: NCCL can't add such, and with
+        gloo workers were seen to die of damaged memory.
 
     # Raises
 
@@ -51,7 +52,7 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
     def __init__(
         self, *, num_words: int, dim: int, num_samples: int = 8192, sparse: bool = True
     ) -> None:
-        super().__init__(num_words, dim, sparse=sparse)
+        super().__init__(num_words, dim, sparse=sparse and not is_distributed())
         self.bias = torch.nn.Parameter(torch.zeros(num_words))
         self.sampler = LogUniformSampler(num_words=num_words, num_samples=num_samples)
         torch.nn.init.normal_(self.weight, std=dim**-0.5)
@@ -76,7 +77,14 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
         dtype = self.matmul_dtype_for(self.weight)
         if not self.training:
             scored = chunked_cross_entropy(
-                states, self.weight, self.bias, targets, dtype=dtype, num_best=NUM_BEST
+                states,
+                self.weight,
+                self.bias,
+                targets,
+                dtype=dtype,
+                num_best=NUM_BEST,
+                # Padding is never drawn, so that nothing has taught it to be improbable.
+                only_targets=targets.new_zeros(1),
             )
             return ScoredWords(*scored, is_exact=True)
         sampled = self.sampler()
