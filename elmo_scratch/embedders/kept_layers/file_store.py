@@ -44,8 +44,14 @@ class FileStore(LayerStore):
 
     def get(self, key: bytes) -> Optional[numpy.ndarray]:
         """As in `LayerStore`."""
-        with self._environment.begin() as transaction:
-            found = transaction.get(key)
+        try:
+            with self._environment.begin() as transaction:
+                found = transaction.get(key)
+        except lmdb.Error as error:
+            raise ConfigurationError(
+                f"{self._path}: the layers that are kept can't be read: {error}. Remove the file "
+                "or choose another place by `keep_layers`."
+            ) from None
         return None if found is None else numpy.frombuffer(found, dtype="<f4")
 
     def put(self, kept: Dict[bytes, numpy.ndarray]) -> None:

@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.embedders.kept_layers.layer_store import LayerStore
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.evaluating import evaluating
+from elmo_scratch.modules.products import without_autocast
 from elmo_scratch.modules.products.frozen_products import Fingerprint
 from elmo_scratch.modules.token_encoders.id_check import check_id_type
 
@@ -104,8 +105,8 @@ class KeptLayers(torch.nn.Module):
     ) -> List[numpy.ndarray]:
         """Of each text, shape `(layers, its positions, width)`."""
         longest = max(lengths)
-        # What is read once for all epochs is read without dropout.
-        with evaluating(bilm):
+        # What is read once for all epochs, or for other trainings, loses nothing.
+        with evaluating(bilm), without_autocast(ids.device):
             output: BiLmOutput = bilm(ids[:, :longest], mask[:, :longest])
         layers = output.layers.float().cpu().numpy()
         return [

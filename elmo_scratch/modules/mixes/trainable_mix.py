@@ -78,7 +78,10 @@ class TrainableMix(LayerMix):
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """As in `LayerMix`."""
         kept = self.layer_dropout(layers.device)
-        shares = torch.softmax(self.weights.masked_fill(~kept, float("-inf")), dim=0)
+        remaining = self.weights.masked_fill(~kept, float("-inf"))
+        # Layers that were given no weight are none to be left with.
+        remaining = torch.where(remaining.isneginf().all(), self.weights, remaining)
+        shares = torch.softmax(remaining, dim=0)
         return self.gamma * weighted_sum(shares, layers)
 
     def shares(self) -> torch.Tensor:

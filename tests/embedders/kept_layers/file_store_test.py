@@ -2,8 +2,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import List
+from types import SimpleNamespace
+from typing import Any, List
 
+import lmdb
 import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -97,3 +99,17 @@ def test_no_room_is_an_error_and_what_was_kept_stays(
         store.put({b"large": numpy.zeros(2**16, dtype="float32")})
     assert got(store, b"small") == ONES.tolist()
     assert store.get(b"large") is None
+
+
+def test_a_file_whose_pages_are_damaged_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FileStore(str(tmp_path / "layers"))
+    store.put({b"one": numpy.ones(3, "float32")})
+
+    def begin(*_: Any, **__: Any) -> Any:
+        raise lmdb.CorruptedError("mdb_get: located page was wrong type")
+
+    monkeypatch.setattr(FileStore, "_environment", SimpleNamespace(begin=begin))
+    with pytest.raises(ConfigurationError, match="layers: the layers that are kept can't be read"):
+        store.get(b"one")

@@ -130,6 +130,15 @@ def test_texts_are_read_without_dropout(store: LayerStore, files: OfficialFiles)
         assert bilm.training
 
 
+def test_what_is_kept_is_not_rounded(store: LayerStore, files: OfficialFiles) -> None:
+    bilm = frozen(files)
+    ids, mask = batch_of([["a"], ["b", "c"]])
+    exact = bilm(ids, mask).layers
+    with torch.autocast("cpu", torch.bfloat16):
+        kept = KeptLayers(store, bilm).train()(bilm, ids, mask).layers
+    assert torch.allclose(kept, exact, atol=1e-6)
+
+
 def test_models_that_never_train_keep_nothing(files: OfficialFiles) -> None:
     bilm = frozen(files)
     kept = KeptLayers(MemoryStore(), bilm).eval()
