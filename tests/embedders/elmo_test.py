@@ -143,7 +143,7 @@ def test_a_word_of_padding_within_a_sentence_is_an_error(files: OfficialFiles) -
     with pytest.raises(ValueError, match="real tokens of a row come before padding"):
         files.ours()(ids)
     with pytest.raises(ValueError, match="real tokens of a row come before padding"):
-        files.ours(vocab_to_cache=["@@PADDING@@", "The"])(IDS, words)
+        files.ours(vocab_to_cache=["@@PADDING@@", "The"])(ids, words)
 
 
 def test_ids_can_be_of_any_whole_type(files: OfficialFiles) -> None:
