@@ -21,7 +21,8 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
 
     Registered as an `OutputSoftmax` with name "sampled".
 
-    Workers of a distributed training that begin in the same state draw the same words.
+    It is an `Embedding` for the sake of its `weight` and `sparse`. Workers of a distributed
+    training that begin in the same state draw the same words.
 
     # Parameters
 
