@@ -139,6 +139,18 @@ def test_perplexity_is_that_of_the_whole_text_whatever_the_windows(
             assert metrics[f"perplexity_{name}"] == pytest.approx(expected, rel=1e-5)
 
 
+@torch.no_grad()
+def test_words_weigh_no_more_in_the_last_windows_which_hold_few(tmp_path: Path) -> None:
+    what = given(tmp_path, "word")
+    what.model.eval()
+    means = [what.model(**batch)["loss"].item() for batch in what.loader]
+    what.model.train()
+    weighed = [what.model(**batch)["loss"].item() for batch in what.loader]
+    shares = [batch["windows"]["mask"].float().mean().item() for batch in what.loader]  # type: ignore
+    assert shares[0] == 1 and shares[-1] < 0.5
+    assert weighed == pytest.approx([mean * share for mean, share in zip(means, shares)])
+
+
 @each_encoder
 def test_gradients_stay_within_the_window(tmp_path: Path, encoder: str) -> None:
     what = given(tmp_path, encoder)

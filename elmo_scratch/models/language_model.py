@@ -122,8 +122,9 @@ class LanguageModel(Model):
         # Returns
 
         `Dict[str, Any]`
-            `loss`, shape `()`: the mean over both directions of the loss of a word, in nats;
-            `num_tokens`: how many words each direction predicted.
+            `loss`, shape `()`: the mean over both directions of the loss of a word, in nats, in
+            training times the share of the window in which there is text; `num_tokens`: how many
+            words each direction predicted.
         """
         if windows is not None:
             predictions = self._of_windows(windows)
@@ -131,7 +132,7 @@ class LanguageModel(Model):
             predictions = self._of_sentences(sentence)
         else:
             raise ValueError("expected a batch with the field `sentence` or `windows`")
-        states, targets, num_ahead = predictions
+        states, targets, num_ahead, fullness = predictions
         # Losses are not rounded, whatever the trainer's `use_amp` does to the rest.
         states = self.dropout(states.to(torch.promote_types(states.dtype, torch.float32)))
         with without_autocast(states.device):
@@ -143,6 +144,11 @@ class LanguageModel(Model):
             self._prediction(scored.best, targets)
         # AllenNLP's workers average their gradients as if all had predicted as many words.
         share = len(targets) / max(mean_over_workers(len(targets)), 1.0)
+        if self.training:
+            # In each window of an epoch a word weighs the same. The mean over the few words of a
+            # last one would throw weights far off: to an optimizer such as Adam it is a gradient
+            # as large as any, and for rare words larger than all before.
+            share *= mean_over_workers(fullness)
         return {"loss": scored.loss * share * self._loss_weight, "num_tokens": num_ahead}
 
     def _of_sentences(self, sentence: TextFieldTensors) -> Predictions:
@@ -175,7 +181,7 @@ class LanguageModel(Model):
         )
         self._running_text.keep(read.state)
         return Predictions.of_windows(
-            read.ahead, read.back, windows["ahead_targets"], windows["back_targets"]
+            read.ahead, read.back, windows["ahead_targets"], windows["back_targets"], mask
         )
 
     def get_metrics(self, reset: bool = False) -> Dict[str, Any]:
@@ -229,7 +235,7 @@ class LanguageModel(Model):
         return metrics
 
 
-def mean_over_workers(number: int) -> float:
+def mean_over_workers(number: float) -> float:
     """Of a number that each worker of a distributed training has, or the number itself."""
     if not is_distributed():
         return number

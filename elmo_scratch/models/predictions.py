@@ -17,11 +17,15 @@ class Predictions(NamedTuple):
         Shape `(predicted,)`: the ids of the words.
     num_ahead : `int`
         How many are of the left-to-right direction.
+    fullness : `float`, optional (default = `1.0`)
+        Of a window of running text the share in which there is text, in `[0, 1]`: the last ones of
+        an epoch, where most streams have ended, may hold a single word.
     """
 
     states: torch.Tensor
     targets: torch.Tensor
     num_ahead: int
+    fullness: float = 1.0
 
     @classmethod
     def of_sentences(
@@ -56,6 +60,7 @@ class Predictions(NamedTuple):
         back: torch.Tensor,
         ahead_targets: torch.Tensor,
         back_targets: torch.Tensor,
+        mask: torch.Tensor,
     ) -> "Predictions":
         """
         # Parameters
@@ -65,10 +70,13 @@ class Predictions(NamedTuple):
             reading.
         ahead_targets, back_targets : `torch.Tensor`
             Shape `(batch, positions)`: the word that follows in each direction, 0 for none.
+        mask : `torch.BoolTensor`
+            Shape `(batch, positions)`: where a stream goes on.
         """
         from_left, from_right = ahead[ahead_targets > 0], back[back_targets > 0]
         return cls(
             torch.cat([from_left, from_right]),
             torch.cat([ahead_targets[ahead_targets > 0], back_targets[back_targets > 0]]),
             len(from_left),
+            int(mask.sum()) / mask.numel(),
         )

@@ -10,8 +10,8 @@ def test_in_sentences_each_word_is_predicted_from_both_sides() -> None:
     words = torch.tensor([[8, 1, 2, 9], [8, 3, 9, 0]])
     mask = words > 0
     top = torch.arange(2 * 4 * 2 * DIM).float().view(2, 4, 2 * DIM)
-    states, targets, num_ahead = Predictions.of_sentences(top, words, mask)
-    assert num_ahead == 5
+    states, targets, num_ahead, fullness = Predictions.of_sentences(top, words, mask)
+    assert (num_ahead, fullness) == (5, 1.0)
     assert targets.tolist() == [1, 2, 9, 3, 9, 8, 1, 2, 8, 3]
     ahead, back = top[..., :DIM], top[..., DIM:]
     assert torch.equal(states[:5], torch.cat([ahead[0, :3], ahead[1, :2]]))
@@ -22,7 +22,10 @@ def test_in_windows_nothing_is_predicted_where_there_is_no_target() -> None:
     ahead, back = torch.randn(2, 2, 3, DIM)
     ahead_targets = torch.tensor([[4, 0, 5], [0, 0, 6]])
     back_targets = torch.tensor([[0, 7, 0], [0, 0, 0]])
-    states, targets, num_ahead = Predictions.of_windows(ahead, back, ahead_targets, back_targets)
-    assert num_ahead == 3
+    mask = torch.tensor([[True, True, True], [True, False, True]])
+    states, targets, num_ahead, fullness = Predictions.of_windows(
+        ahead, back, ahead_targets, back_targets, mask
+    )
+    assert (num_ahead, fullness) == (3, 5 / 6)
     assert targets.tolist() == [4, 5, 6, 7]
     assert torch.equal(states, torch.stack([ahead[0, 0], ahead[0, 2], ahead[1, 2], back[0, 1]]))
