@@ -44,6 +44,7 @@ class CorpusVocabulary(Vocabulary):
         tokenizer: Optional[Tokenizer] = None,
         max_tokens: Optional[int] = None,
         cache_dir: Optional[str] = None,
+        skip_empty_shards: bool = False,
         namespace: str = "tokens",
     ) -> "CorpusVocabulary":
         """
@@ -62,7 +63,7 @@ class CorpusVocabulary(Vocabulary):
             Only so many words, the most frequent, are known; the marks don't count. `None` for all.
         lowercase : `bool`, optional (default = `False`)
             Count words in lower case. The indexer of words must do the same.
-        tokenizer, max_tokens, cache_dir
+        tokenizer, max_tokens, cache_dir, skip_empty_shards
             As in `PreparedCorpus.of`, and as the training reads the corpus.
         namespace : `str`, optional (default = `"tokens"`)
             Of the words.
@@ -84,7 +85,9 @@ class CorpusVocabulary(Vocabulary):
                 f"{max_size}"
             )
         if data_path is not None:
-            corpus = PreparedCorpus.of(data_path, tokenizer, max_tokens, cache_dir)
+            corpus = PreparedCorpus.of(
+                data_path, tokenizer, max_tokens, cache_dir, skip_empty_shards
+            )
             words = _frequent_words(corpus, min_count, max_size, lowercase)
             vocab = cls._of([*MARKS, *words], namespace)
             logger.info(

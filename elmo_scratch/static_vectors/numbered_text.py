@@ -56,7 +56,7 @@ class NumberedText(NamedTuple):
                     f"{shard}: expected text with one sentence a line, but the name is that of a "
                     "table. Say how to read it, for AG News by --reader ag_news."
                 )
-        corpus = PreparedCorpus.of(data_path)
+        corpus = PreparedCorpus.of(data_path, skip_empty_shards=True)
         return cls(corpus.words, corpus.words.counts, corpus.tokens, corpus.sentence_starts)
 
     @classmethod

@@ -10,7 +10,14 @@ from elmo_scratch.data.corpus.corpus_audit import CorpusAudit as CorpusAudit
 from elmo_scratch.data.corpus.prepared_corpus import PreparedCorpus as PreparedCorpus
 from elmo_scratch.data.corpus.shards import DataPath as DataPath
 from elmo_scratch.data.corpus.shards import list_shards as list_shards
-from elmo_scratch.data.corpus.unknown_words import tell_unknown as tell_unknown
+from elmo_scratch.data.corpus.unknown_words import warn_of_unknown as warn_of_unknown
 from elmo_scratch.data.corpus.word_table import WordTable as WordTable
 
-__all__ = ["CorpusAudit", "DataPath", "PreparedCorpus", "WordTable", "list_shards", "tell_unknown"]
+__all__ = [
+    "CorpusAudit",
+    "DataPath",
+    "PreparedCorpus",
+    "WordTable",
+    "list_shards",
+    "warn_of_unknown",
+]

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import List, NamedTuple
+from typing import List, NamedTuple, Optional
 
 
 class CorpusAudit(NamedTuple):
@@ -27,6 +27,8 @@ class CorpusAudit(NamedTuple):
         Lines without a token, which were passed over.
     bytes_read : `int`
         The size of the shards on the disk.
+    unknown_share : `float`, optional (default = `None`)
+        The share of the tokens whose words the vocabulary lacks. `None` where there is none yet.
     """
 
     tokens: int
@@ -37,6 +39,7 @@ class CorpusAudit(NamedTuple):
     duplicate_lines: int
     blank_lines: int
     bytes_read: int
+    unknown_share: Optional[float] = None
 
     def describe(self) -> str:
         """The figures in one line, for a log."""
@@ -48,6 +51,8 @@ class CorpusAudit(NamedTuple):
             f"{self.blank_lines:,} blank lines",
             f"{self.bytes_read:,} bytes read",
         ]
+        if self.unknown_share is not None:
+            parts.append(f"{self.unknown_share:.4%} of the tokens out of vocabulary")
         if self.empty_shards:
             parts.append(f"empty: {', '.join(self.empty_shards)}")
         return "; ".join(parts)

@@ -64,6 +64,7 @@ class PreparedCorpus:
         tokenizer: Optional[Tokenizer] = None,
         max_tokens: Optional[int] = None,
         cache_dir: Optional[str] = None,
+        skip_empty_shards: bool = False,
     ) -> "PreparedCorpus":
         """
         Finds the prepared form of a corpus, or prepares it: once for all processes and trainings
@@ -80,12 +81,14 @@ class PreparedCorpus:
         cache_dir : `str`, optional (default = `None`)
             The folder of prepared corpora. `None` takes the environment variable
             `ELMO_SCRATCH_CACHE`, or else `~/.cache/elmo_scratch/corpora`.
+        skip_empty_shards : `bool`, optional (default = `False`)
+            Whether files without a token are passed over, and named in a warning.
 
         # Raises
 
         ConfigurationError
-            If no file matches, one can't be read, is not UTF-8, is a damaged gzip file or changes
-            while it is read, none holds a token, or the disk is full.
+            If no file matches, one can't be read, is not UTF-8, is a damaged gzip file, changes
+            while it is read or holds no token, none holds one, or the disk is full.
         """
         if max_tokens is not None and max_tokens < 1:
             raise ConfigurationError(f"expected `max_tokens` of at least 1, but got {max_tokens}")
@@ -93,6 +96,9 @@ class PreparedCorpus:
             tokenizer = None
         shards = list_shards(data_path)
         _check_kind(shards)
+        if not skip_empty_shards:
+            # Told before the rest is read, which may take long.
+            _check_not_empty([shard for shard in shards if not shard.stat().st_size])
         cache = Path(cache_dir).expanduser() if cache_dir is not None else default_cache_dir()
         stamps = shard_stamps(shards)
         folder = cache / corpus_key(shards, tokenizer, max_tokens, cache)
@@ -106,10 +112,12 @@ class PreparedCorpus:
         make_once(folder, prepare)
         corpus = cls(folder)
         logger.info("Corpus in %s: %s", folder, corpus.audit.describe())
-        if corpus.audit.empty_shards:
-            logger.warning(
-                "Files of the corpus without a token: %s", ", ".join(corpus.audit.empty_shards)
-            )
+        starts = corpus.shard_starts
+        empty = [shard for shard, start, end in zip(shards, starts, starts[1:]) if start == end]
+        if not skip_empty_shards:
+            _check_not_empty(empty)
+        elif empty:
+            logger.warning("Files of the corpus without a token: %s", _names(empty))
         return corpus
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -184,6 +192,21 @@ def default_cache_dir() -> Path:
     if named:
         return Path(named).expanduser()
     return Path.home() / ".cache" / "elmo_scratch" / "corpora"
+
+
+def _check_not_empty(empty: List[Path]) -> None:
+    """Explains files without a token."""
+    if empty:
+        raise ConfigurationError(
+            f"{_names(empty)}: expected sentences, but no line holds a token. Copy again what came "
+            "incomplete, or leave it out of the files of the corpus; where it is empty by right, "
+            "set `skip_empty_shards: true`, in the data loader and in the vocabulary."
+        )
+
+
+def _names(shards: List[Path]) -> str:
+    """The first of them."""
+    return ", ".join(map(str, shards[:3])) + (", …" if len(shards) > 3 else "")
 
 
 def _check_kind(shards: List[Path]) -> None:

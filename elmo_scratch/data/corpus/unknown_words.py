@@ -1,4 +1,4 @@
-"""Tells how much of a text a vocabulary lacks."""
+"""Warns where a vocabulary lacks much of a text."""
 
 import logging
 
@@ -8,10 +8,9 @@ MUCH = 0.2
 """From this share of unknown tokens on the vocabulary is likely that of another text."""
 
 
-def tell_unknown(share: float, name: str) -> None:
+def warn_of_unknown(share: float, name: str) -> None:
     """
-    Logs the share, and warns where it is large: on a text of unknown words a language model soon
-    has a good perplexity, and has learned nothing.
+    On a text of unknown words a language model soon has a good perplexity, and has learned nothing.
 
     # Parameters
 
@@ -20,7 +19,6 @@ def tell_unknown(share: float, name: str) -> None:
     name : `str`
         What the text is called.
     """
-    logger.info("%.4f%% of the tokens of %s are unknown", 100 * share, name)
     if share > MUCH:
         logger.warning(
             "%.0f%% of the tokens of %s are not in the vocabulary. Were its words counted in "

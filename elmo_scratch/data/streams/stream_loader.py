@@ -1,5 +1,6 @@
 """Batches of windows over parallel streams of text."""
 
+import logging
 from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Optional
 
@@ -14,11 +15,13 @@ from allennlp.nn.util import move_to_device
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
 from elmo_scratch.data.character_indexer import CharacterIndexer
-from elmo_scratch.data.corpus import DataPath, PreparedCorpus, list_shards, tell_unknown
+from elmo_scratch.data.corpus import DataPath, PreparedCorpus, list_shards, warn_of_unknown
 from elmo_scratch.data.sentences_reader import SentencesReader
 from elmo_scratch.data.streams.spelling import Spelling
 from elmo_scratch.data.streams.stream import Positions, windows
 from elmo_scratch.data.streams.stream_order import StreamOrder
+
+logger = logging.getLogger(__name__)
 
 STREAMS_PER_RELEASE = 8
 """After so many streams the memory of what they read from disk is given back. Where sentences are
@@ -64,7 +67,7 @@ class StreamLoader(DataLoader):
         does. Otherwise what is carried from sentence to sentence is that of the text.
     seed : `int`, optional (default = `13370`, AllenNLP's own seed)
         Draws those orders, apart from all other random numbers.
-    cache_dir : `str`, optional (default = `None`)
+    cache_dir, skip_empty_shards
         As in `PreparedCorpus.of`.
     """
 
@@ -79,6 +82,7 @@ class StreamLoader(DataLoader):
         shuffle_sentences: bool = False,
         seed: int = 13370,
         cache_dir: Optional[str] = None,
+        skip_empty_shards: bool = False,
     ) -> None:
         if not isinstance(reader, SentencesReader):
             raise ConfigurationError(
@@ -101,7 +105,11 @@ class StreamLoader(DataLoader):
         if is_distributed():
             self._rank = torch.distributed.get_rank()
             self._num_workers = torch.distributed.get_world_size()
-        self._corpus = PreparedCorpus.of(data_path, reader.tokenizer, reader.max_tokens, cache_dir)
+        self._corpus = PreparedCorpus.of(
+            data_path, reader.tokenizer, reader.max_tokens, cache_dir, skip_empty_shards
+        )
+        self.audit = self._corpus.audit
+        """What the corpus holds, from `index_with` on with its share of unknown tokens."""
         self._word_indexer, self._character_indexer = _indexers(reader)
         self._word_ids: Optional[numpy.ndarray] = None
         self._spelling: Optional[Spelling] = None
@@ -181,7 +189,10 @@ class StreamLoader(DataLoader):
         )
         ids = self._corpus.ids_in(vocab, indexer.namespace, indexer.lowercase_tokens)
         unknown = vocab.get_token_index(vocab._oov_token, indexer.namespace)
-        tell_unknown(self._corpus.share_of(ids == unknown), str(self._data_path))
+        share = self._corpus.share_of(ids == unknown)
+        self.audit = self._corpus.audit._replace(unknown_share=share)
+        logger.info("%s: %s", self._data_path, self.audit.describe())
+        warn_of_unknown(share, str(self._data_path))
         self._word_ids = numpy.concatenate([[begin, end], ids])
         if self._character_indexer is not None:
             self._spelling = Spelling(

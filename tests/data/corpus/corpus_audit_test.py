@@ -26,5 +26,10 @@ def test_a_log_gets_one_line() -> None:
     )
 
 
+def test_what_a_vocabulary_lacks_is_told_where_there_is_one() -> None:
+    told = AUDIT._replace(unknown_share=0.0625).describe()
+    assert "; 6.2500% of the tokens out of vocabulary; empty" in told
+
+
 def test_nothing_is_said_about_empty_shards_where_there_are_none() -> None:
     assert "empty" not in AUDIT._replace(empty_shards=[]).describe()

@@ -207,12 +207,22 @@ def test_the_home_folder_has_its_short_name(
     assert PreparedCorpus.of(TOUR, cache_dir="~/given").folder.parent == tmp_path / "given"
 
 
-def test_empty_shards_are_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "empty.txt").touch()
-    with caplog.at_level(logging.INFO):
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_an_empty_shard_is_an_error(tmp_path: Path, content: str) -> None:
+    (tmp_path / "empty.txt").write_text(content)
+    with pytest.raises(ConfigurationError, match="/empty.txt: expected sentences.*skip_empty_shar"):
         PreparedCorpus.of([str(tmp_path / "empty.txt"), TOUR])
+
+
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_shards_that_may_be_empty_are_a_warning(
+    tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "empty.txt").write_text(content)
+    with caplog.at_level(logging.INFO):
+        PreparedCorpus.of([str(tmp_path / "empty.txt"), TOUR], skip_empty_shards=True)
     warnings = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
-    assert warnings == ["Files of the corpus without a token: empty.txt"]
+    assert warnings == [f"Files of the corpus without a token: {tmp_path / 'empty.txt'}"]
     assert "12 sentences" in caplog.text
 
 

@@ -157,6 +157,13 @@ def test_a_training_that_goes_on_gets_what_it_has_not_seen(
         assert flat(given) == epoch[empty:]  # type: ignore[arg-type]
 
 
+def test_the_audit_counts_what_the_vocabulary_lacks(corpus: Path) -> None:
+    words = [word for sentence in TEXT + OTHER_TEXT for word in sentence.split()]
+    lacking = [word for word in words if word not in [*VOCABULARY, *MARKS]]
+    assert 0 < len(lacking) < len(words)
+    assert loader_of(corpus).audit.unknown_share == len(lacking) / len(words)
+
+
 def test_a_loader_reads_sentences_for_a_vocabulary(corpus: Path) -> None:
     vocab = Vocabulary.from_instances(loader_of(corpus).iter_instances())
     words = {word for sentence in TEXT + OTHER_TEXT for word in sentence.split()}
