@@ -7,7 +7,7 @@ import torch
 
 import elmo_scratch  # noqa: F401  (registers what the configs name)
 from elmo_scratch.interop import PretrainedBiLm, read_bilm_archive
-from elmo_scratch.modules.products import precision
+from elmo_scratch.modules.products import BFLOAT16
 from tests.tiny_elmo import OfficialFiles, write_files
 from tests.tiny_training import CONFIGS, params_on_fixtures, train
 
@@ -15,10 +15,10 @@ from tests.tiny_training import CONFIGS, params_on_fixtures, train
 torch.set_num_threads(1)
 
 
-@pytest.fixture(autouse=True)
-def bfloat16_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def bfloat16_where_it_is_asked_for() -> None:
     """On a processor that is slow with it too, so that its code is tested everywhere."""
-    monkeypatch.setattr(precision, "bfloat16_is_slow", lambda: False)
+    BFLOAT16.known = False
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,7 @@ class BiLm(torch.nn.Module, FromParams):
         the batch before ended with; `"warm"` the state that `warm_up` found.
     matmul_dtype : `str`, optional (default = `"float32"`)
         With `"bfloat16"` matrix products run in bfloat16, but on processors that are slower with it
-        (see `bfloat16_is_slow`); weights, memory cells and all sums stay in float32.
+        (see `Bfloat16Speed`); weights, memory cells and all sums stay in float32.
 
     # Raises
 

@@ -7,6 +7,7 @@ from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
 from elmo_scratch.modules import LstmState
+from elmo_scratch.modules.products import BFLOAT16, MixedPrecision
 from elmo_scratch.modules.state_memory import StateMemory
 from elmo_scratch.training.random_states import (
     RandomState,
@@ -47,7 +48,8 @@ class OrderedLoader(Protocol):
 class ExactResume(TrainerCallback):
     """
     Adds to each checkpoint what AllenNLP leaves out: random states, the LSTM states that are
-    carried from batch to batch, and the scale of losses in mixed precision. With it a training
+    carried from batch to batch, the scale of losses in mixed precision, and whether products in
+    bfloat16 were found to be slow. With it a training
     that was killed and recovered (`allennlp train --recover`) ends, on one CPU, in the same bits
     as one that ran through.
 
@@ -100,6 +102,8 @@ class ExactResume(TrainerCallback):
             self._goes_on_at = (epochs, batches)
             self._epoch_starts = self._saved["epoch_starts"]
             self._restore_carried()
+            if self._saved.get("bfloat16_is_slow") is not None:
+                BFLOAT16.known = self._saved["bfloat16_is_slow"]
             validation = trainer._validation_data_loader
             if isinstance(validation, OrderedLoader):
                 validation.epoch = self._saved.get("validation_epoch", 0)
@@ -130,7 +134,7 @@ class ExactResume(TrainerCallback):
         trainer = self._running()
         in_epoch = trainer._batches_in_epoch_completed > 0
         carried = [memory.carried() for memory in self._memories()]
-        validation = trainer._validation_data_loader
+        validation, model = trainer._validation_data_loader, trainer.model
         return {
             "data": self._data,
             "validation_epoch": validation.epoch if isinstance(validation, OrderedLoader) else 0,
@@ -142,6 +146,7 @@ class ExactResume(TrainerCallback):
             "is_best": not in_epoch
             and trainer._should_validate_this_epoch
             and trainer._metric_tracker.is_best_so_far(),
+            "bfloat16_is_slow": BFLOAT16.known if MixedPrecision.is_asked_for(model) else None,
             "scaler": None if trainer._scaler is None else trainer._scaler.state_dict(),
         }
 

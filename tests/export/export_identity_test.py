@@ -5,7 +5,7 @@ import pytest
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export import ExportSettings, InputText
 from elmo_scratch.export.export_identity import facts_of
-from elmo_scratch.modules.products import precision
+from elmo_scratch.modules.products import BFLOAT16
 from tests.export.conftest import LINES
 
 NewLayers = Callable[..., SentenceLayers]
@@ -53,7 +53,7 @@ def test_so_do_the_text_the_state_and_the_precision(new_layers: NewLayers, text:
 def test_the_precision_is_the_one_that_products_run_in(
     new_layers: NewLayers, text: InputText, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(precision, "bfloat16_is_slow", lambda: True)
+    monkeypatch.setattr(BFLOAT16, "known", True)
     asked = [new_layers(matmul_dtype=name) for name in ("float32", "bfloat16")]
     one, other = (facts_of(text, layers, ExportSettings()) for layers in asked)
     assert one == other

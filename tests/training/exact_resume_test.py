@@ -11,6 +11,7 @@ import pytest
 import torch
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
+from elmo_scratch.modules.products import BFLOAT16
 from tests import PROJECT_ROOT
 from tests.recover_test import PROGRAM
 from tests.training.tiny_runs import (
@@ -66,6 +67,16 @@ def test_an_interrupted_run_ends_in_the_same_bits(through: Path, at: Place, tmp_
     run_until(at, tiny_config(), tmp_path / "run")
     run(tiny_config(), tmp_path / "run", recover=True)
     assert not differences(outcome(tmp_path / "run"), outcome(through))
+
+
+def test_products_are_rounded_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tiny_config()
+    config["model"]["matmul_dtype"] = "bfloat16"
+    monkeypatch.setattr(BFLOAT16, "known", True)
+    run_until((0, 5, True), config, tmp_path / "run")
+    monkeypatch.setattr(BFLOAT16, "known", False)
+    run(config, tmp_path / "run", recover=True)
+    assert BFLOAT16.known
 
 
 def test_the_comparison_sees_a_difference(through: Path, tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 
 import logging
 import time
-from functools import lru_cache
-from typing import List
+from typing import List, Optional
 
 import torch
 
@@ -18,18 +17,36 @@ CLEARLY = 1.2
 """So many times as fast float32 must be: near a tie the answer would change from run to run."""
 
 
-@lru_cache(maxsize=None)
-def bfloat16_is_slow() -> bool:
+class Bfloat16Speed:
     """
     Whether products on the CPU take clearly longer in bfloat16 than in float32, as they do where
-    the processor has no instructions for bfloat16, and where it has slow ones. Measured once in a
-    process, in some milliseconds; where it is so, a warning says it.
-
-    # Returns
-
-    `bool`
-        The same at every call.
+    the processor has no instructions for bfloat16, and where it has slow ones. Measured once, in
+    some milliseconds; where it is so, a warning says it.
     """
+
+    def __init__(self) -> None:
+        self.known: Optional[bool] = None
+        """The answer, as soon as there is one. It may be set: near a tie a training that goes on in
+        another process would measure another one, and round otherwise than before."""
+
+    def is_slow(self) -> bool:
+        """
+        # Returns
+
+        `bool`
+            The same at every call.
+        """
+        if self.known is None:
+            self.known = _measure()
+        return self.known
+
+
+BFLOAT16 = Bfloat16Speed()
+"""That of this process."""
+
+
+def _measure() -> bool:
+    """The answer, found by a trial."""
     seconds = {dtype: _trials(dtype) for dtype in (torch.float32, torch.bfloat16)}
     gains = min(seconds[torch.bfloat16]) / min(seconds[torch.float32])
     if gains < CLEARLY:

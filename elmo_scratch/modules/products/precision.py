@@ -6,7 +6,7 @@ from typing import Any, ContextManager, Optional
 
 import torch
 
-from elmo_scratch.modules.products.bfloat16_speed import bfloat16_is_slow
+from elmo_scratch.modules.products.bfloat16_speed import BFLOAT16
 
 MATMUL_DTYPES = {"float32": None, "bfloat16": torch.bfloat16}
 """The precisions a config can ask for, by name."""
@@ -51,6 +51,14 @@ class MixedPrecision(torch.nn.Module, ABC):
         return name if MATMUL_DTYPES[name] is None or _pays(device) else "float32"
 
     @staticmethod
+    def is_asked_for(module: torch.nn.Module) -> bool:
+        """Whether products within `module` shall run in less precision than its weights have."""
+        return any(
+            isinstance(part, MixedPrecision) and part._matmul_dtype is not None
+            for part in module.modules()
+        )
+
+    @staticmethod
     def set_everywhere(module: torch.nn.Module, name: str) -> None:
         """
         Sets the precision of all products within `module`.
@@ -76,6 +84,14 @@ class MixedPrecision(torch.nn.Module, ABC):
                 part._matmul_dtype = MATMUL_DTYPES[name]
 
 
+class TrainingPrecision(MixedPrecision):
+    """A module that multiplies in less precision in training alone. Abstract."""
+
+    def matmul_dtype_for(self, weight: torch.Tensor) -> torch.dtype:
+        """As in `MixedPrecision`; in evaluation the weights' own."""
+        return super().matmul_dtype_for(weight) if self.training else weight.dtype
+
+
 def without_autocast(device: torch.device) -> ContextManager[Any]:
     """
     # Returns
@@ -90,4 +106,4 @@ def without_autocast(device: torch.device) -> ContextManager[Any]:
 
 def _pays(device: torch.device) -> bool:
     """Whether products in less precision are faster there."""
-    return device.type != "cpu" or not bfloat16_is_slow()
+    return device.type != "cpu" or not BFLOAT16.is_slow()

@@ -2,16 +2,16 @@
 
 import torch
 
-from elmo_scratch.modules.products import MixedPrecision
+from elmo_scratch.modules.products import TrainingPrecision
 from elmo_scratch.modules.softmaxes.chunked_cross_entropy import chunked_cross_entropy
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
 
 
 @OutputSoftmax.register("full")
-class FullSoftmax(OutputSoftmax, MixedPrecision):
+class FullSoftmax(OutputSoftmax, TrainingPrecision):
     """
-    One weight vector and one bias a word. Its products may run in less precision; the scores are
-    then rounded, but what is made of them is not.
+    One weight vector and one bias a word. In training its products may run in less precision; the
+    scores are then rounded, but what is made of them is not. In evaluation nothing is.
 
     Registered as an `OutputSoftmax` with name "full".
 

@@ -1,17 +1,10 @@
-from typing import Dict, Iterator, List
+from typing import Dict, List
 
 import pytest
 import torch
 
-from elmo_scratch.modules.products import Affine, MixedPrecision, bfloat16_speed, precision
-
-
-@pytest.fixture(autouse=True)
-def not_yet_known() -> Iterator[None]:
-    """The answer is kept for a whole process: here each test measures anew."""
-    bfloat16_speed.bfloat16_is_slow.cache_clear()
-    yield
-    bfloat16_speed.bfloat16_is_slow.cache_clear()
+from elmo_scratch.modules.products import BFLOAT16, Affine, MixedPrecision, bfloat16_speed
+from elmo_scratch.modules.products.bfloat16_speed import Bfloat16Speed
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, seconds: Dict[torch.dtype, List[float]]) -> None:
@@ -23,8 +16,9 @@ def test_it_is_slow_where_its_best_trial_takes_clearly_longer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     pretend(monkeypatch, {torch.float32: [2.0, 9.0], torch.bfloat16: [5.0, 6.0]})
-    assert bfloat16_speed.bfloat16_is_slow()
-    assert bfloat16_speed.bfloat16_is_slow()
+    speed = Bfloat16Speed()
+    assert speed.is_slow()
+    assert speed.is_slow()
     assert caplog.text.count("multiplies in float32 2.5 times as fast as in bfloat16") == 1
 
 
@@ -33,7 +27,7 @@ def test_it_is_not_where_it_is_faster_or_nearly_as_fast(
     best: float, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     pretend(monkeypatch, {torch.float32: [2.0, 3.0], torch.bfloat16: [best, 9.0]})
-    assert not bfloat16_speed.bfloat16_is_slow()
+    assert not Bfloat16Speed().is_slow()
     assert caplog.text == ""
 
 
@@ -48,7 +42,7 @@ def test_a_trial_takes_time() -> None:
 def test_products_run_in_it_only_where_it_is_not_slow(
     is_slow: bool, used: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(precision, "bfloat16_is_slow", lambda: is_slow)
+    monkeypatch.setattr(BFLOAT16, "known", is_slow)
     affine = Affine(3, 5)
     MixedPrecision.set_everywhere(affine, "bfloat16")
     assert affine.matmul_dtype_for(affine.weight) == used
@@ -63,7 +57,8 @@ def test_products_in_float32_ask_for_no_trial(monkeypatch: pytest.MonkeyPatch) -
     def fail() -> bool:
         raise AssertionError("there is nothing to find out")
 
-    monkeypatch.setattr(precision, "bfloat16_is_slow", fail)
+    monkeypatch.setattr(BFLOAT16, "known", None)
+    monkeypatch.setattr(bfloat16_speed, "_measure", fail)
     affine = Affine(3, 5)
     assert affine.matmul_dtype_for(affine.weight) == torch.float32
     assert affine(torch.ones(2, 3)).shape == (2, 5)

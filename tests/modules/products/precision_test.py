@@ -19,7 +19,9 @@ def test_a_precision_reaches_every_part_and_can_be_taken_back() -> None:
     inner = torch.nn.Sequential(Affine(3, 5))
     module = torch.nn.ModuleDict({"first": Affine(3, 5), "second": inner, "other": torch.nn.ReLU()})
     affines = [module["first"], inner[0]]
+    assert not MixedPrecision.is_asked_for(module)
     MixedPrecision.set_everywhere(module, "bfloat16")
+    assert MixedPrecision.is_asked_for(module)
     assert [affine.matmul_dtype_for(affine.weight) for affine in affines] == [torch.bfloat16] * 2
     MixedPrecision.set_everywhere(module, "float32")
     assert [affine.matmul_dtype_for(affine.weight) for affine in affines] == [torch.float32] * 2
