@@ -10,7 +10,7 @@ from elmo_scratch.data.corpus.corpus_audit import CorpusAudit as CorpusAudit
 from elmo_scratch.data.corpus.prepared_corpus import PreparedCorpus as PreparedCorpus
 from elmo_scratch.data.corpus.shards import DataPath as DataPath
 from elmo_scratch.data.corpus.shards import list_shards as list_shards
-from elmo_scratch.data.corpus.unknown_words import warn_of_unknown as warn_of_unknown
+from elmo_scratch.data.corpus.unknown_words import tell_audit as tell_audit
 from elmo_scratch.data.corpus.word_table import WordTable as WordTable
 
 __all__ = [
@@ -19,5 +19,5 @@ __all__ = [
     "PreparedCorpus",
     "WordTable",
     "list_shards",
-    "warn_of_unknown",
+    "tell_audit",
 ]

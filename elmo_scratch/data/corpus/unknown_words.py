@@ -1,6 +1,8 @@
-"""Warns where a vocabulary lacks much of a text."""
+"""Tells what a corpus holds, and how much of it a vocabulary lacks."""
 
 import logging
+
+from elmo_scratch.data.corpus.corpus_audit import CorpusAudit
 
 logger = logging.getLogger(__name__)
 
@@ -8,21 +10,23 @@ MUCH = 0.2
 """From this share of unknown tokens on the vocabulary is likely that of another text."""
 
 
-def warn_of_unknown(share: float, name: str) -> None:
+def tell_audit(audit: CorpusAudit, name: str) -> None:
     """
-    On a text of unknown words a language model soon has a good perplexity, and has learned nothing.
+    Logs the audit, and warns where much is unknown: on a text of unknown words a language model
+    soon has a good perplexity, and has learned nothing.
 
     # Parameters
 
-    share : `float`
-        Of the tokens that are unknown, in `[0, 1]`.
+    audit : `CorpusAudit`
+        Of a text for which there is a vocabulary.
     name : `str`
         What the text is called.
     """
-    if share > MUCH:
+    logger.info("%s: %s", name, audit.describe())
+    if audit.unknown_share is not None and audit.unknown_share > MUCH:
         logger.warning(
             "%.0f%% of the tokens of %s are not in the vocabulary. Were its words counted in "
             "another text, split by another tokenizer, or in lower case?",
-            100 * share,
+            100 * audit.unknown_share,
             name,
         )

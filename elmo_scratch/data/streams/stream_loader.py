@@ -1,8 +1,7 @@
 """Batches of windows over parallel streams of text."""
 
-import logging
 from functools import lru_cache
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional
 
 import numpy
 import torch
@@ -10,18 +9,15 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import DataLoader, DatasetReader, Instance, Vocabulary
 from allennlp.data.data_loaders import TensorDict
-from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.nn.util import move_to_device
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
-from elmo_scratch.data.character_indexer import CharacterIndexer
-from elmo_scratch.data.corpus import DataPath, PreparedCorpus, list_shards, warn_of_unknown
+from elmo_scratch.data.corpus import DataPath, PreparedCorpus, list_shards, tell_audit
 from elmo_scratch.data.sentences_reader import SentencesReader
 from elmo_scratch.data.streams.spelling import Spelling
 from elmo_scratch.data.streams.stream import Positions, windows
+from elmo_scratch.data.streams.stream_indexers import stream_indexers
 from elmo_scratch.data.streams.stream_order import StreamOrder
-
-logger = logging.getLogger(__name__)
 
 STREAMS_PER_RELEASE = 8
 """After so many streams the memory of what they read from disk is given back. Where sentences are
@@ -110,7 +106,7 @@ class StreamLoader(DataLoader):
         )
         self.audit = self._corpus.audit
         """What the corpus holds, from `index_with` on with its share of unknown tokens."""
-        self._word_indexer, self._character_indexer = _indexers(reader)
+        self._word_indexer, self._character_indexer = stream_indexers(reader)
         self._word_ids: Optional[numpy.ndarray] = None
         self._spelling: Optional[Spelling] = None
         self._device = torch.device("cpu")
@@ -182,17 +178,17 @@ class StreamLoader(DataLoader):
         vocab : `Vocabulary`
             Gives the words their ids.
         """
-        indexer = self._word_indexer
+        namespace = self._word_indexer.namespace
+        assert namespace is not None
         begin, end = (
-            vocab.get_token_index(mark, indexer.namespace)
+            vocab.get_token_index(mark, namespace)
             for mark in (BEGIN_SENTENCE_WORD, END_SENTENCE_WORD)
         )
-        ids = self._corpus.ids_in(vocab, indexer.namespace, indexer.lowercase_tokens)
-        unknown = vocab.get_token_index(vocab._oov_token, indexer.namespace)
+        ids = self._corpus.ids_in(vocab, namespace, self._word_indexer.lowercase_tokens)
+        unknown = vocab.get_token_index(vocab._oov_token, namespace)
         share = self._corpus.share_of(ids == unknown)
         self.audit = self._corpus.audit._replace(unknown_share=share)
-        logger.info("%s: %s", self._data_path, self.audit.describe())
-        warn_of_unknown(share, str(self._data_path))
+        tell_audit(self.audit, str(self._data_path))
         self._word_ids = numpy.concatenate([[begin, end], ids])
         if self._character_indexer is not None:
             self._spelling = Spelling(
@@ -291,18 +287,3 @@ class StreamLoader(DataLoader):
                 f"windows of {self._unroll_steps} (`unroll_steps`), which need {needed}. Make "
                 "either smaller, or give more text."
             )
-
-
-def _indexers(reader: SentencesReader) -> Any:
-    """The indexers of words and, if there is one, of characters."""
-    by_kind: Dict[type, Any] = {}
-    for indexer in reader.token_indexers.values():
-        by_kind[type(indexer)] = indexer
-    unknown = set(by_kind) - {SingleIdTokenIndexer, CharacterIndexer}
-    if unknown or SingleIdTokenIndexer not in by_kind:
-        raise ConfigurationError(
-            "the loader `elmo_scratch_stream` needs in the reader's `token_indexers` a "
-            "`single_id`, for the words that are predicted, and, where the biLM reads characters, "
-            "an `elmo_scratch_characters`, and no other"
-        )
-    return by_kind[SingleIdTokenIndexer], by_kind.get(CharacterIndexer)

@@ -6,17 +6,15 @@ from elmo_scratch.modules.products.frozen_products import FrozenProducts as Froz
 from elmo_scratch.modules.products.frozen_products import are_frozen as are_frozen
 from elmo_scratch.modules.products.frozen_products import precision_of as precision_of
 from elmo_scratch.modules.products.precision import MixedPrecision as MixedPrecision
-from elmo_scratch.modules.products.precision import TrainingPrecision as TrainingPrecision
 from elmo_scratch.modules.products.precision import without_autocast as without_autocast
 from elmo_scratch.modules.products.weight_product import WeightProduct as WeightProduct
 from elmo_scratch.modules.products.weight_product import filled_up as filled_up
 
 __all__ = [
-    "BFLOAT16",
     "Affine",
+    "BFLOAT16",
     "FrozenProducts",
     "MixedPrecision",
-    "TrainingPrecision",
     "WeightProduct",
     "are_frozen",
     "filled_up",

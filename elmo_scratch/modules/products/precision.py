@@ -18,6 +18,9 @@ class MixedPrecision(torch.nn.Module, ABC):
     its outputs and whatever it accumulates keep the type of the weights. Abstract.
     """
 
+    rounds_in_evaluation: bool = True
+    """Whether products run in less precision in evaluation too. What is measured may not."""
+
     _matmul_dtype: Optional[torch.dtype] = None
 
     @abstractmethod
@@ -26,10 +29,12 @@ class MixedPrecision(torch.nn.Module, ABC):
 
     def matmul_dtype_for(self, weight: torch.Tensor) -> torch.dtype:
         """
-        The type in which products with `weight` run: the weights' own if none was asked for, or if
-        on this processor the one asked for would take longer.
+        The type in which products with `weight` run: the weights' own if none was asked for, if on
+        this processor the one asked for would take longer, or in an evaluation that is not rounded.
         """
         if self._matmul_dtype is None or not _pays(weight.device):
+            return weight.dtype
+        if not self.training and not self.rounds_in_evaluation:
             return weight.dtype
         return self._matmul_dtype
 
@@ -82,14 +87,6 @@ class MixedPrecision(torch.nn.Module, ABC):
         for part in module.modules():
             if isinstance(part, MixedPrecision):
                 part._matmul_dtype = MATMUL_DTYPES[name]
-
-
-class TrainingPrecision(MixedPrecision):
-    """A module that multiplies in less precision in training alone. Abstract."""
-
-    def matmul_dtype_for(self, weight: torch.Tensor) -> torch.dtype:
-        """As in `MixedPrecision`; in evaluation the weights' own."""
-        return super().matmul_dtype_for(weight) if self.training else weight.dtype
 
 
 def without_autocast(device: torch.device) -> ContextManager[Any]:

@@ -4,7 +4,7 @@ from typing import List, Optional
 
 import torch
 
-from elmo_scratch.modules.products import Affine, TrainingPrecision
+from elmo_scratch.modules.products import Affine
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
 from elmo_scratch.modules.softmaxes.top_scores import top_scores
 
@@ -105,12 +105,9 @@ class AdaptiveSoftmax(OutputSoftmax):
         )
 
 
-class _Scores(TrainingPrecision, Affine):
-    """A layer whose products are exact in evaluation."""
-
-
 def _like(linear: torch.nn.Linear) -> Affine:
-    """A layer with a bias that starts from the same weights."""
-    affine = _Scores(linear.in_features, linear.out_features)
+    """A layer with a bias that starts from the same weights and is exact in evaluation."""
+    affine = Affine(linear.in_features, linear.out_features)
     affine.weight.data = linear.weight.data
+    affine.rounds_in_evaluation = False
     return affine

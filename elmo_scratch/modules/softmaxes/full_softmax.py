@@ -2,13 +2,13 @@
 
 import torch
 
-from elmo_scratch.modules.products import TrainingPrecision
+from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.softmaxes.chunked_cross_entropy import chunked_cross_entropy
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
 
 
 @OutputSoftmax.register("full")
-class FullSoftmax(OutputSoftmax, TrainingPrecision):
+class FullSoftmax(OutputSoftmax, MixedPrecision):
     """
     One weight vector and one bias a word. In training its products may run in less precision; the
     scores are then rounded, but what is made of them is not. In evaluation nothing is.
@@ -22,6 +22,8 @@ class FullSoftmax(OutputSoftmax, TrainingPrecision):
     dim : `int`
         The size of a state. Supplied likewise.
     """
+
+    rounds_in_evaluation = False
 
     def __init__(self, *, num_words: int, dim: int) -> None:
         super().__init__()

@@ -3,7 +3,7 @@
 import torch
 from allennlp.common.util import is_distributed
 
-from elmo_scratch.modules.products import TrainingPrecision
+from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.softmaxes.chunked_cross_entropy import chunked_cross_entropy
 from elmo_scratch.modules.softmaxes.log_uniform_sampler import LogUniformSampler
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
@@ -11,7 +11,7 @@ from elmo_scratch.modules.softmaxes.sparse_rows import sparse_rows
 
 
 @OutputSoftmax.register("sampled")
-class SampledSoftmax(OutputSoftmax, TrainingPrecision, torch.nn.Embedding):
+class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
     """
     One weight vector and one bias a word, as of `FullSoftmax` and under the same names. In
     training, a target competes only with the words that `LogUniformSampler` draws for the whole
@@ -49,6 +49,8 @@ class SampledSoftmax(OutputSoftmax, TrainingPrecision, torch.nn.Embedding):
     Jean et al. 2015; `tf.nn.sampled_softmax_loss` with `remove_accidental_hits=True`, as used by
     `bilm-tf`.
     """
+
+    rounds_in_evaluation = False
 
     def __init__(
         self, *, num_words: int, dim: int, num_samples: int = 8192, sparse: bool = True
