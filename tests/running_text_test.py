@@ -5,6 +5,7 @@ from typing import Any, Dict, List, NamedTuple
 import pytest
 import torch
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.models import Model
@@ -149,6 +150,25 @@ def test_words_weigh_no_more_in_the_last_windows_which_hold_few(tmp_path: Path) 
     shares = [batch["windows"]["mask"].float().mean().item() for batch in what.loader]  # type: ignore
     assert shares[0] == 1 and shares[-1] < 0.5
     assert weighed == pytest.approx([mean * share for mean, share in zip(means, shares)])
+
+
+@torch.no_grad()
+def test_losses_are_multiplied_in_training_alone(tmp_path: Path) -> None:
+    what = given(tmp_path, "word")
+    batch = next(iter(what.loader))
+    plain = what.model(**batch)["loss"]
+    what.model._loss_weight = 20.0
+    assert what.model(**batch)["loss"].item() == pytest.approx(20 * plain.item())
+    assert what.model.eval()(**batch)["loss"].item() == pytest.approx(plain.item())
+
+
+def test_words_of_another_length_are_an_error(tmp_path: Path) -> None:
+    what = given(tmp_path, "char_cnn")
+    windows: Dict[str, torch.Tensor] = next(iter(what.loader))["windows"]  # type: ignore
+    windows["characters"] = torch.nn.functional.pad(windows["characters"], (0, 4))
+    message = f"reads {CHARACTERS} characters of each word, but its indexer makes {CHARACTERS + 4}"
+    with pytest.raises(ConfigurationError, match=message):
+        what.model(windows=windows)
 
 
 @each_encoder

@@ -19,7 +19,7 @@ from elmo_scratch.modules import BiLm, OutputSoftmax
 from elmo_scratch.modules.boundaries import add_boundaries
 from elmo_scratch.modules.products import MixedPrecision, without_autocast
 from elmo_scratch.modules.softmaxes import FullSoftmax
-from elmo_scratch.modules.token_ids import token_ids
+from elmo_scratch.modules.token_ids import check_token_ids, token_ids
 
 
 @Model.register(LANGUAGE_MODEL)
@@ -123,8 +123,8 @@ class LanguageModel(Model):
 
         `Dict[str, Any]`
             `loss`, shape `()`: the mean over both directions of the loss of a word, in nats, in
-            training times the share of the window in which there is text; `num_tokens`: how many
-            words each direction predicted.
+            training times `loss_weight` and the share of the window in which there is text;
+            `num_tokens`: how many words each direction predicted.
         """
         if windows is not None:
             predictions = self._of_windows(windows)
@@ -148,8 +148,8 @@ class LanguageModel(Model):
             # In each window of an epoch a word weighs the same. The mean over the few words of a
             # last one would throw weights far off: to an optimizer such as Adam it is a gradient
             # as large as any, and for rare words larger than all before.
-            share *= mean_over_workers(fullness)
-        return {"loss": scored.loss * share * self._loss_weight, "num_tokens": num_ahead}
+            share *= mean_over_workers(fullness) * self._loss_weight
+        return {"loss": scored.loss * share, "num_tokens": num_ahead}
 
     def _of_sentences(self, sentence: TextFieldTensors) -> Predictions:
         """What is predicted within sentences."""
@@ -171,6 +171,7 @@ class LanguageModel(Model):
                 "to the `token_indexers` of the reader"
             )
         words = windows["characters" if encoder.reads_characters else "words"]
+        check_token_ids(words.unsqueeze(0), encoder)
         vectors = encoder.encode_words(words)  # (distinct, dim)
         mask = windows["mask"]  # (batch, positions)
         read = self.bilm.read_windows(

@@ -18,6 +18,7 @@ from elmo_scratch.training.random_states import (
 from elmo_scratch.training.recovery import (
     end_confidence_checks,
     reattach_moving_average,
+    stretch_schedule,
     write_best_weights,
 )
 from elmo_scratch.training.same_data import check_same_data, data_identity
@@ -60,7 +61,8 @@ class ExactResume(TrainerCallback):
     metrics of the epoch that was interrupted. These cover its remaining batches only, and
     AllenNLP's `training_loss` divides their sum by all batches of the epoch.
 
-    A training whose corpus or vocabulary has changed is not recovered: that is an error.
+    A training whose corpus or vocabulary has changed is not recovered: that is an error. With
+    another number of epochs, its schedule of learning rates is stretched or shortened.
 
     In distributed training each worker draws random numbers of its own, above all what is dropped
     out: AllenNLP gives all of them the same. Each worker's state is kept by the checkpointer
@@ -80,6 +82,7 @@ class ExactResume(TrainerCallback):
         self._goes_on_at: Optional[Tuple[int, int]] = None
         self._epoch_starts: List[RandomState] = []
         self._data: Dict[str, str] = {}
+        self._num_epochs = 0
 
     def on_start(
         self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
@@ -89,6 +92,7 @@ class ExactResume(TrainerCallback):
         self._loader = WatchedLoader(loader, self._before_drawing)
         trainer.data_loader = self._loader
         self._data = data_identity(loader, trainer.model.vocab)
+        self._num_epochs = trainer._num_epochs
         epochs = trainer._start_after_epochs_completed
         groups = trainer._start_after_batches_in_epoch_completed
         if not epochs and not groups:
@@ -98,6 +102,7 @@ class ExactResume(TrainerCallback):
         batches = groups * trainer._num_gradient_accumulation_steps
         if self._saved:
             check_same_data(self._saved.get("data", {}), self._data)
+            stretch_schedule(trainer, self._saved.get("num_epochs", trainer._num_epochs))
             batches = self._saved["num_drawn"]
             self._goes_on_at = (epochs, batches)
             self._epoch_starts = self._saved["epoch_starts"]
@@ -137,6 +142,7 @@ class ExactResume(TrainerCallback):
         validation, model = trainer._validation_data_loader, trainer.model
         return {
             "data": self._data,
+            "num_epochs": self._num_epochs,
             "validation_epoch": validation.epoch if isinstance(validation, OrderedLoader) else 0,
             "random": random_state(trainer.cuda_device),
             "epoch_starts": list(self._epoch_starts),

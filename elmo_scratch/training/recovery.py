@@ -1,11 +1,15 @@
 """What AllenNLP's own recovery of a training leaves undone."""
 
+import logging
 from pathlib import Path
 
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import ConfidenceChecksCallback
+from allennlp.training.learning_rate_schedulers import PolynomialDecay
 
 from elmo_scratch.whole_file import whole_file
+
+logger = logging.getLogger(__name__)
 
 
 def reattach_moving_average(trainer: GradientDescentTrainer) -> None:
@@ -41,6 +45,33 @@ def write_best_weights(trainer: GradientDescentTrainer, folder: str) -> None:
             if average is not None:
                 average.restore()
     trainer._best_model_filename = str(best)
+
+
+def stretch_schedule(trainer: GradientDescentTrainer, num_epochs: int) -> None:
+    """
+    A schedule of learning rates comes back from the checkpoint with the number of steps that it was
+    made for. Where the training shall now have another number of epochs, it would end too early, at
+    a rate of 0 from there on, or not at all: here it gets as many steps as go with them.
+
+    # Parameters
+
+    trainer : `GradientDescentTrainer`
+        Recovered.
+    num_epochs : `int`
+        How many epochs the training was to have when the checkpoint was written.
+    """
+    scheduler = trainer._learning_rate_scheduler
+    if isinstance(scheduler, PolynomialDecay) and num_epochs != trainer._num_epochs:
+        total = scheduler.total_steps
+        scheduler.total_steps = total * trainer._num_epochs // num_epochs
+        logger.info(
+            "The schedule of learning rates now ends after %d steps, not %d: the training has %d "
+            "epochs, not %d.",
+            scheduler.total_steps,
+            total,
+            trainer._num_epochs,
+            num_epochs,
+        )
 
 
 def end_confidence_checks(trainer: GradientDescentTrainer) -> None:

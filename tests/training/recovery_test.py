@@ -4,11 +4,13 @@ from typing import Any, Dict
 
 import torch
 from allennlp.training.callbacks import ConfidenceChecksCallback
+from allennlp.training.learning_rate_schedulers import LinearWithWarmup
 from allennlp.training.moving_average import ExponentialMovingAverage
 
 from elmo_scratch.training.recovery import (
     end_confidence_checks,
     reattach_moving_average,
+    stretch_schedule,
     write_best_weights,
 )
 
@@ -67,3 +69,25 @@ def test_confidence_checks_end() -> None:
     end_confidence_checks(trainer)
     model(torch.zeros(1))
     assert not checks._verification._module_sequence
+
+
+def test_a_schedule_ends_with_the_last_epoch() -> None:
+    model = torch.nn.Linear(1, 1)
+    rates = {}
+    for now in (4, 8):
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        schedule = LinearWithWarmup(optimizer, num_epochs=4, num_steps_per_epoch=5, warmup_steps=2)
+        trainer = trainer_of(model, _learning_rate_scheduler=schedule, _num_epochs=now)
+        stretch_schedule(trainer, 4)
+        for number in range(5 * now + 1):
+            schedule.step_batch(number)
+            rates[now, number] = optimizer.param_groups[0]["lr"]
+    assert rates[4, 19] > rates[4, 20] == 0.0
+    assert rates[8, 20] > 0.5
+    assert rates[8, 39] > rates[8, 40] == 0.0
+
+
+def test_where_no_rate_is_scheduled_there_is_nothing_to_stretch() -> None:
+    trainer = trainer_of(torch.nn.Linear(1, 1), _learning_rate_scheduler=None, _num_epochs=8)
+    stretch_schedule(trainer, 4)
+    assert trainer._learning_rate_scheduler is None

@@ -28,7 +28,8 @@ read in a new order each of them brings 64 KiB of its neighbourhood along."""
 class StreamLoader(DataLoader):
     """
     Cuts a corpus into `batch_size` parallel streams, and the streams into windows of `unroll_steps`
-    positions: the scheme of the original. A language model carries its state from window to window.
+    positions: the scheme of the original, but that the end of a sentence is read, too, as in use. A
+    language model carries its state from window to window.
 
     A batch holds one field, "windows", with the tensors
 
