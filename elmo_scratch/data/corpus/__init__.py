@@ -6,11 +6,11 @@ process with the same text and settings finds the same prepared folder, and that
 whole or not there.
 """
 
+from elmo_scratch.data.corpus.audit_log import tell_audit as tell_audit
 from elmo_scratch.data.corpus.corpus_audit import CorpusAudit as CorpusAudit
 from elmo_scratch.data.corpus.prepared_corpus import PreparedCorpus as PreparedCorpus
 from elmo_scratch.data.corpus.shards import DataPath as DataPath
 from elmo_scratch.data.corpus.shards import list_shards as list_shards
-from elmo_scratch.data.corpus.unknown_words import tell_audit as tell_audit
 from elmo_scratch.data.corpus.word_table import WordTable as WordTable
 
 __all__ = [

@@ -13,6 +13,7 @@ from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN
 from elmo_scratch.data.corpus.corpus_audit import CorpusAudit
 from elmo_scratch.data.corpus.number_arrays import count_numbers, count_repeats, replace_numbers
 from elmo_scratch.data.corpus.shard_blocks import shard_blocks
+from elmo_scratch.data.corpus.shards import first_names
 from elmo_scratch.data.corpus.word_table import WordTable, write_words
 
 TOKENS, SENTENCE_STARTS, SHARD_STARTS = "tokens.bin", "sentence_starts.bin", "shard_starts.bin"
@@ -69,7 +70,7 @@ def prepare_corpus(
     numbers = _Numbers()
     counted = _number_shards(shards, _splitter(tokenizer, max_tokens), numbers, folder)
     if counted.tokens == 0:
-        names = ", ".join(map(str, shards[:3])) + (", …" if len(shards) > 3 else "")
+        names = first_names(shards)
         raise ConfigurationError(f"{names}: expected sentences, but no line holds a token")
     duplicate_lines = count_repeats(folder / _LINE_HASHES, _HASH_TYPE)
     (folder / _LINE_HASHES).unlink()

@@ -22,7 +22,7 @@ from elmo_scratch.data.corpus.preparation import (
     TOKENS,
     prepare_corpus,
 )
-from elmo_scratch.data.corpus.shards import DataPath, list_shards
+from elmo_scratch.data.corpus.shards import DataPath, first_names, list_shards
 from elmo_scratch.data.corpus.whole_folder import make_once
 from elmo_scratch.data.corpus.word_table import WordTable
 from elmo_scratch.data.vocabulary_file import MARKS
@@ -117,7 +117,7 @@ class PreparedCorpus:
         if not skip_empty_shards:
             _check_not_empty(empty)
         elif empty:
-            logger.warning("Files of the corpus without a token: %s", _names(empty))
+            logger.warning("Files of the corpus without a token: %s", first_names(empty))
         return corpus
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -198,15 +198,10 @@ def _check_not_empty(empty: List[Path]) -> None:
     """Explains files without a token."""
     if empty:
         raise ConfigurationError(
-            f"{_names(empty)}: expected sentences, but no line holds a token. Copy again what came "
-            "incomplete, or leave it out of the files of the corpus; where it is empty by right, "
-            "set `skip_empty_shards: true`, in the data loader and in the vocabulary."
+            f"{first_names(empty)}: expected sentences, but no line holds a token. Copy again what "
+            "came incomplete, or leave it out of the files of the corpus; where it is empty by "
+            "right, set `skip_empty_shards: true`, in the data loader and in the vocabulary."
         )
-
-
-def _names(shards: List[Path]) -> str:
-    """The first of them."""
-    return ", ".join(map(str, shards[:3])) + (", …" if len(shards) > 3 else "")
 
 
 def _check_kind(shards: List[Path]) -> None:

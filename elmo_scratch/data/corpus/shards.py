@@ -47,6 +47,21 @@ def list_shards(data_path: DataPath) -> List[Path]:
     return shards
 
 
+def first_names(shards: List[Path]) -> str:
+    """
+    # Parameters
+
+    shards : `List[Path]`
+        Files that a message is about.
+
+    # Returns
+
+    `str`
+        The paths of the first three, with a sign where there are more.
+    """
+    return ", ".join(map(str, shards[:3])) + (", …" if len(shards) > 3 else "")
+
+
 def _matching(pattern: str) -> List[Path]:
     """The files that one path, pattern or address names."""
     if "://" in pattern:

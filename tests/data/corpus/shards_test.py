@@ -95,3 +95,9 @@ def test_a_pipe_is_an_error(folder: Path) -> None:
 def test_an_empty_list_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="the list is empty"):
         list_shards([])
+
+
+def test_messages_name_the_first_three() -> None:
+    shards = [Path(f"{number}.txt") for number in range(4)]
+    assert module.first_names(shards[:3]) == "0.txt, 1.txt, 2.txt"
+    assert module.first_names(shards) == "0.txt, 1.txt, 2.txt, …"
