@@ -32,8 +32,8 @@ class OfficialWords(NamedTuple):
     def of(cls, words: WordList) -> "OfficialWords":
         """Of the words of a biLM, padding first, whatever they call the unknown word."""
         sizes = words.sizes()
-        first = [sizes["begin_id"], sizes["end_id"], words.unknown_id]
-        official, left_out = cls(list(MARKS), first, []), []
+        first = (sizes["begin_id"], sizes["end_id"], words.unknown_id)
+        official, left_out = cls(list(MARKS), list(first), []), []
         for number, word in enumerate(words.words[1:], start=1):
             if number in first:
                 continue

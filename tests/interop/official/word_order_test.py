@@ -39,3 +39,10 @@ def test_vectors_follow_their_words() -> None:
     before, after = encoder.embedding.weight, ordered.embedding.weight
     # Padding, <S>, </S>, <UNK>, river.
     assert torch.equal(after, before[[0, 4, 5, 1, 2]])
+
+
+def test_a_large_vocabulary_takes_no_longer_for_each_word() -> None:
+    known = [f"w{number}" for number in range(200_000)]
+    official = OfficialWords.of(WordList(["", *known, "<S>", "</S>", "<UNK>"], "<UNK>"))
+    assert official.words[3:] == known  # After minutes, if each were compared with all before it.
+    assert official.ids == [200_001, 200_002, 200_003, *range(1, 200_001)]
