@@ -27,8 +27,11 @@ PADDING_ID = PADDING + 1
 MAX_CHARACTERS_PER_TOKEN = 50
 """The released models' value: 48 bytes and two marks."""
 
-MIN_CHARACTERS_PER_TOKEN = 3
-"""A sentence mark between two word marks must have room."""
+CHARACTERS_PER_TOKEN = range(3, 4097)
+"""
+How many ids a word may have. A sentence mark between two word marks must have room; and a file from
+others must not ask for more than fits into memory.
+"""
 
 BEGIN_SENTENCE_WORD, END_SENTENCE_WORD = "<S>", "</S>"
 """Words that stand for the sentence marks, spelled as in the vocabulary files of `bilm-tf`."""

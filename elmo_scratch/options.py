@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import (
-    MIN_CHARACTERS_PER_TOKEN,
+    CHARACTERS_PER_TOKEN,
     NUM_BATCH_IDS,
     NUM_CHARACTERS,
 )
@@ -198,10 +198,9 @@ def _char_cnn(block: JsonObject) -> CharCnnOptions:
             n_characters,
         )
     max_characters = block.size("max_characters_per_token")
-    if max_characters < MIN_CHARACTERS_PER_TOKEN:
-        raise block.error(
-            "max_characters_per_token", f"at least {MIN_CHARACTERS_PER_TOKEN}", max_characters
-        )
+    if max_characters not in CHARACTERS_PER_TOKEN:
+        least, most = CHARACTERS_PER_TOKEN[0], CHARACTERS_PER_TOKEN[-1]
+        raise block.error("max_characters_per_token", f"from {least} to {most}", max_characters)
     activation = block.take("activation")
     if activation not in ("relu", "tanh"):
         raise block.error("activation", '"relu" or "tanh"', activation)

@@ -1,5 +1,6 @@
 """Archives of trained models, unpacked with care."""
 
+import json
 import shutil
 import tarfile
 import tempfile
@@ -12,8 +13,9 @@ from typing import Any, Iterator
 def unpack_safely(archival: Any) -> None:
     """
     AllenNLP unpacks archives without a look at where their members go, and shows a traceback from
-    the depths of `tarfile` for a file that is no archive, or of its search for config.json. And a
-    config can ask transformers to run what a repository holds.
+    the depths of `tarfile` for a file that is no archive, or of its search for config.json. It
+    runs the config as a Jsonnet program, which can read files and the environment; a training
+    writes plain JSON. And a config can ask transformers to run what a repository holds.
     """
 
     @contextmanager
@@ -40,7 +42,16 @@ def unpack_safely(archival: Any) -> None:
                     f"{resolved_archive_file}: it holds no {archival.CONFIG_NAME}, so it is not "
                     "the output of a training"
                 )
-            if _trusts_remote_code(_settings(archival, folder)):
+            try:
+                settings = json.loads((Path(folder) / archival.CONFIG_NAME).read_bytes())
+            except (ValueError, RecursionError):
+                cleanup = True
+                raise ConfigurationError(
+                    f"{resolved_archive_file}: expected its {archival.CONFIG_NAME} to be plain "
+                    "JSON, as a training writes it. Anything else is a program, which could read "
+                    "your files. If you trust it, unpack it and name its folder instead."
+                ) from None
+            if _trusts_remote_code(settings):
                 cleanup = True
                 raise ConfigurationError(
                     f"{resolved_archive_file}: its config asks for `trust_remote_code`: "
@@ -53,15 +64,6 @@ def unpack_safely(archival: Any) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
     archival.extracted_archive = extracted_archive
-
-
-def _settings(archival: Any, folder: str) -> Any:
-    """The config of an archive; none if it can't be read, of which its reader will tell."""
-    try:
-        config = archival.Params.from_file(str(Path(folder) / archival.CONFIG_NAME))
-        return config.as_dict(quiet=True)
-    except Exception:
-        return {}
 
 
 def _trusts_remote_code(config: Any) -> bool:

@@ -6,7 +6,7 @@ from typing import Iterable
 import numpy
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.alphabet import MIN_CHARACTERS_PER_TOKEN, character_ids
+from elmo_scratch.alphabet import CHARACTERS_PER_TOKEN, character_ids
 
 WORDS_REMEMBERED = 2**16
 """At some 250 bytes each."""
@@ -22,12 +22,12 @@ def check_max_characters(max_characters: int) -> None:
     # Raises
 
     ConfigurationError
-        If there is no room for a sentence mark between two word marks.
+        If it is none of `CHARACTERS_PER_TOKEN`.
     """
-    if max_characters < MIN_CHARACTERS_PER_TOKEN:
+    if max_characters not in CHARACTERS_PER_TOKEN:
         raise ConfigurationError(
-            f"expected `max_characters_per_token` of at least {MIN_CHARACTERS_PER_TOKEN}, but got "
-            f"{max_characters}"
+            f"expected `max_characters_per_token` from {CHARACTERS_PER_TOKEN[0]} to "
+            f"{CHARACTERS_PER_TOKEN[-1]}, but got {max_characters}"
         )
 
 

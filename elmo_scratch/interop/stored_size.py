@@ -1,5 +1,6 @@
 """What a data set of a foreign HDF5 file may take in memory."""
 
+import math
 import os
 
 import h5py
@@ -12,9 +13,10 @@ COMPRESSIBLE = 64
 """How many times smaller than in memory a larger data set may be in its file."""
 
 
-def refused_size(file: h5py.File, found: h5d.DatasetID, num_bytes: int) -> str:
+def refused_size(file: h5py.File, found: h5d.DatasetID) -> str:
     """
-    A data set that was never written has any shape and takes no room in its file.
+    A data set that was never written has any shape and takes no room in its file; and one that is
+    stored in chunks is unpacked a whole chunk at a time, however few numbers it has.
 
     # Parameters
 
@@ -22,15 +24,16 @@ def refused_size(file: h5py.File, found: h5d.DatasetID, num_bytes: int) -> str:
         The file that it lies in.
     found : `h5py.h5d.DatasetID`
         The data set.
-    num_bytes : `int`
-        What it would take in memory.
-
     # Returns
 
     `str`
         Why it must not be read, where it would take far more memory than the file can have numbers
         for; empty where it may.
     """
+    properties = found.get_create_plist()
+    is_chunked = properties.get_layout() == h5d.CHUNKED
+    chunk = properties.get_chunk() if is_chunked else ()
+    num_bytes = max(math.prod(found.shape), math.prod(chunk)) * found.get_type().get_size()
     if num_bytes <= SMALL:
         return ""
     stored = min(found.get_storage_size(), os.path.getsize(file.filename))

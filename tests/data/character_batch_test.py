@@ -51,9 +51,9 @@ def test_ids_can_be_written_to_and_no_later_batch_sees_it() -> None:
     assert torch.equal(batch_to_ids([["the", "word"]]), expected)
 
 
-@pytest.mark.parametrize("size", [2, 0, -1])
-def test_too_few_ids_for_a_sentence_mark_are_an_error(size: int) -> None:
-    with pytest.raises(ConfigurationError, match=f"of at least 3, but got {size}"):
+@pytest.mark.parametrize("size", [2, 0, -1, 4097])
+def test_too_few_ids_for_a_sentence_mark_or_too_many_are_an_error(size: int) -> None:
+    with pytest.raises(ConfigurationError, match=f"from 3 to 4096, but got {size}"):
         batch_to_ids([["word"]], size)
 
 

@@ -40,5 +40,5 @@ def test_what_is_remembered_cannot_be_changed() -> None:
 
 def test_three_ids_are_enough_for_a_sentence_mark() -> None:
     check_max_characters(3)
-    with pytest.raises(ConfigurationError, match="at least 3, but got 2"):
+    with pytest.raises(ConfigurationError, match="from 3 to 4096, but got 2"):
         check_max_characters(2)

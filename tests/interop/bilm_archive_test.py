@@ -158,6 +158,16 @@ def test_programs_of_a_repository_are_not_fetched(unpacked: Path) -> None:
             read(packed(unpacked))
 
 
+@pytest.mark.parametrize("program", ['importstr "/etc/hostname"', 'std.extVar("HOME")', "[" * 9999])
+def test_a_config_is_data_and_no_program(program: str, unpacked: Path) -> None:
+    path = unpacked / "config.json"
+    text = path.read_text()
+    path.write_text(f'{{"x": {program}, ' + text.lstrip()[1:])
+    for read in (read_bilm_archive, load_archive):
+        with pytest.raises(ConfigurationError, match="expected its config.json to be plain JSON"):
+            read(packed(unpacked))
+
+
 def test_weights_of_fewer_layers_than_the_config_has_are_an_error(unpacked: Path) -> None:
     change_config(unpacked, num_layers=3)
     with pytest.raises(ConfigurationError, match="do not fit the config.*layers.2"):

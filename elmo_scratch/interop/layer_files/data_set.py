@@ -1,6 +1,5 @@
 """A data set of the vectors of a sentence, in a file that may come from anyone."""
 
-import math
 from typing import Optional, Tuple
 
 import h5py
@@ -101,13 +100,8 @@ class DataSet:
             raise self._refusal(f"of the type {found.dtype}")
         self.shape: Tuple[int, ...] = space.get_simple_extent_dims()
         self.dtype = KINDS[kind.get_size()]
-        properties = found.get_create_plist()
-        self._check_place(properties)
-        numbers = math.prod(self.shape)
-        if properties.get_layout() == h5d.CHUNKED:
-            # HDF5 unpacks a chunk whole.
-            numbers = max(numbers, math.prod(properties.get_chunk()))
-        self._check_size(found, numbers * kind.get_size())
+        self._check_place(found.get_create_plist())
+        self._check_size(found)
         return found
 
     def _check_place(self, properties: h5p.PropDCID) -> None:
@@ -118,9 +112,9 @@ class DataSet:
         if layout == h5d.CONTIGUOUS and properties.get_external_count():
             raise self._refusal("stored in another file")
 
-    def _check_size(self, found: h5d.DatasetID, size: int) -> None:
+    def _check_size(self, found: h5d.DatasetID) -> None:
         """Refuses what would take far more memory than the file can have numbers for."""
-        reason = refused_size(self._file, found, size)
+        reason = refused_size(self._file, found)
         if reason:
             raise ConfigurationError(f"{self._place} has the shape {self.shape} and {reason}")
 

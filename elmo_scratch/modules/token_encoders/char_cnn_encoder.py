@@ -5,8 +5,8 @@ from typing import List, Sequence, Tuple
 import torch
 
 from elmo_scratch.alphabet import (
+    CHARACTERS_PER_TOKEN,
     MAX_CHARACTERS_PER_TOKEN,
-    MIN_CHARACTERS_PER_TOKEN,
     NUM_BATCH_IDS,
     sentence_marks,
 )
@@ -235,10 +235,10 @@ def _check(filters: Sequence[Tuple[int, int]], activation: str, max_characters: 
         raise ValueError(
             f"expected an `activation` among {', '.join(ACTIVATIONS)}, but got {activation!r}"
         )
-    if max_characters < MIN_CHARACTERS_PER_TOKEN:
+    if max_characters not in CHARACTERS_PER_TOKEN:
         raise ValueError(
-            f"expected `max_characters_per_token` of at least {MIN_CHARACTERS_PER_TOKEN}, but got "
-            f"{max_characters}"
+            f"expected `max_characters_per_token` from {CHARACTERS_PER_TOKEN[0]} to "
+            f"{CHARACTERS_PER_TOKEN[-1]}, but got {max_characters}"
         )
     if not filters:
         raise ValueError("expected at least one pair of a width and a number in `filters`")

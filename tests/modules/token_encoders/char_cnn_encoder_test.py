@@ -256,7 +256,8 @@ def test_there_is_a_projection_where_sizes_differ(dim: int, is_projected: bool) 
         ({"filters": [(13, 2)]}, r"widths from 1 to 12 .* but got \[13, 2\]"),
         ({"filters": [(1, 2), (0, 3)]}, r"widths from 1 to 12 .* but got \[0, 3\]"),
         ({"filters": [(1, 0)]}, r"at least one filter of each, but got \[1, 0\]"),
-        ({"max_characters_per_token": 2}, "`max_characters_per_token` of at least 3, but got 2"),
+        ({"max_characters_per_token": 2}, "`max_characters_per_token` from 3 to 4096, but got 2"),
+        ({"max_characters_per_token": 10**18}, f"from 3 to 4096, but got {10**18}"),
     ],
 )
 def test_settings_that_make_no_sense_are_errors(settings: Dict[str, Any], message: str) -> None:
