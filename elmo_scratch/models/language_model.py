@@ -1,5 +1,6 @@
 """Pre-training: a bidirectional language model over the words of a vocabulary."""
 
+import logging
 from typing import Any, Dict, Optional
 
 import torch
@@ -20,6 +21,8 @@ from elmo_scratch.modules.boundaries import add_boundaries
 from elmo_scratch.modules.products import MixedPrecision, without_autocast
 from elmo_scratch.modules.softmaxes import FullSoftmax
 from elmo_scratch.modules.token_ids import check_token_ids, token_ids
+
+logger = logging.getLogger(__name__)
 
 
 @Model.register(LANGUAGE_MODEL)
@@ -82,6 +85,13 @@ class LanguageModel(Model):
         sizes = words.sizes()
         self.bilm = bilm.construct(**sizes)
         self.softmax = softmax.construct(num_words=sizes["num_words"], dim=self.bilm.dim)
+        if self.softmax.wants_frequent_first and sizes["end_id"] > sizes["num_words"] // 2:
+            logger.warning(
+                "The softmax takes words for frequent whose ids are low, but %r, the end of each "
+                "sentence, comes late in the vocabulary: it will be learned badly. Take the "
+                "vocabulary `elmo_scratch_corpus`, which begins with it.",
+                END_WORD,
+            )
         self.dropout = torch.nn.Dropout(dropout)
         if matmul_dtype is not None:
             MixedPrecision.set_everywhere(self, matmul_dtype)

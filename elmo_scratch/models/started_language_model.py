@@ -150,6 +150,7 @@ def _started(
     if point is not None and point.softmax and not start_softmax(model.softmax, point, words):
         logger.warning(
             "the softmax starts at random: that of the archive has other tensors, or is no table "
-            "of words and has other words"
+            "of words and has other words. To start from it give the block `softmax` of the "
+            "archive's config.json, and its vocabulary."
         )
     return model

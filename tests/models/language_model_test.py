@@ -103,6 +103,26 @@ def test_a_sentence_of_one_word_is_predicted_from_its_boundaries() -> None:
     assert numpy.array(model.get_metrics(reset=True)["confusion"]).sum(axis=1).tolist() == [2, 2]
 
 
+@pytest.mark.parametrize(
+    "softmax, warns",
+    [
+        ({"type": "full"}, False),
+        ({"type": "adaptive", "div_value": 2.0}, True),
+        ({"type": "sampled", "num_samples": 3}, True),
+    ],
+)
+def test_softmaxes_that_want_frequent_words_first_are_told_where_they_are_not(
+    softmax: Dict[str, Any], warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    instances = instances_of("a b c d e f g h")
+    late = Vocabulary.from_instances(instances)
+    early = Vocabulary(tokens_to_add={"tokens": ["<S>", "</S>", *"abcdefgh"]})
+    model_for(early, softmax=softmax)
+    assert "comes late" not in caplog.text
+    model_for(late, softmax=softmax)
+    assert ("comes late in the vocabulary" in caplog.text) == warns
+
+
 def test_each_row_of_the_confusion_matrix_counts_one_frequent_word_in_both_directions() -> None:
     instances = instances_of("the cat saw the dog", "the dog ran", "a dog", "the cat")
     vocab = Vocabulary.from_instances(instances)

@@ -44,6 +44,8 @@ class AdaptiveSoftmax(OutputSoftmax):
     Grave et al. 2017; `torch.nn.AdaptiveLogSoftmaxWithLoss`, here with biases.
     """
 
+    wants_frequent_first = True
+
     def __init__(
         self,
         *,

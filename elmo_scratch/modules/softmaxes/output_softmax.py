@@ -40,6 +40,9 @@ class OutputSoftmax(torch.nn.Module, Registrable, ABC):
     A distribution over the words of a vocabulary, given a state of the biLM. Abstract.
     """
 
+    wants_frequent_first: bool = False
+    """Whether the ids of words must be in order of frequency."""
+
     @abstractmethod
     def forward(self, states: torch.Tensor, targets: torch.Tensor) -> ScoredWords:
         """

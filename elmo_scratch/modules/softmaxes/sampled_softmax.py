@@ -51,6 +51,7 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
     """
 
     rounds_in_evaluation = False
+    wants_frequent_first = True
 
     def __init__(
         self, *, num_words: int, dim: int, num_samples: int = 8192, sparse: bool = True
