@@ -11,6 +11,7 @@ from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.sentence_layers.character_speller import CharacterSpeller
 from elmo_scratch.embedders.sentence_layers.fitting_reader import FittingReader
 from elmo_scratch.embedders.sentence_layers.readable_bilm import ReadableBiLm
+from elmo_scratch.interop.file_identity import ReadFiles
 from elmo_scratch.interop.official import build_bilm
 from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
 from tests import FIXTURES_ROOT
@@ -59,7 +60,7 @@ def layers_of(sizes: Sizes, state: str) -> SentenceLayers:
         CharCnnOptions(16, sizes.filters, 2, "relu", 50),
     )
     bilm = build_bilm(options, None, state=state, matmul_dtype="float32")
-    layers = SentenceLayers(ReadableBiLm(bilm, CharacterSpeller(50), list))
+    layers = SentenceLayers(ReadableBiLm(bilm, CharacterSpeller(50), ReadFiles([])))
     if state == "warm":
         layers.warm_up(sentences_of_all_lengths())
     return layers

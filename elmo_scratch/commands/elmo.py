@@ -3,6 +3,7 @@
 """
 
 import argparse
+import logging
 import shutil
 import sys
 from contextlib import contextmanager, nullcontext
@@ -33,6 +34,8 @@ from elmo_scratch.export import (
     export_layers,
 )
 from elmo_scratch.whole_file import check_place
+
+logger = logging.getLogger(__name__)
 
 DESCRIPTION = """
 Reads one sentence a line, its tokens separated by white space, and writes an HDF5 file with one
@@ -71,12 +74,13 @@ def export_from_args(args: argparse.Namespace) -> None:
     """
     if args.file_friendly_logging:
         common_logging.FILE_FRIENDLY_LOGGING = True
-    resuming = ". What is done is kept: go on with --resume"
+    way_on = "go on with --overwrite --resume" if args.overwrite else "go on with --resume"
+    what_is_done = f". What is done is kept: {way_on}"
     try:
-        with command_errors("elmo", args.output_file, resuming), _input_text(args) as text:
+        with command_errors("elmo", args.output_file, what_is_done), _input_text(args) as text:
             _export(args, text)
     except (KeyboardInterrupt, SigTermReceived) as error:
-        print("allennlp elmo: interrupted; go on with --resume", file=sys.stderr)
+        print(f"allennlp elmo: interrupted; {way_on}", file=sys.stderr)
         raise SystemExit(130 if isinstance(error, KeyboardInterrupt) else 143) from None
 
 
@@ -124,7 +128,10 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
     elif args.state == "warm":
         default_warm_up = [sentence.tokens for sentence in text.sample(WARM_UP_SENTENCES)]
     words: List[str] = []
-    if args.vocab_path is not None:
+    if args.vocab_path is not None and not Path(args.vocab_path).exists():
+        # AllenNLP 0.9 never read it, and its help asked for a file to be made.
+        logger.warning("%s: there is no such file, so no word is encoded ahead", args.vocab_path)
+    elif args.vocab_path is not None:
         words = [word for line in text_lines(args.vocab_path) for word in line.split()]
     return ModelSource(
         args.options_file,

@@ -4,7 +4,8 @@ from os import PathLike
 from typing import Iterator, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
+
+from elmo_scratch.located import located
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -30,7 +31,7 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
     """
     name = name or str(path)
     try:
-        file = open(cached_path(path), "rb")
+        file = open(located(path), "rb")
     except FileNotFoundError:
         raise ConfigurationError(f"{name}: there is no such file") from None
     except (IsADirectoryError, PermissionError) as error:

@@ -66,12 +66,12 @@ class ElmoEmbedder:
         ).read()
 
     def batch_to_embeddings(
-        self, batch: Sequence[Sequence[str]]
+        self, batch: Iterable[Sequence[str]]
     ) -> Tuple[torch.Tensor, torch.Tensor]:
         """
         # Parameters
 
-        batch : `Sequence[Sequence[str]]`
+        batch : `Iterable[Sequence[str]]`
             The words of each sentence.
 
         # Returns
@@ -86,7 +86,7 @@ class ElmoEmbedder:
         ValueError
             If a sentence is not a sequence of words.
         """
-        spelled = self._layers.spell(batch)
+        spelled = self._layers.spell(list(batch))
         layers = self._layers.read(spelled).transpose(0, 1)  # (batch, layers, tokens, width)
         device = torch.device(self.cuda_device if self.cuda_device >= 0 else "cpu")
         return layers.to(device), spelled.mask.long().to(device)
@@ -110,11 +110,11 @@ class ElmoEmbedder:
         """
         return self.embed_batch([sentence])[0]
 
-    def embed_batch(self, batch: Sequence[Sequence[str]]) -> List[numpy.ndarray]:
+    def embed_batch(self, batch: Iterable[Sequence[str]]) -> List[numpy.ndarray]:
         """
         # Parameters
 
-        batch : `Sequence[Sequence[str]]`
+        batch : `Iterable[Sequence[str]]`
             The words of each sentence.
 
         # Returns
@@ -128,7 +128,7 @@ class ElmoEmbedder:
         ValueError
             If a sentence is not a sequence of words.
         """
-        return self._layers(batch)
+        return self._layers(list(batch))
 
     def embed_sentences(
         self, sentences: Iterable[Sequence[str]], batch_size: int = BATCH_SIZE

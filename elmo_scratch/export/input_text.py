@@ -3,6 +3,7 @@
 import hashlib
 import heapq
 import re
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -11,6 +12,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.text_lines import text_lines
+from elmo_scratch.interop.file_identity import Stamp, stamp_of
 from elmo_scratch.interop.layer_files.index_text import DIGEST_SIZE, is_last
 
 NAMED_AT_MOST = 20
@@ -62,6 +64,7 @@ class InputText:
         self.name = name
         # Another process may run in another folder.
         self._source = source.absolute() if isinstance(source, Path) else source
+        self._stamp = self._current_stamp()
         self.num_sentences = self.num_tokens = self.num_bytes = 0
         digest = hashlib.sha256()
         blank: List[int] = []
@@ -122,13 +125,19 @@ class InputText:
 
     def check_unchanged(self) -> None:
         """
+        Takes no time, unless its file is another one or was written to.
+
         # Raises
 
         ConfigurationError
             If it is no longer the text that it was.
         """
-        if InputText(self.name, self._source).digest != self.digest:
+        if self._current_stamp() == self._stamp:
+            return
+        current = InputText(self.name, self._source)
+        if current.digest != self.digest:
             raise ConfigurationError(f"{self.name}: the text has changed since it was checked")
+        self._stamp = current._stamp
 
     def check_keys(self) -> None:
         """
@@ -169,6 +178,13 @@ class InputText:
                 f"{place}: {sentence.line!r} is a name that HDF5 files of layers keep for "
                 "themselves. Leave --use-sentence-keys out."
             )
+
+    def _current_stamp(self) -> Optional[Stamp]:
+        """That of its file; none of lines, or where it is no more."""
+        if isinstance(self._source, Path):
+            with suppress(OSError):
+                return stamp_of(self._source)
+        return None
 
     def _lines(self) -> Iterator[str]:
         """From the first one on."""

@@ -73,10 +73,10 @@ def export_layers(
         raise ConfigurationError(f"{output_file}: the output would replace the input")
     check_settings(text, settings, layers.state, span, engine)
     facts = facts_of(text, layers, settings)
-    is_whole = is_there(output_file, facts.export, overwrite)
     # Parts and output lie where a link leads, and the link stays.
+    folder = PartFolder(Path(os.path.realpath(output_file)))
+    is_whole = is_there(output_file, facts.export, overwrite, folder.num_done(facts.export))
     output_file = Path(os.path.realpath(output_file))
-    folder = PartFolder(output_file)
     if is_whole and resume:
         logger.info("%s is whole already", output_file)
         folder.remove_if_of(facts.export)
@@ -86,16 +86,17 @@ def export_layers(
     whole = span or Span(0, text.num_sentences)
     size = estimated_output_size(text, whole, layers, settings)
     logger.info("%s will take about %s", output_file, in_words(size))
-    check_room(
-        output_file,
-        size,
-        num_copies=1 if whole.stop - whole.start <= SENTENCES_A_PART else 2,
-        num_there=folder.num_bytes(),
-        is_compressed=settings.compression is not None,
-    )
     with folder.opened(
         facts.export, resume=resume or keep_parts, overwrite=overwrite and not keep_parts
     ):
+        # Only now: a run that was killed may have left what takes room and is of no use.
+        check_room(
+            output_file,
+            size,
+            num_copies=1 if whole.stop - whole.start <= SENTENCES_A_PART else 2,
+            num_there=folder.num_bytes(),
+            is_compressed=settings.compression is not None,
+        )
         writing = PartWriting(text, whole, folder, facts, settings)
         missing = folder.missing(whole)
         with Tqdm.tqdm(total=whole.stop - whole.start, unit=" sentences") as progress:
@@ -136,8 +137,19 @@ def check_settings(
         text.check_keys()
 
 
-def is_there(output_file: Path, export: str, overwrite: bool) -> bool:
+def is_there(output_file: Path, export: str, overwrite: bool, num_done: int = 0) -> bool:
     """
+    # Parameters
+
+    output_file : `Path`
+        The output.
+    export : `str`
+        Which export it shall be of.
+    overwrite : `bool`
+        Whether another one may be replaced.
+    num_done : `int`, optional (default = `0`)
+        Sentences that an unfinished run of the export has done.
+
     # Returns
 
     `bool`
@@ -157,9 +169,14 @@ def is_there(output_file: Path, export: str, overwrite: bool) -> bool:
     except ConfigurationError:
         is_same = False
     if not is_same and not overwrite:
+        way_out = (
+            f"An unfinished run of this export has done {num_done} sentences: go on and replace it "
+            "with --overwrite --resume."
+            if num_done
+            else "Choose another name, or replace it with --overwrite."
+        )
         raise ConfigurationError(
-            f"{output_file}: it is there already, and is not the output of this export. Choose "
-            "another name, or replace it with --overwrite."
+            f"{output_file}: it is there already, and is not the output of this export. {way_out}"
         )
     return is_same
 

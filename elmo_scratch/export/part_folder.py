@@ -139,6 +139,22 @@ class PartFolder:
             start = max(start, done.stop)
         return gaps + ([Span(start, whole.stop)] if start < whole.stop else [])
 
+    def num_done(self, identity: str) -> int:
+        """
+        # Parameters
+
+        identity : `str`
+            Of an export.
+
+        # Returns
+
+        `int`
+            Its sentences that are there.
+        """
+        if not self._is_of(identity):
+            return 0
+        return sum(stop - start for start, stop in self.finished())
+
     def num_bytes(self) -> int:
         """What the parts take already."""
         return sum(self.file_of(span).stat().st_size for span in self.finished())

@@ -74,7 +74,7 @@ class PartWriting:
         # Raises
 
         ConfigurationError
-            If the text has become shorter.
+            If the text has changed since it was checked.
         """
         if layers.state == "carry":
             layers.carry_on_from(self.folder.state_before(span.start))
@@ -91,6 +91,11 @@ class PartWriting:
 
         output_file : `Path`
             The output file.
+
+        # Raises
+
+        ConfigurationError
+            If the text has changed since it was checked.
         """
         parts = self.folder.finished()
         if parts == [self.whole]:
@@ -103,6 +108,7 @@ class PartWriting:
                 file.write_index(self._index())
             for part in parts:
                 file.copy_from(self.folder.file_of(part))
+        self.text.check_unchanged()
         os.replace(joined, output_file)
 
     def _write_parts(
@@ -116,6 +122,8 @@ class PartWriting:
                 end = self._write_part(batches, file, done)
                 if Span(start, end.stop) == self.whole and self.settings.has_index:
                     file.write_index(self._index())
+            # Vectors of other words must not be taken for those of the text.
+            self.text.check_unchanged()
             self.folder.keep_state(end.stop, end.state)
             os.replace(unfinished, self.folder.file_of(Span(start, end.stop)))
             start = end.stop

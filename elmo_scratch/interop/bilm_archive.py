@@ -11,7 +11,6 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Union
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights_path
 from allennlp.nn.util import read_state_dict
@@ -19,6 +18,7 @@ from allennlp.nn.util import read_state_dict
 from elmo_scratch.interop.bilm_blueprint import BiLmBlueprint
 from elmo_scratch.interop.kept_config import kept_bilm_config
 from elmo_scratch.interop.word_list import WordList
+from elmo_scratch.located import located
 from elmo_scratch.modules import BiLm
 
 LANGUAGE_MODEL = "elmo_scratch_bilm"
@@ -29,6 +29,9 @@ FROM_OFFICIAL, FROM_ARCHIVE = f"{LANGUAGE_MODEL}_from_official", f"{LANGUAGE_MOD
 
 BILM_PREFIX, SOFTMAX_PREFIX = "bilm.", "softmax."
 """Begin the names of the tensors of the language model's parts."""
+
+VOCABULARY_LOCK = ".lock"
+"""A file without content that AllenNLP writes to whenever it reads a vocabulary."""
 
 Tensors = Dict[str, torch.Tensor]
 
@@ -136,13 +139,19 @@ def archive_files(archive_file: Union[str, PathLike]) -> List[Path]:
 
     `List[Path]`
         The files whose bytes make the language model what it is: the archive, or of a training's
-        output folder those that go into its archive.
+        output folder those that go into its archive, as far as they are there.
+
+    # Raises
+
+    ConfigurationError
+        If there is no such archive or folder.
     """
-    path = Path(cached_path(archive_file))
+    path = _found(archive_file)
     if not path.is_dir():
         return [path]
-    vocabulary = sorted((path / "vocabulary").iterdir())
-    return [path / CONFIG_NAME, Path(get_weights_path(str(path))), *vocabulary]
+    files = [path / CONFIG_NAME, Path(get_weights_path(str(path)))]
+    files += sorted((path / "vocabulary").glob("*"))
+    return [file for file in files if file.exists() and file.name != VOCABULARY_LOCK]
 
 
 def _read_vocabulary(
@@ -193,15 +202,12 @@ def _part(state: Tensors, prefix: str) -> Tensors:
 @contextmanager
 def _opened(archive_file: Union[str, PathLike]) -> Iterator[Path]:
     """The folder that holds the archive's files, for as long as the block runs."""
-    try:
-        path = cached_path(archive_file)
-    except FileNotFoundError:
-        raise ConfigurationError(f"{archive_file}: there is no such archive") from None
+    path = _found(archive_file)
     with ExitStack() as unpacked:
-        folder = path
-        if not os.path.isdir(path):
+        folder = str(path)
+        if not path.is_dir():
             try:
-                folder = unpacked.enter_context(extracted_archive(path))
+                folder = unpacked.enter_context(extracted_archive(str(path)))
             except (EOFError, OSError, tarfile.TarError, zlib.error) as error:
                 raise ConfigurationError(
                     f"{archive_file}: expected an archive made by `allennlp train` (model.tar.gz), "
@@ -213,3 +219,11 @@ def _opened(archive_file: Union[str, PathLike]) -> Iterator[Path]:
                     f"{archive_file}: it holds no {part}, so it is not the output of a training"
                 )
         yield Path(folder)
+
+
+def _found(archive_file: Union[str, PathLike]) -> Path:
+    """Where an archive lies."""
+    try:
+        return located(archive_file)
+    except FileNotFoundError:
+        raise ConfigurationError(f"{archive_file}: there is no such archive") from None

@@ -1,11 +1,75 @@
 """Tells files apart by what is in them."""
 
 import hashlib
+import os
+from functools import cached_property
 from pathlib import Path
-from typing import Sequence
+from typing import List, Sequence, Tuple
+
+from allennlp.common.checks import ConfigurationError
 
 READ_AT_ONCE = 2**20
 """Bytes."""
+
+Stamp = Tuple[int, int, int, int]
+
+
+def stamp_of(file: Path) -> Stamp:
+    """
+    # Returns
+
+    `Tuple[int, int, int, int]`
+        What another content of the file changes, known without reading it: its device, its number
+        there, its size, and when it was written to last.
+
+    # Raises
+
+    OSError
+        If there is no such file.
+    """
+    found = os.stat(file)
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+class ReadFiles:
+    """
+    Files that are about to be read. What is in them is asked for later, and seldom.
+
+    # Parameters
+
+    files : `Sequence[Path]`
+        One file, or several that belong together, in an order that has a meaning.
+    """
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        # The process may go to another folder.
+        self._files = [file.absolute() for file in files]
+        self._stamps = self._found()
+
+    @cached_property
+    def identity(self) -> str:
+        """
+        As `identity_of`.
+
+        # Raises
+
+        ConfigurationError
+            If they are not those any more that were read.
+        """
+        try:
+            identity = identity_of(self._files)
+            is_same = self._found() == self._stamps
+        except OSError:
+            is_same = False
+        if not is_same:
+            names = ", ".join(map(str, self._files))
+            raise ConfigurationError(
+                f"{names}: changed or removed since the biLM was read. Load it again."
+            )
+        return identity
+
+    def _found(self) -> List[Stamp]:
+        return [stamp_of(file) for file in self._files]
 
 
 def identity_of(files: Sequence[Path]) -> str:
@@ -13,7 +77,7 @@ def identity_of(files: Sequence[Path]) -> str:
     # Parameters
 
     files : `Sequence[Path]`
-        One file, or several that belong together, in an order that has a meaning.
+        As in `ReadFiles`.
 
     # Returns
 

@@ -112,6 +112,16 @@ def test_a_word_of_the_vocabulary_has_the_vector_it_has(
             assert numpy.array_equal(plain, cached)
 
 
+def test_a_vocabulary_that_old_scripts_would_have_made_is_not_missed(
+    allennlp: Allennlp, files: OfficialFiles, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = ["--options-file", files.options, "--weight-file", files.weights]
+    missing = tmp_path / "vocab.txt"
+    allennlp("elmo", TOUR, tmp_path / "x.hdf5", "--all", *model, "--vocab-path", missing)
+    assert (tmp_path / "x.hdf5").exists() and not missing.exists()
+    assert f"{missing}: there is no such file, so no word is encoded ahead" in caplog.text
+
+
 def test_warm_vectors_depend_on_the_text_that_warms_up(
     export: Callable[..., h5py.File], tmp_path: Path
 ) -> None:
@@ -432,7 +442,9 @@ def test_a_full_disk_is_an_error(
 
 
 @pytest.mark.parametrize("kind, status", [(KeyboardInterrupt, 130), (SigTermReceived, 143)])
+@pytest.mark.parametrize("given", [[], ["--overwrite"]])
 def test_an_interruption_is_one_line(
+    given: List[str],
     kind: Type[BaseException],
     status: int,
     export: Callable[..., h5py.File],
@@ -444,9 +456,10 @@ def test_an_interruption_is_one_line(
 
     monkeypatch.setattr(SentenceLayers, "read", interrupt)
     with pytest.raises(SystemExit) as stop:
-        export("--all")
+        export("--all", *given)
     assert stop.value.code == status
-    assert "allennlp elmo: interrupted; go on with --resume" in capsys.readouterr().err
+    way_on = " ".join([*given, "--resume"])
+    assert capsys.readouterr().err.endswith(f"allennlp elmo: interrupted; go on with {way_on}\n")
 
 
 def test_in_a_process_of_its_own_an_error_is_exit_status_1_and_one_line(tmp_path: Path) -> None:

@@ -86,6 +86,14 @@ def test_the_number_of_layers_comes_first_only_for_a_sentence(embedder: ElmoEmbe
     ]
 
 
+def test_a_batch_may_be_any_iterable(embedder: ElmoEmbedder) -> None:
+    sentences = ["The bank", "rates"]
+    embedded = embedder.embed_batch(sentence.split() for sentence in sentences)
+    assert [one.shape for one in embedded] == [(3, 2, WIDTH), (3, 1, WIDTH)]
+    activations, mask = embedder.batch_to_embeddings(map(str.split, sentences))
+    assert (activations.shape, mask.tolist()) == ((2, 3, 2, WIDTH), [[1, 1], [1, 0]])
+
+
 def test_empty_sentences_have_the_shape_of_the_model(embedder: ElmoEmbedder) -> None:
     empty, full = (3, 0, WIDTH), (3, 2, WIDTH)
     assert embedder.embed_sentence([]).shape == empty

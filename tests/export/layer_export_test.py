@@ -278,6 +278,84 @@ def test_a_text_that_becomes_shorter_is_an_error(new_layers: NewLayers, tmp_path
     assert os.listdir(tmp_path) == ["text.txt"]
 
 
+class _Disturbed(OneProcess):
+    """Does the work, while somebody else does something."""
+
+    def __init__(self, disturb: Callable[[], Any]) -> None:
+        super().__init__(0)
+        self._disturb = disturb
+
+    def write(self, *arguments: Any) -> None:
+        super().write(*arguments)
+        self._disturb()
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+def test_a_text_that_changes_meanwhile_is_an_error(
+    is_early: bool, new_layers: NewLayers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elmo_scratch.export.batches.BATCHES_SORTED_AT_ONCE", 1)
+    path, output = tmp_path / "text.txt", tmp_path / "x.hdf5"
+    path.write_text("\n".join(LINES), encoding="utf-8")
+    text = InputText("text", path)
+
+    def change() -> None:
+        (tmp_path / "other.txt").write_text("\n".join(LINES[::-1]), encoding="utf-8")
+        (tmp_path / "other.txt").replace(path)
+
+    settings = ExportSettings(batch_size=4)
+    if is_early:
+        change()
+    with pytest.raises(ConfigurationError, match="the text has changed since it was checked"):
+        export_layers(text, output, new_layers("reset"), settings, engine=_Disturbed(change))
+    # What was done before is of the right text.
+    assert sorted(os.listdir(tmp_path)) == ["text.txt"] + ["x.hdf5.parts"] * (not is_early)
+    path.write_text("\n".join(LINES), encoding="utf-8")
+    export_layers(text, output, new_layers("reset"), settings, resume=True)
+    export_layers(InputText("text", LINES), tmp_path / "y.hdf5", new_layers("reset"), settings)
+    assert_same(data_sets(output), data_sets(tmp_path / "y.hdf5"))
+
+
+def test_a_text_may_be_written_again_as_it_was(new_layers: NewLayers, tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(LINES), encoding="utf-8")
+    text = InputText("text", path)
+    os.utime(path, (0, 0))
+    export_layers(text, tmp_path / "x.hdf5", new_layers(), ExportSettings())
+    assert set(map(str, range(len(LINES)))) < set(data_sets(tmp_path / "x.hdf5"))
+
+
+def test_what_a_killed_run_left_takes_no_room(
+    new_layers: NewLayers, text: InputText, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = tmp_path / "x.hdf5.parts"
+    parts.mkdir()
+    (parts / ".unfinished-output.hdf5.7.part").touch()
+    found = []
+    monkeypatch.setattr(
+        layer_export, "check_room", lambda *_, **__: found.extend(os.listdir(parts))
+    )
+    export_layers(text, tmp_path / "x.hdf5", new_layers(), ExportSettings(), resume=True)
+    assert sorted(found) == ["export.json", "lock"]
+
+
+def test_how_to_go_on_where_another_file_will_be_replaced(
+    new_layers: NewLayers, text: InputText, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, settings = tmp_path / "x.hdf5", ExportSettings(batch_size=4)
+    output.write_text("old")
+    layers = new_layers("carry")
+    monkeypatch.setattr(layers, "read", _Interrupting(layers.read, 3))
+    with pytest.raises(Interrupted):
+        export_layers(text, output, layers, settings, overwrite=True, engine=OneProcess(0))
+    way_on = r"has done \d+ sentences: go on and replace it with --overwrite --resume"
+    with pytest.raises(ConfigurationError, match=way_on):
+        export_layers(text, output, new_layers("carry"), settings, resume=True)
+    assert output.read_text() == "old"
+    export_layers(text, output, new_layers("carry"), settings, resume=True, overwrite=True)
+    assert set(map(str, range(len(LINES)))) < set(data_sets(output))
+
+
 @pytest.mark.parametrize("settings", [ExportSettings(), ExportSettings(forget_sentences=True)])
 def test_shards_join_to_the_same_file(
     settings: ExportSettings, new_layers: NewLayers, text: InputText, tmp_path: Path

@@ -1,11 +1,12 @@
 import hashlib
 from pathlib import Path
-from typing import List
+from typing import List, Optional
 
 import pytest
+from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import file_identity
-from elmo_scratch.interop.file_identity import identity_of
+from elmo_scratch.interop.file_identity import ReadFiles, identity_of
 
 
 @pytest.fixture
@@ -40,3 +41,28 @@ def test_another_byte_another_order_and_another_border_are_another_identity(
     paths[1].write_bytes(b"Eights" + b"weights" * 4)
     found.add(identity_of(paths))
     assert len(found) == 5
+
+
+def test_files_that_were_read_are_found_from_another_folder(
+    paths: List[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = ReadFiles([Path("one"), Path("two")])
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    assert files.identity == identity_of(paths)
+    paths[0].unlink()  # It is known by now.
+    assert files.identity.startswith("sha256:")
+
+
+@pytest.mark.parametrize("other", [b"WEIGHTS" * 5, b"", None])
+def test_files_that_others_have_replaced_are_an_error(
+    other: Optional[bytes], paths: List[Path], tmp_path: Path
+) -> None:
+    files = ReadFiles(paths)
+    paths[1].unlink()
+    if other is not None:
+        (tmp_path / "other").write_bytes(other)
+        (tmp_path / "other").rename(paths[1])
+    with pytest.raises(ConfigurationError, match="two: changed or removed since the biLM was read"):
+        print(files.identity)

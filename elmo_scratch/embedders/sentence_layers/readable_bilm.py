@@ -1,14 +1,13 @@
 """A biLM with all that it takes to read words with it."""
 
-from functools import partial
 from os import PathLike
-from pathlib import Path
-from typing import Callable, List, NamedTuple, Sequence, Union
+from typing import NamedTuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.sentence_layers.character_speller import CharacterSpeller
 from elmo_scratch.embedders.sentence_layers.speller import Speller
+from elmo_scratch.interop.file_identity import ReadFiles
 from elmo_scratch.interop.official.reading import read_official_bilm
 from elmo_scratch.interop.official.weight_file import local_file
 from elmo_scratch.modules.bilm import BiLm
@@ -25,13 +24,13 @@ class ReadableBiLm(NamedTuple):
         With its trained weights; its `state` says what a sentence starts from.
     speller : `Speller`
         Makes the ids that it reads.
-    files : `Callable[[], Sequence[Path]]`
-        Where the files lie that it came from.
+    files : `ReadFiles`
+        Where it came from.
     """
 
     bilm: BiLm
     speller: Speller
-    files: Callable[[], Sequence[Path]]
+    files: ReadFiles
 
     @classmethod
     def from_official(cls, options_file: Source, weight_file: Source, state: str) -> "ReadableBiLm":
@@ -49,6 +48,7 @@ class ReadableBiLm(NamedTuple):
             If the files can't be read, or the biLM reads words: their file of words is not among
             the official files.
         """
+        files = ReadFiles([local_file(options_file), local_file(weight_file)])
         bilm = read_official_bilm(options_file, weight_file, state=state)
         encoder = bilm.token_encoder
         if not isinstance(encoder, CharCnnEncoder):
@@ -57,8 +57,7 @@ class ReadableBiLm(NamedTuple):
                 "numbers of words, and official files don't say which word has which number. Take "
                 "the archive of its training (model.tar.gz) instead."
             )
-        speller = CharacterSpeller(encoder.max_characters_per_token)
-        return cls(bilm, speller, partial(_local_files, options_file, weight_file))
+        return cls(bilm, CharacterSpeller(encoder.max_characters_per_token), files)
 
     @classmethod
     def from_archive(cls, archive_file: Source, state: str) -> "ReadableBiLm":
@@ -81,12 +80,7 @@ class ReadableBiLm(NamedTuple):
         from elmo_scratch.embedders.sentence_layers.archive_speller import archive_speller
         from elmo_scratch.interop.bilm_archive import archive_files, read_bilm_archive
 
+        files = ReadFiles(archive_files(archive_file))
         pretrained = read_bilm_archive(archive_file)
         pretrained.bilm.use_state(state)
-        files = partial(archive_files, archive_file)
         return cls(pretrained.bilm, archive_speller(pretrained), files)
-
-
-def _local_files(*sources: Source) -> List[Path]:
-    """Where files lie, those of addresses in the cache."""
-    return [local_file(source) for source in sources]

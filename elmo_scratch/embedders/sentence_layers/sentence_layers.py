@@ -1,7 +1,6 @@
 """The layers of sentences, from lists of words to arrays."""
 
 import json
-from functools import cached_property
 from hashlib import sha256
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
@@ -16,7 +15,6 @@ from elmo_scratch.embedders.sentence_layers.laid_rows import row_groups
 from elmo_scratch.embedders.sentence_layers.readable_bilm import ReadableBiLm, Source
 from elmo_scratch.embedders.sentence_layers.spelled_batch import SpelledBatch
 from elmo_scratch.embedders.sentence_layers.speller import Sentences
-from elmo_scratch.interop.file_identity import identity_of
 from elmo_scratch.modules.lstms import LstmState
 from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
@@ -123,16 +121,12 @@ class SentenceLayers:
         """
         `"sha256:"` and a number in hexadecimal, made of the bytes of the files that the biLM was
         read from, and of the words that it was warmed up with: the same for equal files wherever
-        they lie.
+        they lie. An error if they are not those any more that were read.
         """
         if self._warmed_up_with is None:
-            return self._identity_of_files
-        both = f"{self._identity_of_files} {self._warmed_up_with}"
+            return self._files.identity
+        both = f"{self._files.identity} {self._warmed_up_with}"
         return f"sha256:{sha256(both.encode('utf-8')).hexdigest()}"
-
-    @cached_property
-    def _identity_of_files(self) -> str:
-        return identity_of(self._files())
 
     def spell(self, sentences: Sentences) -> SpelledBatch:
         """

@@ -8,9 +8,9 @@ from typing import Dict, Iterator, List, Tuple, Union
 import h5py
 import numpy
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 
 from elmo_scratch.interop.stored_size import refused_size
+from elmo_scratch.located import located
 
 Source = Union[str, PathLike]
 Shape = Tuple[int, ...]
@@ -34,7 +34,7 @@ def local_file(file: Source) -> Path:
         If it is missing, is a folder or can't be fetched.
     """
     try:
-        path = Path(cached_path(file))
+        path = located(file)
     except FileNotFoundError:
         raise ConfigurationError(f"{file}: there is no such file") from None
     except Exception as error:
@@ -194,7 +194,7 @@ class WeightFile:
             elif member.dtype.kind != "f":
                 raise self._refusal(path, f"of the type {member.dtype}")
             else:
-                reason = refused_size(self._file, member.id, member.nbytes)
+                reason = refused_size(self._file, member.id)
                 if reason:
                     raise ConfigurationError(
                         f"{self.source}: {path} has the shape {member.shape} and {reason}"

@@ -11,6 +11,8 @@ from elmo_scratch.embedders.sentence_layers.character_speller import CharacterSp
 from elmo_scratch.embedders.sentence_layers.readable_bilm import ReadableBiLm
 from elmo_scratch.embedders.sentence_layers.reader_speller import ReaderSpeller
 from elmo_scratch.interop import read_bilm_archive, read_official_bilm
+from elmo_scratch.interop.bilm_archive import archive_files
+from elmo_scratch.interop.file_identity import identity_of
 from elmo_scratch.modules import BiLm
 from tests.tiny_elmo import OPTIONS, OfficialFiles, write_files
 
@@ -28,7 +30,7 @@ def test_official_files_are_read_by_their_characters(files: OfficialFiles, state
     assert readable.bilm.state_memory.state == state
     assert isinstance(readable.speller, CharacterSpeller)
     assert readable.speller.max_characters_per_token == 50
-    assert readable.files() == [Path(files.options), Path(files.weights)]
+    assert readable.files.identity == identity_of([Path(files.options), Path(files.weights)])
 
 
 @each_state
@@ -37,7 +39,7 @@ def test_an_archive_is_read_as_in_its_training(bilm_archive: Path, state: str) -
     assert same_weights(readable.bilm, read_bilm_archive(bilm_archive).bilm)
     assert readable.bilm.state_memory.state == state
     assert isinstance(readable.speller, ReaderSpeller)
-    assert readable.files() == [bilm_archive]
+    assert readable.files.identity == identity_of([bilm_archive])
 
 
 def test_a_bilm_that_was_stored_warm_is_warm_already(bilm_archive: Path, tmp_path: Path) -> None:
@@ -72,4 +74,4 @@ def test_the_folder_of_a_training_will_do(bilm_archive: Path, tmp_path: Path) ->
     folder = shutil.copytree(bilm_archive.parent, tmp_path / "run")
     readable = ReadableBiLm.from_archive(folder, "reset")
     assert same_weights(readable.bilm, read_bilm_archive(bilm_archive).bilm)
-    assert readable.files()[0] == folder / "config.json"
+    assert readable.files.identity == identity_of(archive_files(folder))

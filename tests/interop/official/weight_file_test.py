@@ -7,7 +7,7 @@ import pytest
 import requests
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.official import read_official_options, weight_file
+from elmo_scratch.interop.official import read_official_options
 from elmo_scratch.interop.official.weight_file import WeightFile
 from tests.interop.official.reference import (
     RESIDUAL,
@@ -118,7 +118,7 @@ def test_an_address_that_cannot_be_reached_is_an_error(
     def fail(_: str) -> str:
         raise error("offline")
 
-    monkeypatch.setattr(weight_file, "cached_path", fail)
+    monkeypatch.setattr("elmo_scratch.located.cached_path", fail)
     with pytest.raises(ConfigurationError, match="http://x/options.json: .*offline"):
         read_official_options("http://x/options.json")
 
