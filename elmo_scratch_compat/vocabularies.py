@@ -36,6 +36,8 @@ def keep_words_of_checkpoints(vocabulary: Any) -> None:
         with TemporaryDirectory(dir=folder.absolute().parent, prefix=".vocabulary.") as temporary:
             original(self, temporary)
             new = [file for file in Path(temporary).iterdir() if file.name != ".lock"]
+            # Last what AllenNLP reads first: without it there is no vocabulary yet.
+            new.sort(key=lambda file: file.name == vocabulary.NAMESPACE_PADDING_FILE)
             with vocabulary.FileLock(str(folder / ".lock")):
                 if any(folder.absolute().parent.glob(CHECKPOINTS)):
                     for file in new:
@@ -65,7 +67,8 @@ def find_unknown_word(vocabulary: Any) -> None:
     """
     Who asks AllenNLP to read a vocabulary must know what its unknown word is called, and AllenNLP
     itself doesn't tell when it recovers a distributed training. Where none is named, and the usual
-    one is not there, that of the vocabulary `elmo_scratch_corpus` is tried.
+    one is not there, that of the vocabulary `elmo_scratch_corpus` is tried. And where a training
+    was stopped before it had one, AllenNLP shows a traceback.
     """
     original = vocabulary.Vocabulary.from_files.__func__
 
@@ -81,6 +84,11 @@ def find_unknown_word(vocabulary: Any) -> None:
                 return original(cls, directory, padding_token, word)
             except AssertionError:
                 pass
+            except FileNotFoundError as error:
+                raise vocabulary.ConfigurationError(
+                    f"{directory}: expected a vocabulary, but it is missing or not whole: {error}. "
+                    "A training that was stopped before it had one is started anew, with --force."
+                ) from None
         raise vocabulary.ConfigurationError(
             f"{directory}: expected a vocabulary with a word that stands for unknown ones, "
             f"{' or '.join(words)}, but a file in it has none. Add a line with it, or name "

@@ -81,6 +81,11 @@ class LanguageModel(Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
+        if namespace not in vocab.get_namespaces():
+            raise ConfigurationError(
+                f"expected the words in the namespace {namespace!r} of the vocabulary, as the "
+                f"model's `namespace` says, but there are {sorted(vocab.get_namespaces())}"
+            )
         words = WordList.from_vocabulary(vocab, namespace)
         sizes = words.sizes()
         self.bilm = bilm.construct(**sizes)
@@ -134,7 +139,8 @@ class LanguageModel(Model):
         `Dict[str, Any]`
             `loss`, shape `()`: the mean over both directions of the loss of a word, in nats, in
             training times `loss_weight` and the share of the window in which there is text;
-            `num_tokens`: how many words each direction predicted.
+            `num_tokens`, shape `()`: how many words each direction predicted, and what `loss` is
+            to be weighted by where it is averaged over batches (`--batch-weight-key num_tokens`).
         """
         if windows is not None:
             predictions = self._of_windows(windows)
@@ -159,12 +165,17 @@ class LanguageModel(Model):
             # last one would throw weights far off: to an optimizer such as Adam it is a gradient
             # as large as any, and for rare words larger than all before.
             share *= mean_over_workers(fullness) * self._loss_weight
-        return {"loss": scored.loss * share, "num_tokens": num_ahead}
+        return {"loss": scored.loss * share, "num_tokens": torch.tensor(num_ahead)}
 
     def _of_sentences(self, sentence: TextFieldTensors) -> Predictions:
         """What is predicted within sentences."""
         mask = get_text_field_mask(sentence)  # (batch, tokens)
         by_name = {name: ids for tensors in sentence.values() for name, ids in tensors.items()}
+        if "tokens" not in by_name:
+            raise ConfigurationError(
+                "the language model predicts words: add an indexer `single_id` to the "
+                "`token_indexers` of the reader"
+            )
         words = by_name["tokens"]  # (batch, tokens)
         output = self.bilm(token_ids(sentence, self.bilm.token_encoder), mask)
         bounded = add_boundaries(words, mask, self._begin, self._end)

@@ -1,7 +1,8 @@
 import logging
+import os
 import pickle
 from pathlib import Path
-from typing import Any, Dict, Iterator, Type
+from typing import Any, Dict, Iterator, List, Optional, Type
 
 import pytest
 import torch
@@ -168,6 +169,25 @@ def test_a_folder_without_an_unknown_word_is_an_error(
     (tmp_path / "tokens.txt").write_text("the\ncat\n", encoding="utf-8")
     with pytest.raises(ConfigurationError, match=f"{words}, but a file in it has none"):
         kind.from_files(str(tmp_path))
+
+
+@pytest.mark.parametrize("removed", ["non_padded_namespaces.txt", None])
+def test_a_folder_that_is_not_whole_is_an_error(removed: Optional[str], tmp_path: Path) -> None:
+    folder = tmp_path / "vocabulary"
+    if removed is not None:
+        Vocabulary(counter={"tokens": {"the": 2}}).save_to_files(str(folder))
+        (folder / removed).unlink()
+    with pytest.raises(ConfigurationError, match="vocabulary: .* missing or not whole.*--force"):
+        Vocabulary.from_files(str(folder))
+
+
+def test_what_is_read_first_is_written_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved: List[str] = []
+    monkeypatch.setattr(os, "replace", lambda _, there: moved.append(Path(there).name))
+    Vocabulary(counter={"tokens": {"the": 2}}).save_to_files(str(tmp_path / "vocabulary"))
+    assert moved == ["tokens.txt", "non_padded_namespaces.txt"]
 
 
 def test_a_pickle_is_equal(text: str) -> None:

@@ -123,6 +123,12 @@ def test_softmaxes_that_want_frequent_words_first_are_told_where_they_are_not(
     assert ("comes late in the vocabulary" in caplog.text) == warns
 
 
+def test_a_namespace_without_words_is_an_error() -> None:
+    vocab = Vocabulary.from_instances(instances_of("a b"))
+    with pytest.raises(ConfigurationError, match=r"namespace 'words' .* there are \['tokens'\]"):
+        model_for(vocab, namespace="words")
+
+
 def test_each_row_of_the_confusion_matrix_counts_one_frequent_word_in_both_directions() -> None:
     instances = instances_of("the cat saw the dog", "the dog ran", "a dog", "the cat")
     vocab = Vocabulary.from_instances(instances)

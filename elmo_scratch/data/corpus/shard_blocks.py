@@ -13,6 +13,7 @@ BLOCK_SIZE = 2**18
 """Bytes of text that are read at once: many lines, and still in the processor's cache."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
 
 
 def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None) -> Iterator[str]:
@@ -30,7 +31,7 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
     # Raises
 
     ConfigurationError
-        If the shard can't be read, is a damaged gzip file, or a line is not UTF-8.
+        If the shard can't be read, is a damaged gzip file or a tar archive, or a line is not UTF-8.
     """
     try:
         file = open(shard, "rb")
@@ -53,6 +54,15 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
             raw = _read_block(text_file, shard)
             if not raw:
                 break
+            if (
+                lines_before == 0
+                and raw[_TAR_MAGIC_AT : _TAR_MAGIC_AT + len(_TAR_MAGIC)] == _TAR_MAGIC
+            ):
+                # The names of its members would pass for words.
+                raise ConfigurationError(
+                    f"{shard}: expected text, but this is a tar archive. Unpack it, and name the "
+                    "files in it."
+                )
             text = _decoded(raw, shard, lines_before)
             yield text.removeprefix(BYTE_ORDER_MARK) if lines_before == 0 else text
             lines_before += raw.count(b"\n")

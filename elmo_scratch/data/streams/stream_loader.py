@@ -16,7 +16,7 @@ from elmo_scratch.data.corpus import DataPath, PreparedCorpus, list_shards, tell
 from elmo_scratch.data.sentences_reader import SentencesReader
 from elmo_scratch.data.streams.spelling import Spelling
 from elmo_scratch.data.streams.stream import Positions, windows
-from elmo_scratch.data.streams.stream_indexers import stream_indexers
+from elmo_scratch.data.streams.stream_indexers import check_marks, stream_indexers
 from elmo_scratch.data.streams.stream_order import StreamOrder
 
 STREAMS_PER_RELEASE = 8
@@ -166,11 +166,7 @@ class StreamLoader(DataLoader):
 
     def iter_instances(self) -> Iterator[Instance]:
         """The sentences, for vocabularies that count words of instances."""
-        return (
-            instance
-            for shard in list_shards(self._data_path)
-            for instance in self._reader.read(shard)
-        )
+        return self._reader.read(list_shards(self._data_path))  # type: ignore[arg-type]
 
     def index_with(self, vocab: Vocabulary) -> None:
         """
@@ -178,9 +174,15 @@ class StreamLoader(DataLoader):
 
         vocab : `Vocabulary`
             Gives the words their ids.
+
+        # Raises
+
+        ConfigurationError
+            If it has no marks of sentence boundaries in their namespace.
         """
         namespace = self._word_indexer.namespace
         assert namespace is not None
+        check_marks(vocab, namespace)
         begin, end = (
             vocab.get_token_index(mark, namespace)
             for mark in (BEGIN_SENTENCE_WORD, END_SENTENCE_WORD)

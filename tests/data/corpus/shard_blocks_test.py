@@ -1,5 +1,6 @@
 import gzip
 import os
+import tarfile
 from pathlib import Path
 from typing import List, Tuple
 
@@ -104,3 +105,15 @@ def test_plain_text_under_the_name_of_a_gzip_file_is_an_error(tmp_path: Path) ->
 def test_a_file_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="gone.txt: cannot be read"):
         read(tmp_path / "gone.txt")
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_a_tar_archive_is_an_error(mode: str, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("a b\n")
+    with tarfile.open(tmp_path / "corpus.tar.gz", mode) as archive:  # type: ignore[call-overload]
+        archive.add(tmp_path / "text.txt")
+    shard = (tmp_path / "corpus.tar.gz").rename(tmp_path / "corpus")
+    with pytest.raises(
+        ConfigurationError, match="corpus: expected text, but this is a tar archive"
+    ):
+        list(shard_blocks(shard))

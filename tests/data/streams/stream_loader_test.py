@@ -170,6 +170,12 @@ def test_a_loader_reads_sentences_for_a_vocabulary(corpus: Path) -> None:
     assert words <= set(vocab.get_token_to_index_vocabulary())
 
 
+def test_a_shard_may_be_empty_for_a_vocabulary_too(corpus: Path) -> None:
+    (corpus / "0.txt").touch()
+    loader = loader_of(corpus, skip_empty_shards=True)
+    assert len(list(loader.iter_instances())) == len(TEXT + OTHER_TEXT)
+
+
 def test_a_reader_that_does_not_fit_is_an_error(corpus: Path) -> None:
     message = "give the dataset reader `elmo_scratch_sentences` with it, not AgNews"
     with pytest.raises(ConfigurationError, match=message):
