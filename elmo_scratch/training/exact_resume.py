@@ -21,7 +21,7 @@ from elmo_scratch.training.recovery import (
     stretch_schedule,
     write_best_weights,
 )
-from elmo_scratch.training.same_data import check_same_data, data_identity
+from elmo_scratch.training.same_data import check_place, check_same_data, data_identity
 from elmo_scratch.training.watched_loader import WatchedLoader
 
 logger = logging.getLogger(__name__)
@@ -61,8 +61,10 @@ class ExactResume(TrainerCallback):
     metrics of the epoch that was interrupted. These cover its remaining batches only, and
     AllenNLP's `training_loss` divides their sum by all batches of the epoch.
 
-    A training whose corpus or vocabulary has changed is not recovered: that is an error. With
-    another number of epochs, its schedule of learning rates is stretched or shortened.
+    A training whose vocabulary has changed is not recovered: that is an error; and so it is where
+    the text has, if the loader is an `elmo_scratch_stream` or the place to go on at is no more.
+    With another number of epochs, a schedule `linear_with_warmup` or `polynomial_decay` of learning
+    rates is stretched or shortened.
 
     In distributed training each worker draws random numbers of its own, above all what is dropped
     out: AllenNLP gives all of them the same. Each worker's state is kept by the checkpointer
@@ -104,6 +106,7 @@ class ExactResume(TrainerCallback):
             check_same_data(self._saved.get("data", {}), self._data)
             stretch_schedule(trainer, self._saved.get("num_epochs", trainer._num_epochs))
             batches = self._saved["num_drawn"]
+            check_place(loader, batches)
             self._goes_on_at = (epochs, batches)
             self._epoch_starts = self._saved["epoch_starts"]
             self._restore_carried()

@@ -10,13 +10,14 @@ from allennlp.training.callbacks import TrainerCallback
 from allennlp.training.callbacks.log_writer import LogWriterCallback
 
 from elmo_scratch.modules import LayerMix
+from elmo_scratch.training.averaged_weights import averaged_weights
 from elmo_scratch.training.epoch_metrics import add_to_epoch_metrics
 
 
 @TrainerCallback.register("elmo_scratch_mix_shares")
 class MixShares(TrainerCallback):
     """
-    Adds to the metrics of each epoch, as they are at its end:
+    Adds to the metrics of each epoch, as they are at its end and in the model that is kept of it:
 
     - `layer_share_<mix>.<layer>`, how much of what a mix gives each layer makes up; layer 0 is the
       token layer;
@@ -86,7 +87,8 @@ class MixShares(TrainerCallback):
         **kwargs: Any,
     ) -> None:
         if is_primary:
-            numbers = mix_numbers(trainer.model)
+            with averaged_weights(trainer):
+                numbers = mix_numbers(trainer.model)
             add_to_epoch_metrics(self.serialization_dir, metrics, epoch, numbers)
 
 

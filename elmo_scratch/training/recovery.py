@@ -7,6 +7,7 @@ from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import ConfidenceChecksCallback
 from allennlp.training.learning_rate_schedulers import PolynomialDecay
 
+from elmo_scratch.training.averaged_weights import averaged_weights
 from elmo_scratch.whole_file import whole_file
 
 logger = logging.getLogger(__name__)
@@ -34,16 +35,9 @@ def write_best_weights(trainer: GradientDescentTrainer, folder: str) -> None:
     For a trainer that was recovered from that checkpoint, this writes them into its folder.
     """
     best = Path(folder) / "best.th"
-    average = trainer._moving_average
     if trainer._primary:
-        if average is not None:
-            average.assign_average_value()
-        try:
-            with whole_file(best) as part:
-                trainer._save_model_state(str(part))
-        finally:
-            if average is not None:
-                average.restore()
+        with averaged_weights(trainer), whole_file(best) as part:
+            trainer._save_model_state(str(part))
     trainer._best_model_filename = str(best)
 
 

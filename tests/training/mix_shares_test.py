@@ -87,3 +87,14 @@ def test_a_model_without_a_mix_is_an_error(tmp_path: Path) -> None:
 def test_an_interval_of_no_batches_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="`every_num_batches` of 1 or more, but got 0"):
         MixShares("", every_num_batches=0)
+
+
+def test_they_are_those_of_the_model_that_is_kept(bilm_archive: Path, tmp_path: Path) -> None:
+    params = params_on_fixtures(CONFIGS / "ag_news" / "elmo_trainable.jsonnet", bilm_archive)
+    params["trainer"]["num_epochs"] = 1
+    params["trainer"]["moving_average"] = {"type": "exponential", "decay": 0.9}
+    params["trainer"]["callbacks"] = [{"type": "elmo_scratch_mix_shares"}]
+    kept = train(params, tmp_path / "run")
+    metrics = json.loads((tmp_path / "run" / "metrics_epoch_0.json").read_text(encoding="utf-8"))
+    for name, number in mix_numbers(kept).items():
+        assert metrics[name] == pytest.approx(number, abs=1e-7)
