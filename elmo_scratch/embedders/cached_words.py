@@ -117,4 +117,4 @@ class CachedWords(torch.nn.Module):
             with torch.no_grad():
                 return encoder.encode_distinct(self.characters.long())
 
-        return self._vectors.of([*weights, self.characters], precision_of(weights), encode)
+        return self._vectors.of(weights, precision_of(weights), encode)

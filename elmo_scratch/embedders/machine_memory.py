@@ -4,6 +4,9 @@ import os
 from pathlib import Path
 from typing import Iterator
 
+STATISTICS = Path("/proc/meminfo")
+"""Where Linux counts memory."""
+
 CONTROL_GROUP = Path("/proc/self/cgroup")
 """Where Linux says to which groups a process belongs."""
 
@@ -21,6 +24,19 @@ def machine_memory() -> float:
     except (AttributeError, OSError, ValueError):
         installed = float("inf")
     return min([installed, *_limits()])
+
+
+def free_memory() -> float:
+    """
+    The bytes of the machine's memory that nobody needs now; infinity where the system doesn't say.
+    """
+    try:
+        lines = STATISTICS.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return float("inf")
+    counts = dict(line.split(":", 1) for line in lines if ":" in line)
+    number, *_ = counts.get("MemAvailable", "inf").split()
+    return 1024 * float(number)
 
 
 def _limits() -> Iterator[float]:

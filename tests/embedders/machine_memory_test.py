@@ -1,10 +1,11 @@
 import os
 from pathlib import Path
+from typing import Optional
 
 import pytest
 
 from elmo_scratch.embedders import machine_memory as module
-from elmo_scratch.embedders.machine_memory import machine_memory
+from elmo_scratch.embedders.machine_memory import free_memory, machine_memory
 
 
 def test_it_is_that_of_the_system() -> None:
@@ -48,3 +49,24 @@ def test_a_container_may_allow_less(
         file.write_text(text, encoding="utf-8")
     installed = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert machine_memory() == (installed if expected is None else expected)
+
+
+def test_what_is_free_is_a_part_of_it() -> None:
+    assert 0 < free_memory() <= machine_memory()
+
+
+@pytest.mark.parametrize(
+    "statistics, expected",
+    [
+        ("MemTotal:  9 kB\nMemAvailable:    5 kB\n", 5120.0),
+        ("MemTotal:  9 kB\n", float("inf")),
+        (None, float("inf")),
+    ],
+)
+def test_what_is_free_is_counted_by_linux(
+    statistics: Optional[str], expected: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(module, "STATISTICS", tmp_path / "meminfo")
+    if statistics is not None:
+        (tmp_path / "meminfo").write_text(statistics)
+    assert free_memory() == expected

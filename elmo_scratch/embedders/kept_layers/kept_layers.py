@@ -45,6 +45,7 @@ class KeptLayers(torch.nn.Module):
         self._has_begun = False
         self._identity = b""
         self._fingerprint: Optional[Fingerprint] = None
+        self._buffers_seen: List[torch.Tensor] = []
 
     def forward(self, bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor) -> BiLmOutput:
         """
@@ -91,9 +92,15 @@ class KeptLayers(torch.nn.Module):
 
     def _keys(self, bilm: BiLm, ids: torch.Tensor, lengths: List[int]) -> List[bytes]:
         """What each text is called: by its ids and by the biLM."""
-        tensors = [*bilm.parameters(), *bilm.buffers()]
-        if self._fingerprint is None or not self._fingerprint.matches(tensors):
-            self._identity, self._fingerprint = identity_of(bilm), Fingerprint(tensors)
+        weights, buffers = list(bilm.parameters()), list(bilm.buffers())
+        # Workers of a distributed training write all buffers anew before each batch.
+        if (
+            self._fingerprint is None
+            or not self._fingerprint.matches(weights)
+            or not all(map(torch.equal, buffers, self._buffers_seen))
+        ):
+            self._identity, self._fingerprint = identity_of(bilm), Fingerprint(weights)
+            self._buffers_seen = [buffer.clone() for buffer in buffers]
         rows = ids.cpu().to(torch.int32).numpy()
         return [
             self._identity + blake2b(row[:length].tobytes(), digest_size=16).digest()

@@ -7,15 +7,19 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.kept_layers.layer_store import LayerStore
-from elmo_scratch.embedders.machine_memory import machine_memory
+from elmo_scratch.embedders.machine_memory import free_memory, machine_memory
 
 logger = logging.getLogger(__name__)
+
+RESERVE = 0.1
+"""The share of the machine's memory that stays free, whatever other processes keep."""
 
 
 @LayerStore.register("memory")
 class MemoryStore(LayerStore):
     """
-    Keeps layers in memory until it has had its share of it; it says so, and keeps no more.
+    Keeps layers in memory until it has had its share of it, or there is hardly any left; it says
+    so, and keeps no more.
 
     Registered as a `LayerStore` with name "memory".
 
@@ -33,7 +37,8 @@ class MemoryStore(LayerStore):
     def __init__(self, share: float = 0.5) -> None:
         if not 0.0 < share <= 1.0:
             raise ConfigurationError(f"expected a `share` above 0 and at most 1, but got {share}")
-        self._room = share * machine_memory()
+        total = machine_memory()
+        self._room, self._reserve = share * total, RESERVE * total
         self._kept: Dict[bytes, numpy.ndarray] = {}
         self._is_full = False
 
@@ -43,8 +48,9 @@ class MemoryStore(LayerStore):
 
     def put(self, kept: Dict[bytes, numpy.ndarray]) -> None:
         """As in `LayerStore`."""
+        has_room = free_memory() > self._reserve
         for key, layers in kept.items():
-            if layers.nbytes > self._room:
+            if layers.nbytes > self._room or not has_room:
                 self._say_that_it_is_full()
                 continue
             self._room -= layers.nbytes

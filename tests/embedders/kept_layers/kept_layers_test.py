@@ -158,6 +158,30 @@ def test_the_validation_of_a_training_keeps_as_well(files: OfficialFiles) -> Non
     assert rows == [1, 1]
 
 
+def test_a_bilm_whose_buffers_are_written_anew_is_looked_at_once(
+    files: OfficialFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As each worker of a distributed training writes those of the first before each batch."""
+    looks = []
+
+    def look(bilm: BiLm) -> bytes:
+        looks.append(bilm)
+        return identity_of(bilm)
+
+    monkeypatch.setattr("elmo_scratch.embedders.kept_layers.kept_layers.identity_of", look)
+    bilm = frozen(files, state="warm")
+    bilm.warm_up([batch_of([["to", "begin", "with"]])])
+    kept = KeptLayers(MemoryStore(), bilm)
+    for _ in range(2):
+        for buffer in bilm.buffers():
+            buffer.copy_(buffer.clone())
+        kept(bilm, *batch_of([["a"]]))
+    assert len(looks) == 1
+    bilm.warm_up([batch_of([["to", "go", "on"]])])
+    assert torch.equal(kept(bilm, *batch_of([["a"]])).layers, bilm(*batch_of([["a"]])).layers)
+    assert len(looks) == 2
+
+
 def test_what_two_bilms_make_of_a_text_lies_side_by_side(
     files: OfficialFiles, store: LayerStore
 ) -> None:
