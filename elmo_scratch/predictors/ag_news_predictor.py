@@ -21,6 +21,12 @@ class AgNewsPredictor(Predictor):
                 'expected a JSON object with the key "description" (and optionally "title"), but '
                 f"it has the keys {sorted(json_dict)}"
             )
+        description, title = json_dict["description"], json_dict.get("title") or ""
+        for key, text in (("description", description), ("title", title)):
+            if not isinstance(text, str):
+                raise ConfigurationError(
+                    f"expected a text as the {key!r} of news, but got {text!r}"
+                )
         return self._dataset_reader.text_to_instance(  # type: ignore[call-arg]
-            json_dict["description"], title=json_dict.get("title") or ""
+            description, title=title
         )

@@ -128,6 +128,20 @@ def test_a_text_is_answered_alone_however_short(predictor: Predictor, text: str)
     assert_is_an_answer(predictor.predict_json({"description": text}))
 
 
+@pytest.mark.parametrize(
+    "news, key",
+    [
+        ({"description": None}, "description"),
+        ({"description": 3}, "description"),
+        ({"description": "Goal!", "title": ["Sport"]}, "title"),
+    ],
+)
+def test_what_is_no_text_is_an_error(news: Dict[str, Any], key: str, predictor: Predictor) -> None:
+    with pytest.raises(ConfigurationError, match=f"expected a text as the '{key}' of news, but go"):
+        predictor.predict_json(news)
+    assert_is_an_answer(predictor.predict_json({"description": "Goal!", "title": None}))
+
+
 def test_the_command_answers_each_line_of_json(
     answers: Callable[..., List[Answer]], predictor: Predictor, tmp_path: Path
 ) -> None:
