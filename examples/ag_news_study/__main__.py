@@ -13,9 +13,11 @@ was stopped, it goes on where it was.
 import argparse
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
+from typing import Dict
 
 from filelock import FileLock, Timeout
 from plan import chosen_tasks, planned_tasks
@@ -41,7 +43,7 @@ def main() -> None:
     )
     parser.add_argument(
         "--overrides",
-        type=json.loads,
+        type=_settings,
         default={},
         metavar="JSON",
         help="for every training, as `allennlp train` takes them: "
@@ -49,6 +51,7 @@ def main() -> None:
     )
     parser.add_argument(
         "--only",
+        type=_pattern,
         metavar="REGEX",
         default="",
         help="the rows in whose part and name it is found: 'mixes: words, ' tells those of the "
@@ -92,6 +95,23 @@ def main() -> None:
         sys.exit(
             f"{len(failed)} of {len(tasks)} did not end: {names}. Their logs are in {args.folder}"
         )
+
+
+def _settings(text: str) -> Dict[str, object]:
+    """A JSON object."""
+    settings = json.loads(text)
+    if not isinstance(settings, dict):
+        raise ValueError
+    return settings
+
+
+def _pattern(text: str) -> str:
+    """A regular expression."""
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
+    return text
 
 
 if __name__ == "__main__":

@@ -38,6 +38,8 @@ class Row(NamedTuple):
         The names of the classes, in the order of their names.
     confusion : `List[List[int]]`
         Over all seeds: true classes in rows, predicted ones in columns, in the order of `classes`.
+    needs_no_seed : `bool`, optional (default = `False`)
+        Whether another run would reach the very same.
     """
 
     part: str
@@ -47,6 +49,7 @@ class Row(NamedTuple):
     shares: List[List[float]]
     classes: List[str]
     confusion: List[List[int]]
+    needs_no_seed: bool = False
 
     def mean(self, score: str) -> float:
         """Of one of `SCORES`, over the seeds."""
@@ -151,6 +154,7 @@ def support_vector_machine(train: Path, dev: Path, part: str, use_title: bool) -
         [],
         classes,
         confusion_matrix(dev_labels, predicted, labels=classes).tolist(),
+        needs_no_seed=True,
     )
 
 

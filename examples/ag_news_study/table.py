@@ -1,12 +1,13 @@
 """The results as a table and as JSON."""
 
 import json
+import math
 from pathlib import Path
 from statistics import mean
 from typing import Any, Dict, List, Sequence
 
 from results import SCORES, Row
-from scipy.stats import ttest_1samp, ttest_ind
+from scipy.stats import t, ttest_1samp, ttest_ind
 
 CERTAIN = 0.05
 """A difference that chance alone makes less often than this is called one."""
@@ -20,7 +21,8 @@ PARTS = {
 
 NOTE = (
     "≈: within noise of the best row (a t-test over the seeds, Welch's where both rows have "
-    "several, p of 0.05 or more; not told where the best has one)."
+    "several, p of 0.05 or more; not told where the best has one). A single seed is taken to have "
+    "as much noise as those of the best."
 )
 
 
@@ -84,16 +86,21 @@ def _confusion(rows: Sequence[Row]) -> str:
 
 def is_within_noise(row: Row, best: Row) -> bool:
     """
-    Whether the seeds don't show that `row` is less accurate than `best`. One that needs no seed, or
-    has a single one, is compared as a number that is known.
+    Whether the seeds don't show that `row` is less accurate than `best`. A row that needs no seed
+    is compared as a number that is known; the only seed of another row has as much noise as those
+    of `best`.
     """
     ours, theirs = (one.scores["accuracy"] for one in (row, best))
     if row.deviation("accuracy") == best.deviation("accuracy") == 0.0:
         return ours[0] == theirs[0]
     if len(theirs) < 2:
         return False
-    if len(ours) < 2:
+    if row.needs_no_seed:
         return bool(ttest_1samp(theirs, ours[0]).pvalue >= CERTAIN)
+    if len(ours) < 2:
+        deviation = best.deviation("accuracy") * math.sqrt(1 + 1 / len(theirs))
+        distance = abs(best.mean("accuracy") - ours[0]) / deviation
+        return bool(2 * t.sf(distance, len(theirs) - 1) >= CERTAIN)
     return bool(ttest_ind(ours, theirs, equal_var=False).pvalue >= CERTAIN)
 
 
