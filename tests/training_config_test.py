@@ -40,6 +40,13 @@ def test_every_training_can_be_stopped_and_recovered(config_file: Path) -> None:
 
 
 @each_config
+def test_no_config_counts_words_of_dev(config_file: Path) -> None:
+    config = config_on_fixtures(config_file, Path("model.tar.gz"))
+    kind = config.get("vocabulary", {}).get("type")
+    assert kind == "from_files" or config["datasets_for_vocab_creation"] in ([], ["train"])
+
+
+@each_config
 def test_every_config_fits_the_bilm_that_is_trained_on_real_news(config_file: Path) -> None:
     archive = Path("model.tar.gz")
     bilm = config_on_fixtures(CONFIGS / "bilm" / "ag_news.jsonnet")["model"]["bilm"]

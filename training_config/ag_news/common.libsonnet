@@ -21,6 +21,7 @@ local indexer = {
     train_data_path: std.extVar("AG_NEWS_TRAIN"),
     validation_data_path: std.extVar("AG_NEWS_DEV"),
     vocabulary: { min_count: { tokens: 2 } },
+    datasets_for_vocab_creation: ["train"],
     model: {
       type: "elmo_scratch_classifier",
       text_field_embedder: {

@@ -3,7 +3,7 @@
 //   export NEWS_TRAIN=fixtures/news/train.csv NEWS_DEV=fixtures/news/dev.csv
 //   allennlp train training_config/bilm/fixture.jsonnet -s runs/bilm
 //
-// It reaches a perplexity of 471 on the 80 texts of dev, from 1,962 untrained.
+// It reaches a perplexity of 412 on the 80 texts of dev, from 1,637 untrained.
 local train = std.extVar("NEWS_TRAIN");
 local dev = std.extVar("NEWS_DEV");
 {
@@ -14,6 +14,7 @@ local dev = std.extVar("NEWS_DEV");
   },
   train_data_path: train,
   validation_data_path: dev,
+  datasets_for_vocab_creation: ["train"],
   model: {
     type: "elmo_scratch_bilm",
     bilm: { token_encoder: { type: "word", dim: 32 }, cell_size: 64, dropout: 0.1 },
