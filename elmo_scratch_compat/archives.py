@@ -1,6 +1,7 @@
 """Archives of trained models, unpacked with care."""
 
 import json
+import os
 import shutil
 import tarfile
 import tempfile
@@ -8,6 +9,12 @@ import zlib
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, Iterator
+
+ALWAYS_ALLOWED = 2**28
+"""Bytes that any archive may unpack to."""
+
+COMPRESSIBLE = 200
+"""How many times larger than its archive a model may be: weights hardly shrink."""
 
 
 def unpack_safely(archival: Any) -> None:
@@ -44,6 +51,7 @@ def unpack_safely(archival: Any) -> None:
                 )
             try:
                 settings = json.loads((Path(folder) / archival.CONFIG_NAME).read_bytes())
+                runs_programs = _trusts_remote_code(settings)
             except (ValueError, RecursionError):
                 cleanup = True
                 raise ConfigurationError(
@@ -51,7 +59,7 @@ def unpack_safely(archival: Any) -> None:
                     "JSON, as a training writes it. Anything else is a program, which could read "
                     "your files. If you trust it, unpack it and name its folder instead."
                 ) from None
-            if _trusts_remote_code(settings):
+            if runs_programs:
                 cleanup = True
                 raise ConfigurationError(
                     f"{resolved_archive_file}: its config asks for `trust_remote_code`: "
@@ -76,13 +84,23 @@ def _trusts_remote_code(config: Any) -> bool:
 
 
 def _extract_all(archive: tarfile.TarFile, folder: str) -> None:
-    """Refuses members that lead out of the folder, and links where Python can't judge them."""
-    if hasattr(tarfile, "data_filter"):
-        archive.extractall(folder, filter="data")
-        return
-    # Python before 3.10.12 and 3.11.4.
-    for member in archive.getmembers():
+    """
+    Refuses members that lead out of the folder, links where Python can't judge them, and contents
+    that would fill the disk.
+    """
+    allowed = ALWAYS_ALLOWED + COMPRESSIBLE * os.path.getsize(str(archive.name))
+    size = 0
+    for member in archive:
+        size += tarfile.BLOCKSIZE + member.size
+        if size > allowed:
+            raise tarfile.TarError(
+                f"it holds more than {allowed} bytes, far more than a model that takes so few"
+            )
+        if hasattr(tarfile, "data_filter"):
+            archive.extract(member, folder, filter="data")
+            continue
+        # Python before 3.10.12 and 3.11.4.
         path = PurePosixPath(member.name)
         if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):
             raise tarfile.TarError(f"{member.name!r} would be outside the folder, or is a link")
-    archive.extractall(folder)
+        archive.extract(member, folder)

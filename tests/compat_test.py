@@ -443,6 +443,21 @@ def link_out(path: Path, archive: Path) -> None:
         tar.addfile(link)
 
 
+def test_an_archive_that_would_fill_the_disk_is_refused(
+    tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elmo_scratch_compat.archives.ALWAYS_ALLOWED", 2**10)
+    path = tmp_path / "model.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name in ("config.json", "weights.th"):
+            member = tarfile.TarInfo(name)
+            member.size = 2**20
+            archive.addfile(member, io.BytesIO(bytes(2**20)))
+    with pytest.raises(ConfigurationError, match="can't be unpacked: it holds more than"):
+        load_archive(path)
+    assert names_in(temporary) == []
+
+
 def test_an_archive_without_config_is_one_clear_error(tmp_path: Path, temporary: Path) -> None:
     path = tmp_path / "model.tar.gz"
     archive_with(path, "weights.th")

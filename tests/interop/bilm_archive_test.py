@@ -158,7 +158,10 @@ def test_programs_of_a_repository_are_not_fetched(unpacked: Path) -> None:
             read(packed(unpacked))
 
 
-@pytest.mark.parametrize("program", ['importstr "/etc/hostname"', 'std.extVar("HOME")', "[" * 9999])
+@pytest.mark.parametrize(
+    "program",
+    ['importstr "/etc/hostname"', 'std.extVar("HOME")', "[" * 9999, "[" * 700 + "]" * 700],
+)
 def test_a_config_is_data_and_no_program(program: str, unpacked: Path) -> None:
     path = unpacked / "config.json"
     text = path.read_text()
