@@ -37,7 +37,10 @@ class CachedWords(torch.nn.Module):
             for word in list(words) or [""]
         ]
         self.register_buffer(
-            "characters", torch.tensor(spelled, dtype=torch.int16), persistent=False
+            # Workers of a distributed training send each other no buffers of less than 32 bits.
+            "characters",
+            torch.tensor(spelled, dtype=torch.int32),
+            persistent=False,
         )
         self._vectors = FrozenProducts[torch.Tensor]()
         if are_frozen(list(encoder.parameters())):

@@ -1,7 +1,8 @@
 """Vectors of words that have been seen, kept from batch to batch."""
 
 import threading
-from typing import Callable, Dict, List, Optional, Sequence, Tuple
+from contextlib import contextmanager
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -106,12 +107,13 @@ class WordVectorCache:
             keys = _keys(ids)
             is_new = _on_host([key not in self._places for key in keys]).bool()
             new_keys = [key for key, new in zip(keys, is_new.tolist()) if new]
-            self._num_pinned += len(new_keys)
             vectors = compute(ids[is_new.to(ids.device)])
-            places = _on_host(range(len(self._keys), self._num_pinned))
-            self._keys += new_keys
-            self._places.update(zip(new_keys, places.tolist()))
-            self._lay(places, vectors)
+            with self._nothing_half_done():
+                self._num_pinned += len(new_keys)
+                places = _on_host(range(len(self._keys), self._num_pinned))
+                self._keys += new_keys
+                self._places.update(zip(new_keys, places.tolist()))
+                self._lay(places, vectors)
 
     def clear(self) -> None:
         """Forgets everything."""
@@ -139,7 +141,20 @@ class WordVectorCache:
         """
         new = [number for number, key in enumerate(keys) if key not in self._places]
         new = new[: self.capacity]
-        self._lay(self._claim([keys[number] for number in new]), vectors[new])
+        with self._nothing_half_done():
+            self._lay(self._claim([keys[number] for number in new]), vectors[new])
+
+    @contextmanager
+    def _nothing_half_done(self) -> Iterator[None]:
+        """
+        A word has its place before its vector lies there. Where that fails, as on a GPU without
+        memory, whatever else lies there must not be taken for it.
+        """
+        try:
+            yield
+        except BaseException:
+            self.clear()
+            raise
 
     def _lay(self, places: torch.Tensor, vectors: torch.Tensor) -> None:
         """Puts vectors into the table, which grows as far as it must."""

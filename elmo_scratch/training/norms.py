@@ -1,6 +1,7 @@
 """How large gradients and activations are, layer by layer."""
 
 import logging
+import math
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
@@ -95,6 +96,8 @@ class Norms(TrainerCallback):
         measured = gradient_norms(trainer.model, batch_grad_norm)
         measured.update(means_of(self._batch))
         self._batch.clear()
+        if trainer._scaler is not None and not math.isfinite(measured["gradient_norm"]):
+            return  # The scale was too high, and the trainer has passed the batch over.
         for name, norm in measured.items():
             self._epoch.setdefault(f"training_{name}", []).append(norm)
         numbers = ", ".join(f"{name} {norm:.4g}" for name, norm in measured.items())

@@ -233,6 +233,25 @@ def test_threads_may_share_a_cache() -> None:
         assert all(pool.map(are_exact, range(8)))
 
 
+@pytest.mark.parametrize("known", [[], [7, 4]])
+@pytest.mark.parametrize("pins", [False, True])
+def test_a_word_whose_vector_could_not_be_kept_is_computed_anew(
+    pins: bool, known: List[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU whose memory is short, where half of the batch is read again."""
+
+    def fail(*_: torch.Tensor) -> None:
+        raise torch.cuda.OutOfMemoryError
+
+    vectors = Vectors(capacity=3)
+    vectors.of(*known)
+    with monkeypatch.context() as patch, pytest.raises(torch.cuda.OutOfMemoryError):
+        patch.setattr(vectors.cache, "_lay", fail)
+        vectors.pin(9, 8) if pins else vectors.of(9, 8)
+    assert vectors.are_exact(9)
+    assert vectors.are_exact(8, 9, 7, 4)
+
+
 def test_what_is_cleared_is_computed_anew() -> None:
     vectors = Vectors(capacity=10)
     vectors.of(7)

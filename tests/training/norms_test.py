@@ -1,5 +1,7 @@
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Dict
 
 import pytest
 import torch
@@ -75,3 +77,16 @@ def test_an_epoch_without_a_measurement_shows_none_of_the_one_before() -> None:
 def test_an_interval_of_no_batches_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="`every_num_batches` of 1 or more, but got 0"):
         Norms("", every_num_batches=0)
+
+
+@pytest.mark.parametrize("has_scaler", [True, False])
+def test_a_batch_that_mixed_precision_passes_over_is_not_measured(has_scaler: bool) -> None:
+    norms = Norms("")
+    model = torch.nn.Linear(1, 1)
+    model.weight.grad = torch.tensor([[float("inf")]])
+    scaler = object() if has_scaler else None
+    trainer: Any = SimpleNamespace(model=model, _scaler=scaler, _total_batches_completed=1)
+    norms.on_batch(trainer, [], [], {}, 0, 1, is_training=True)
+    metrics: Dict[str, Any] = {}
+    norms.on_epoch(trainer, metrics, 0)
+    assert bool(metrics) is not has_scaler

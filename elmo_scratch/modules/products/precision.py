@@ -1,15 +1,22 @@
 """The precision of matrix products."""
 
+import logging
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
+from functools import lru_cache
 from typing import Any, ContextManager, Optional
 
 import torch
 
 from elmo_scratch.modules.products.bfloat16_speed import BFLOAT16
 
+logger = logging.getLogger(__name__)
+
 MATMUL_DTYPES = {"float32": None, "bfloat16": torch.bfloat16}
 """The precisions a config can ask for, by name."""
+
+FIRST_WITH_BFLOAT16 = (8, 0)
+"""The compute capability of the first GPUs that multiply in it."""
 
 
 class MixedPrecision(torch.nn.Module, ABC):
@@ -103,4 +110,19 @@ def without_autocast(device: torch.device) -> ContextManager[Any]:
 
 def _pays(device: torch.device) -> bool:
     """Whether products in less precision are faster there."""
+    if device.type == "cuda":
+        return _has_bfloat16(device)
     return device.type != "cpu" or not BFLOAT16.is_slow()
+
+
+@lru_cache(maxsize=None)
+def _has_bfloat16(device: torch.device) -> bool:
+    """Whether a GPU multiplies in bfloat16 itself; PyTorch lets older ones imitate it, slowly."""
+    if torch.cuda.get_device_capability(device) >= FIRST_WITH_BFLOAT16:
+        return True
+    logger.warning(
+        "The GPU %s has no instructions for bfloat16: products that are asked for in bfloat16 run "
+        'in float32. `matmul_dtype: "float32"` says the same.',
+        torch.cuda.get_device_name(device),
+    )
+    return False

@@ -24,6 +24,7 @@ class FullSoftmax(OutputSoftmax, MixedPrecision):
     """
 
     rounds_in_evaluation = False
+    wants_frequent_first = False
 
     def __init__(self, *, num_words: int, dim: int) -> None:
         super().__init__()

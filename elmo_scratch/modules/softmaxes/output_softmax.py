@@ -40,7 +40,7 @@ class OutputSoftmax(torch.nn.Module, Registrable, ABC):
     A distribution over the words of a vocabulary, given a state of the biLM. Abstract.
     """
 
-    wants_frequent_first: bool = False
+    wants_frequent_first: bool
     """Whether the ids of words must be in order of frequency."""
 
     @abstractmethod

@@ -1,7 +1,9 @@
+from typing import Tuple
+
 import pytest
 import torch
 
-from elmo_scratch.modules.products import Affine, MixedPrecision
+from elmo_scratch.modules.products import Affine, MixedPrecision, precision
 
 
 def test_it_is_abstract() -> None:
@@ -37,3 +39,21 @@ def test_weights_keep_their_type() -> None:
 def test_a_precision_that_there_is_not_is_an_error() -> None:
     with pytest.raises(ValueError, match="`matmul_dtype` among float32, bfloat16, but got 'half'"):
         MixedPrecision.set_everywhere(Affine(3, 5), "half")
+
+
+@pytest.mark.parametrize(
+    "capability, used", [((7, 5), "float32"), ((8, 0), "bfloat16"), ((9, 0), "bfloat16")]
+)
+def test_a_gpu_without_bfloat16_is_not_asked_for_it(
+    capability: Tuple[int, int],
+    used: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "T4")
+    precision._has_bfloat16.cache_clear()
+    assert MixedPrecision.used("bfloat16", torch.device("cuda:0")) == used
+    assert MixedPrecision.used("float32", torch.device("cuda:0")) == "float32"
+    precision._has_bfloat16.cache_clear()
+    assert caplog.text.count("The GPU T4 has no instructions") == int(used == "float32")
