@@ -59,8 +59,8 @@ def _target(path: Path) -> Path:
 @contextmanager
 def whole_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     """
-    Gives the block an empty folder beside `folder`, and moves the files that the block wrote there
-    to `folder` when it ends without an error. After an error nothing has changed.
+    Gives the block an empty folder, and moves the files that the block wrote there to `folder` when
+    it ends without an error. After an error nothing has changed.
 
     A new folder appears with all its files at once. In a folder that is there already, the last of
     the files goes first and comes last: where it is, the others are those that belong to it.
@@ -73,7 +73,9 @@ def whole_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
         The files that the block writes.
     """
     folder = folder.resolve()
-    temporary = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    name = f".{folder.name}.{os.getpid()}.part"
+    # What is above a folder may be on another disk, or not to be written to.
+    temporary = folder / name if folder.exists() else folder.with_name(name)
     try:
         temporary.mkdir()
         yield temporary

@@ -191,3 +191,12 @@ def test_while_files_are_moved_the_last_is_missing(
         with whole_files(tmp_path, NAMES) as temporary:
             write_all(temporary, "new")
     assert not (tmp_path / "last").exists()
+
+
+def test_files_for_a_folder_that_is_there_need_nothing_above_it(tmp_path: Path) -> None:
+    """What lies above may be another disk, or not to be written to."""
+    (tmp_path / "out").mkdir()
+    with whole_files(tmp_path / "out", ["a.txt"]) as folder:
+        assert folder.parent == tmp_path / "out"
+        (folder / "a.txt").write_text("new")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.txt"]

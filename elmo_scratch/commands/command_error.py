@@ -1,9 +1,11 @@
 """How a command ends that can't do what it was asked for."""
 
+import sys
 from contextlib import contextmanager
 from typing import Iterator
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 
 
 class CommandError(ConfigurationError, SystemExit):
@@ -25,9 +27,10 @@ class CommandError(ConfigurationError, SystemExit):
 
 
 @contextmanager
-def command_errors(command: str, output: str, after_os_error: str = "") -> Iterator[None]:
+def command_errors(command: str, output: str, way_on: str = "") -> Iterator[None]:
     """
-    Turns what the command line, a file or the disk causes in the block into a `CommandError`.
+    Turns what the command line, a file or the disk causes in the block into a `CommandError`, and
+    an interruption into one line.
 
     # Parameters
 
@@ -35,12 +38,23 @@ def command_errors(command: str, output: str, after_os_error: str = "") -> Itera
         The name of the command.
     output : `str`
         What it writes: an error of the system is named after it.
-    after_os_error : `str`, optional (default = `""`)
-        The way out of an error of the system.
+    way_on : `str`, optional (default = `""`)
+        How to go on after an interruption or an error of the system, where what is done is kept.
+
+    # Raises
+
+    CommandError
+    SystemExit
+        With status 130 or 143, if the command is interrupted or ended from outside.
     """
     try:
         yield
     except ConfigurationError as error:
         raise CommandError(command, error.message) from None
     except OSError as error:
-        raise CommandError(command, f"{output}: {error}{after_os_error}") from None
+        kept = f". What is done is kept: {way_on}" if way_on else ""
+        raise CommandError(command, f"{output}: {error}{kept}") from None
+    except (KeyboardInterrupt, SigTermReceived) as error:
+        then = f"; {way_on}" if way_on else ""
+        print(f"allennlp {command}: interrupted{then}", file=sys.stderr)
+        raise SystemExit(130 if isinstance(error, KeyboardInterrupt) else 143) from None

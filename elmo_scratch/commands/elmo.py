@@ -14,7 +14,6 @@ from typing import Iterator, List, Optional
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import SigTermReceived
 
 from elmo_scratch.commands.command_error import command_errors
 from elmo_scratch.commands.elmo_arguments import (
@@ -33,6 +32,7 @@ from elmo_scratch.export import (
     check_settings,
     export_layers,
 )
+from elmo_scratch.located import located
 from elmo_scratch.whole_file import check_place
 
 logger = logging.getLogger(__name__)
@@ -75,13 +75,8 @@ def export_from_args(args: argparse.Namespace) -> None:
     if args.file_friendly_logging:
         common_logging.FILE_FRIENDLY_LOGGING = True
     way_on = "go on with --overwrite --resume" if args.overwrite else "go on with --resume"
-    what_is_done = f". What is done is kept: {way_on}"
-    try:
-        with command_errors("elmo", args.output_file, what_is_done), _input_text(args) as text:
-            _export(args, text)
-    except (KeyboardInterrupt, SigTermReceived) as error:
-        print(f"allennlp elmo: interrupted; {way_on}", file=sys.stderr)
-        raise SystemExit(130 if isinstance(error, KeyboardInterrupt) else 143) from None
+    with command_errors("elmo", args.output_file, way_on), _input_text(args) as text:
+        _export(args, text)
 
 
 def _export(args: argparse.Namespace, text: InputText) -> None:
@@ -128,11 +123,14 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
     elif args.state == "warm":
         default_warm_up = [sentence.tokens for sentence in text.sample(WARM_UP_SENTENCES)]
     words: List[str] = []
-    if args.vocab_path is not None and not Path(args.vocab_path).exists():
-        # AllenNLP 0.9 never read it, and its help asked for a file to be made.
-        logger.warning("%s: there is no such file, so no word is encoded ahead", args.vocab_path)
-    elif args.vocab_path is not None:
-        words = [word for line in text_lines(args.vocab_path) for word in line.split()]
+    if args.vocab_path is not None:
+        try:
+            located(args.vocab_path)
+        except FileNotFoundError:
+            # AllenNLP 0.9 never read it, and its help asked for a file to be made.
+            logger.warning("%s: there is no such file: no word is encoded ahead", args.vocab_path)
+        else:
+            words = [word for line in text_lines(args.vocab_path) for word in line.split()]
     return ModelSource(
         args.options_file,
         args.weight_file,

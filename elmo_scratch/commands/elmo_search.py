@@ -87,9 +87,11 @@ def search_from_args(args: argparse.Namespace) -> None:
     CommandError
         For what the command line or a file causes.
     """
-    folder = Path(args.serialization_dir)
+    # What is left of a search that was killed is known by its whole path.
+    folder = Path(args.serialization_dir).resolve()
     packages = [word for name in args.include_package for word in ("--include-package", name)]
-    with _stopped_by_a_signal(), command_errors("elmo-search", args.serialization_dir):
+    way_on = "the same command goes on"
+    with _interrupted_by_signals(), command_errors("elmo-search", args.serialization_dir, way_on):
         sweep = read_sweep(Path(args.sweep_file))
         search = Search(
             sweep, Path(args.config_file), folder, args.overrides, args.seed, words=packages
@@ -100,16 +102,14 @@ def search_from_args(args: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _stopped_by_a_signal() -> Iterator[None]:
-    """Lets each of the signals end a search, trainings included, with one line."""
+def _interrupted_by_signals() -> Iterator[None]:
+    """Lets each of the signals interrupt a search, and so end its trainings."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     for number, handler in before.items():
         if handler != signal.SIG_IGN:  # as `nohup` does
             signal.signal(number, _stop)
     try:
         yield
-    except KeyboardInterrupt:
-        raise SystemExit("allennlp elmo-search: stopped. The same command goes on.") from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

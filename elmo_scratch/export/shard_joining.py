@@ -1,5 +1,6 @@
 """Makes one file of the outputs of all shards."""
 
+import os
 import re
 from itertools import chain
 from pathlib import Path
@@ -9,6 +10,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 
 from elmo_scratch.export.layer_export import is_there
+from elmo_scratch.export.part_folder import PartFolder
+from elmo_scratch.export.part_writing import JOINED
 from elmo_scratch.export.shard import Shard
 from elmo_scratch.interop import LayerFile, LayerFileFacts, LayerFileWriter
 
@@ -35,6 +38,20 @@ def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = Fa
     shards = _shards_of(output_file)
     facts = _shared_facts(shards)
     is_there(output_file, facts.export, overwrite)
+    # Where a link leads; and within a folder in which the next run clears away what is left of one
+    # that was killed.
+    output_file = Path(os.path.realpath(output_file))
+    folder = PartFolder(output_file)
+    with folder.opened(facts.export, resume=True, overwrite=overwrite):
+        _join(shards, facts, folder.path / JOINED)
+        os.replace(folder.path / JOINED, output_file)
+    if remove:
+        for path in shards.values():
+            path.unlink()
+
+
+def _join(shards: Dict[Shard, Path], facts: LayerFileFacts, output_file: Path) -> None:
+    """Copies what is in the files of all shards into one."""
     with LayerFileWriter.open(output_file, facts) as file:
         indexes = []
         for path in shards.values():
@@ -46,9 +63,6 @@ def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = Fa
             file.write_index(chain.from_iterable(LayerFile(path).sentences() for path in indexes))
         for path in Tqdm.tqdm(shards.values(), unit=" shards"):
             file.copy_from(path)
-    if remove:
-        for path in shards.values():
-            path.unlink()
 
 
 def _shards_of(output_file: Path) -> Dict[Shard, Path]:

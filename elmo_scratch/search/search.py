@@ -14,7 +14,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import parse_overrides, with_overrides
 from filelock import FileLock, Timeout
 
-from elmo_scratch.search.study import next_trial, num_tried, open_study
+from elmo_scratch.search.study import next_trial, num_tried, open_study, study_errors
 from elmo_scratch.search.sweep import Sweep
 from elmo_scratch.search.trial_training import TrialTraining, stop_left_over
 
@@ -124,23 +124,30 @@ class Search:
             study = open_study(self.folder, self.sweep, self._config, self._seed)
             interrupted = _interrupted(study)
             num_new = max(0, num_trials - num_tried(study))
-            running: List[Running] = []
-            try:
-                while interrupted or num_new or running:
-                    while len(running) < num_jobs and (interrupted or num_new):
-                        if interrupted:
-                            trial = interrupted.pop()
-                            self._clear(trial)
-                        else:
-                            trial = next_trial(study, self.sweep)
-                            num_new -= 1
-                        running.append(Running(trial, self._start(trial, num_jobs)))
-                    time.sleep(SECONDS)
-                    running = [one for one in running if not self._is_over(study, one)]
-            finally:
-                for one in running:
-                    one.training.stop()
+            with study_errors(self.folder):
+                self._try(study, interrupted, num_new, num_jobs)
         return study
+
+    def _try(
+        self, study: "optuna.Study", interrupted: List["optuna.Trial"], num_new: int, num_jobs: int
+    ) -> None:
+        """Trains those that were interrupted, and so many new ones."""
+        running: List[Running] = []
+        try:
+            while interrupted or num_new or running:
+                while len(running) < num_jobs and (interrupted or num_new):
+                    if interrupted:
+                        trial = interrupted.pop()
+                        self._clear(trial)
+                    else:
+                        trial = next_trial(study, self.sweep)
+                        num_new -= 1
+                    running.append(Running(trial, self._start(trial, num_jobs)))
+                time.sleep(SECONDS)
+                running = [one for one in running if not self._is_over(study, one)]
+        finally:
+            for one in running:
+                one.training.stop()
 
     def _num_trials(self, asked: Optional[int]) -> int:
         """How many trials there shall be in the end."""

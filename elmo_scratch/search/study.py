@@ -1,8 +1,9 @@
 """What a search has tried so far, in a file that Optuna keeps."""
 
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any, Dict, Iterator
 
 from allennlp.common.checks import ConfigurationError
 
@@ -12,6 +13,28 @@ if TYPE_CHECKING:
     import optuna
 
 STUDY_FILE = "study.db"
+
+
+@contextmanager
+def study_errors(folder: Path) -> Iterator[None]:
+    """
+    Tells what Optuna can't write or read in the block: of a full disk, above all.
+
+    # Raises
+
+    ConfigurationError
+        If the study can't be written or read any more.
+    """
+    import optuna
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (SQLAlchemyError, optuna.exceptions.OptunaError) as error:
+        raise ConfigurationError(
+            f"{folder / STUDY_FILE}: can't be written or read: {str(error).splitlines()[0]}. Make "
+            "room, if that is why; what was tried is kept, and the same command goes on."
+        ) from None
 
 
 def open_study(folder: Path, sweep: Sweep, config: Dict[str, Any], seed: int) -> "optuna.Study":

@@ -21,6 +21,9 @@ RESULT = "metrics.json"
 LAST_LINES = 5
 """How many lines of the log of a training tell why it failed."""
 
+PROCESSES = Path("/proc")
+"""Where Linux tells of processes."""
+
 
 class TrialTraining:
     """
@@ -152,23 +155,37 @@ def stop_left_over(pid: int, folder: Path) -> None:
     folder : `Path`
         Where the training writes to.
     """
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:  # it is over, or this is not Linux
-        return
-    if os.fsencode(folder) in words:
+    if f" {folder} " in f" {_command_of(pid)} ":
         os.killpg(pid, signal.SIGKILL)
         while _is_running(pid):
             time.sleep(0.05)
 
 
+def _command_of(pid: int) -> str:
+    """The words of a process's command line; none of one that is over."""
+    if not PROCESSES.is_dir():
+        return _listed(pid, "command=")
+    try:
+        return os.fsdecode((PROCESSES / str(pid) / "cmdline").read_bytes()).replace("\0", " ")
+    except OSError:
+        return ""
+
+
 def _is_running(pid: int) -> bool:
     """Whether a process is more than an entry that nobody has asked about."""
+    if not PROCESSES.is_dir():
+        return _listed(pid, "state=")[:1] not in ("", "Z")
     try:
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        state = (PROCESSES / str(pid) / "stat").read_text(encoding="utf-8").rpartition(")")[2]
     except OSError:
         return False
-    return state != "Z"
+    return state.split()[0] != "Z"
+
+
+def _listed(pid: int, column: str) -> str:
+    """What `ps` knows of a process, where there are no files about it: on a Mac."""
+    command = ["ps", "-ww", "-o", column, "-p", str(pid)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _epochs(folder: Path) -> List[Path]:

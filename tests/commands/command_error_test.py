@@ -1,8 +1,10 @@
 import subprocess
 import sys
+from typing import Type
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 
 from elmo_scratch.commands.command_error import CommandError, command_errors
 
@@ -33,11 +35,30 @@ def test_what_a_file_causes_becomes_one() -> None:
 
 def test_what_the_disk_causes_names_the_output_and_the_way_out() -> None:
     with pytest.raises(CommandError) as stop:
-        with command_errors("elmo", "x.hdf5", ". Make room"):
+        with command_errors("elmo", "x.hdf5", "go on with --resume"):
             raise OSError(28, "No space left on device")
     assert str(stop.value) == (
-        "allennlp elmo: error: x.hdf5: [Errno 28] No space left on device. Make room"
+        "allennlp elmo: error: x.hdf5: [Errno 28] No space left on device. What is done is kept: "
+        "go on with --resume"
     )
+    with pytest.raises(CommandError, match="x.txt: .Errno 28. No space left on device$"):
+        with command_errors("elmo-vectors", "x.txt"):
+            raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("kind, status", [(KeyboardInterrupt, 130), (SigTermReceived, 143)])
+@pytest.mark.parametrize("way_on, then", [("", ""), ("go on", "; go on")])
+def test_an_interruption_is_one_line(
+    way_on: str,
+    then: str,
+    kind: Type[BaseException],
+    status: int,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    with pytest.raises(SystemExit) as stop, command_errors("elmo-join", "x.hdf5", way_on):
+        raise kind
+    assert stop.value.code == status
+    assert capsys.readouterr().err == f"allennlp elmo-join: interrupted{then}\n"
 
 
 def test_a_mistake_in_the_program_stays_what_it_is() -> None:

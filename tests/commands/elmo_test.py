@@ -119,7 +119,7 @@ def test_a_vocabulary_that_old_scripts_would_have_made_is_not_missed(
     missing = tmp_path / "vocab.txt"
     allennlp("elmo", TOUR, tmp_path / "x.hdf5", "--all", *model, "--vocab-path", missing)
     assert (tmp_path / "x.hdf5").exists() and not missing.exists()
-    assert f"{missing}: there is no such file, so no word is encoded ahead" in caplog.text
+    assert f"{missing}: there is no such file: no word is encoded ahead" in caplog.text
 
 
 def test_warm_vectors_depend_on_the_text_that_warms_up(

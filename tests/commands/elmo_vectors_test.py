@@ -226,7 +226,7 @@ def test_without_gensim_the_way_out_is_named(
 ) -> None:
     monkeypatch.setattr(word2vec, "find_spec", lambda _: None)
     message = fails(lambda: allennlp("elmo-vectors", SENSES, "out.txt", "--method", "word2vec"))
-    assert "pip install 'gensim>=4.3'" in message
+    assert "pip install 'gensim>=4.3.3'" in message
     allennlp("elmo-vectors", SENSES, "out.txt", "--method", "svd", "--dim", 16)
     assert (tmp_path / "out.txt").exists()
 

@@ -68,3 +68,24 @@ def test_another_file_is_not_replaced_unasked(
     assert output.read_text() == "precious"
     join_shards(output, overwrite=True)
     assert len(os.listdir(tmp_path)) == 3
+
+
+def test_what_a_killed_run_left_behind_is_cleared_away(
+    new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    output = tmp_path / "x.hdf5"
+    for shard in Shard.all_of(2):
+        write_shard(shard, text, output, new_layers())
+    (tmp_path / "x.hdf5.parts").mkdir()
+    (tmp_path / "x.hdf5.parts" / ".unfinished-output.hdf5.7.part").touch()
+    join_shards(output, remove=True)
+    assert os.listdir(tmp_path) == ["x.hdf5"]
+
+
+def test_a_link_stays(new_layers: NewLayers, text: InputText, tmp_path: Path) -> None:
+    output, elsewhere = tmp_path / "x.hdf5", tmp_path / "elsewhere.hdf5"
+    for shard in Shard.all_of(2):
+        write_shard(shard, text, output, new_layers())
+    output.symlink_to(elsewhere)
+    join_shards(output, remove=True)
+    assert output.is_symlink() and elsewhere.stat().st_size > 0

@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.search.metric import Metric
 from elmo_scratch.search.parameters import Choice, Number, WholeNumber
-from elmo_scratch.search.study import next_trial, num_tried, open_study
+from elmo_scratch.search.study import next_trial, num_tried, open_study, study_errors
 from elmo_scratch.search.sweep import Halving, Sweep
 
 SWEEP = Sweep("random", Metric("validation/loss", False), {"lr": Number(0, 1)})
@@ -129,3 +129,11 @@ def test_without_optuna_the_error_says_how_to_get_it(
     monkeypatch.setattr("elmo_scratch.search.study.find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match="pip install 'optuna>=4'"):
         open_study(tmp_path, SWEEP, {}, 0)
+
+
+def test_a_study_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="study.db: can't be written or read: disk I/O"):
+        with study_errors(tmp_path):
+            raise optuna.exceptions.StorageInternalError("disk I/O error\nand more")
+    with pytest.raises(KeyError), study_errors(tmp_path):
+        raise KeyError
