@@ -1,5 +1,7 @@
 import copy
+import re
 from pathlib import Path
+from typing import Set
 
 import pytest
 from allennlp.commands.train import TrainModel
@@ -37,6 +39,20 @@ def test_every_training_can_be_stopped_and_recovered(config_file: Path) -> None:
     assert trainer["checkpointer"]["type"] == "elmo_scratch_whole"
     kinds = [callback["type"] for callback in trainer["callbacks"]]
     assert {"elmo_scratch_exact_resume", "elmo_scratch_stop_at_nan"} <= set(kinds)
+
+
+@each_config
+def test_the_head_of_a_config_says_what_it_needs(config_file: Path) -> None:
+    head = config_file.read_text(encoding="utf-8").split("\n{", 1)[0]
+    head = "\n".join(line for line in head.splitlines() if line.startswith("//"))
+    assert needed(config_file) <= set(re.findall(r"\b([A-Z]+(?:_[A-Z]+)+)=", head))
+
+
+def needed(config_file: Path) -> Set[str]:
+    """The variables that a config and those that it imports ask for."""
+    text = config_file.read_text(encoding="utf-8")
+    imported = [config_file.parent / name for name in re.findall(r'import "([^"]+)"', text)]
+    return set(re.findall(r'std\.extVar\("(\w+)"\)', text)).union(*map(needed, imported))
 
 
 @each_config

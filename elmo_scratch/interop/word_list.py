@@ -44,8 +44,14 @@ class WordList:
         # Raises
 
         ConfigurationError
-            If it has no unknown word.
+            If the vocabulary has no such namespace, or that no unknown word.
         """
+        if namespace not in vocab.get_namespaces():
+            raise ConfigurationError(
+                f"expected the words of the biLM in the namespace {namespace!r} of the vocabulary, "
+                f"but there are {sorted(vocab.get_namespaces())}. Give the model, the vocabulary "
+                "and the indexer of words the same `namespace`."
+            )
         for mark in (BEGIN_WORD, END_WORD):
             vocab.add_token_to_namespace(mark, namespace)
         by_id = vocab.get_index_to_token_vocabulary(namespace)

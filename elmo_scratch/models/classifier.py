@@ -3,7 +3,7 @@
 from typing import Any, Dict, Optional, Tuple
 
 import torch
-from allennlp.common.checks import ConfigurationError
+from allennlp.common.checks import ConfigurationError, check_dimensions_match
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
@@ -43,7 +43,8 @@ class Classifier(Model):
     # Raises
 
     ConfigurationError
-        If `label_smoothing` is no such share.
+        If `label_smoothing` is no such share, or a part gives vectors of another width than the
+        next one reads.
 
     # Source
 
@@ -75,6 +76,18 @@ class Classifier(Model):
         self.extend_embedder_vocab()
         self.seq2seq_encoder = seq2seq_encoder or PassThroughEncoder(
             text_field_embedder.get_output_dim()
+        )
+        check_dimensions_match(
+            text_field_embedder.get_output_dim(),
+            self.seq2seq_encoder.get_input_dim(),
+            "the vectors of tokens",
+            "the input of `seq2seq_encoder`",
+        )
+        check_dimensions_match(
+            self.seq2seq_encoder.get_output_dim(),
+            seq2vec_encoder.get_input_dim(),
+            "the vectors of tokens in context",
+            "the input of `seq2vec_encoder`, its `embedding_dim`",
         )
         self.seq2vec_encoder = seq2vec_encoder
         self.dropout = torch.nn.Dropout(dropout)

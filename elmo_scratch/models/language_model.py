@@ -81,11 +81,6 @@ class LanguageModel(Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
-        if namespace not in vocab.get_namespaces():
-            raise ConfigurationError(
-                f"expected the words in the namespace {namespace!r} of the vocabulary, as the "
-                f"model's `namespace` says, but there are {sorted(vocab.get_namespaces())}"
-            )
         words = WordList.from_vocabulary(vocab, namespace)
         sizes = words.sizes()
         self.bilm = bilm.construct(**sizes)

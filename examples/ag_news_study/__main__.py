@@ -99,9 +99,12 @@ def main() -> None:
 
 def _settings(text: str) -> Dict[str, object]:
     """A JSON object."""
-    settings = json.loads(text)
+    try:
+        settings = json.loads(text)
+    except ValueError:
+        settings = None
     if not isinstance(settings, dict):
-        raise ValueError
+        raise argparse.ArgumentTypeError(f"expected a JSON object, but got {text}")
     return settings
 
 

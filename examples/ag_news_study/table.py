@@ -7,7 +7,8 @@ from statistics import mean
 from typing import Any, Dict, List, Sequence
 
 from results import SCORES, Row
-from scipy.stats import t, ttest_1samp, ttest_ind
+from scipy import stats
+from scipy.stats import ttest_1samp, ttest_ind
 
 CERTAIN = 0.05
 """A difference that chance alone makes less often than this is called one."""
@@ -100,7 +101,7 @@ def is_within_noise(row: Row, best: Row) -> bool:
     if len(ours) < 2:
         deviation = best.deviation("accuracy") * math.sqrt(1 + 1 / len(theirs))
         distance = abs(best.mean("accuracy") - ours[0]) / deviation
-        return bool(2 * t.sf(distance, len(theirs) - 1) >= CERTAIN)
+        return bool(2 * stats.t.sf(distance, len(theirs) - 1) >= CERTAIN)
     return bool(ttest_ind(ours, theirs, equal_var=False).pvalue >= CERTAIN)
 
 

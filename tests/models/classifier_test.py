@@ -72,6 +72,19 @@ def test_the_scores_are_a_linear_function_of_the_pooled_vectors() -> None:
     torch.testing.assert_close(output["probabilities"][0], expected)
 
 
+@pytest.mark.parametrize(
+    "settings, part",
+    [
+        ({"seq2vec_encoder": {**CONVOLUTIONS, "embedding_dim": 9}}, "`seq2vec_encoder`"),
+        ({"seq2vec_encoder": CONVOLUTIONS, "seq2seq_encoder": LSTM}, "`seq2vec_encoder`"),
+        ({"seq2seq_encoder": {**LSTM, "input_size": 9}}, "`seq2seq_encoder`"),
+    ],
+)
+def test_parts_that_do_not_fit_each_other_are_an_error(settings: Dict[str, Any], part: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"must match the input of {part}.* but got"):
+        model_for(vocabulary("a"), **settings)
+
+
 def test_an_initializer_draws_what_it_matches() -> None:
     vocab = vocabulary(*"abcdefgh")
     drawn = {"regexes": [["text_field_embedder.*", {"type": "constant", "val": 7.0}]]}

@@ -125,7 +125,7 @@ def test_softmaxes_that_want_frequent_words_first_are_told_where_they_are_not(
 
 def test_a_namespace_without_words_is_an_error() -> None:
     vocab = Vocabulary.from_instances(instances_of("a b"))
-    with pytest.raises(ConfigurationError, match=r"namespace 'words' .* there are \['tokens'\]"):
+    with pytest.raises(ConfigurationError, match=r"namespace 'words' .* are \['tokens'\]"):
         model_for(vocab, namespace="words")
 
 

@@ -88,6 +88,11 @@ def test_it_starts_from_an_archive(archive: Path) -> None:
     assert set(same_word_rows("softmax.bias", model, before)) >= KNOWN
 
 
+def test_a_namespace_without_words_is_an_error(archive: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"in the namespace 'words' .* are \['tokens'\]"):
+        build(vocab_of(*DOMAIN), type=FROM_ARCHIVE, archive_file=str(archive), namespace="words")
+
+
 def test_words_of_a_bilm_of_words_are_found_by_their_spelling(word_archive: Path) -> None:
     model = build(vocab_of(*DOMAIN), type=FROM_ARCHIVE, archive_file=str(word_archive))
     before = load_archive(word_archive).model

@@ -1,5 +1,7 @@
 // As elmo_word2vec.jsonnet, of titles and descriptions.
 //
+//   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv WORD_VECTORS=runs/ag_news/word2vec_titles.txt
+//   export BILM_ARCHIVE=runs/ag_news/bilm_titles/model.tar.gz
 //   allennlp train training_config/ag_news/elmo_word2vec_titles.jsonnet -s runs/ag_news/word2vec_titles
 //
 // README.md, "Results", says what it reached.
