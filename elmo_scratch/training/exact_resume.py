@@ -3,6 +3,7 @@
 import logging
 from typing import Any, Dict, List, Optional, Protocol, Tuple, runtime_checkable
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
@@ -21,7 +22,7 @@ from elmo_scratch.training.recovery import (
     stretch_schedule,
     write_best_weights,
 )
-from elmo_scratch.training.same_data import check_place, check_same_data, data_identity
+from elmo_scratch.training.same_data import check_same_data, data_identity
 from elmo_scratch.training.watched_loader import WatchedLoader
 
 logger = logging.getLogger(__name__)
@@ -91,7 +92,7 @@ class ExactResume(TrainerCallback):
     ) -> None:
         super().on_start(trainer, is_primary, **kwargs)
         loader = trainer.data_loader
-        self._loader = WatchedLoader(loader, self._before_drawing)
+        self._loader = WatchedLoader(loader, self._before_drawing, self._at_end)
         trainer.data_loader = self._loader
         self._data = data_identity(loader, trainer.model.vocab)
         self._num_epochs = trainer._num_epochs
@@ -106,7 +107,6 @@ class ExactResume(TrainerCallback):
             check_same_data(self._saved.get("data", {}), self._data)
             stretch_schedule(trainer, self._saved.get("num_epochs", trainer._num_epochs))
             batches = self._saved["num_drawn"]
-            check_place(loader, batches)
             self._goes_on_at = (epochs, batches)
             self._epoch_starts = self._saved["epoch_starts"]
             self._restore_carried()
@@ -180,6 +180,15 @@ class ExactResume(TrainerCallback):
                 set_random_state(self._epoch_starts[epoch], trainer.cuda_device)
             else:
                 self._epoch_starts.append(random_state(trainer.cuda_device))
+
+    def _at_end(self, epoch: int, num_drawn: int) -> None:
+        """Before anything of a shorter epoch is measured or kept."""
+        if self._goes_on_at is not None and epoch == self._goes_on_at[0]:
+            raise ConfigurationError(
+                f"the training can't be recovered: {self._goes_on_at[1]} batches of its epoch were "
+                f"read, which now has {num_drawn}. Bring the training data and the size of batches "
+                "back as they were."
+            )
 
     def _restore_carried(self) -> None:
         for memory, carried in zip(self._memories(), self._saved["carried"]):

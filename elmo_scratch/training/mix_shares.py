@@ -25,7 +25,7 @@ class MixShares(TrainerCallback):
 
     Mixes are called by their place in the model, such as
     `text_field_embedder.token_embedder_elmo.mix`. Where the trainer has a callback for TensorBoard
-    or Weights & Biases, the same numbers go there, from the first batch on.
+    or Weights & Biases, those of the weights as they are trained go there, from the first batch on.
 
     Registered as a `TrainerCallback` with name "elmo_scratch_mix_shares".
 

@@ -5,7 +5,7 @@ import json
 from typing import Any, Dict, Protocol, runtime_checkable
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DataLoader, Vocabulary
+from allennlp.data import Vocabulary
 
 
 @runtime_checkable
@@ -60,28 +60,3 @@ def check_same_data(before: Dict[str, str], now: Dict[str, str]) -> None:
                 "else. Bring the files back as they were, or train in another folder, from the "
                 "archive of this one (training_config/bilm/fine_tune.jsonnet)."
             )
-
-
-def check_place(loader: DataLoader, num_drawn: int) -> None:
-    """
-    # Parameters
-
-    loader : `DataLoader`
-        Of the training data.
-    num_drawn : `int`
-        Batches of an epoch that a training has drawn from it already.
-
-    # Raises
-
-    ConfigurationError
-        If an epoch has fewer by now.
-    """
-    try:
-        length = len(loader)
-    except TypeError:  # It doesn't know how many before it has read them.
-        return
-    if num_drawn > length:
-        raise ConfigurationError(
-            f"the training can't be recovered: it has seen {num_drawn} batches of its epoch, which "
-            f"now has {length}. Bring the training data and the size of batches back as they were."
-        )

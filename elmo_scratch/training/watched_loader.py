@@ -17,12 +17,20 @@ class WatchedLoader(DataLoader):
     before_drawing : `Callable[[int, int], None]`
         Called with the number of epochs completed and the number of batches drawn in this epoch:
         before anything of an epoch is drawn, before each further batch, and before the end.
+    at_end : `Callable[[int, int], None]`
+        Called with the same where an epoch has no further batch.
     """
 
-    def __init__(self, loader: DataLoader, before_drawing: Callable[[int, int], None]) -> None:
+    def __init__(
+        self,
+        loader: DataLoader,
+        before_drawing: Callable[[int, int], None],
+        at_end: Callable[[int, int], None],
+    ) -> None:
         self.loader = loader
         self.num_drawn = 0
         self._before_drawing = before_drawing
+        self._at_end = at_end
         self._epochs_begun = 0
 
     def __iter__(self) -> Iterator[TensorDict]:
@@ -34,6 +42,7 @@ class WatchedLoader(DataLoader):
             self.num_drawn += 1
             yield batch
             self._before_drawing(epoch, self.num_drawn)
+        self._at_end(epoch, self.num_drawn)
 
     def __len__(self) -> int:
         return len(self.loader)

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
 from elmo_scratch.modules.products import BFLOAT16
@@ -97,6 +98,23 @@ def test_every_loader_comes_back_to_its_place(loader: str, tmp_path: Path) -> No
     run_until((2, 1, True), config, tmp_path / "run", recover=True)
     run(config, tmp_path / "run", recover=True)
     assert not differences(outcome(tmp_path / "run"), outcome(tmp_path / "through"))
+
+
+def test_a_place_that_is_no_more_is_told_before_anything_is_kept(tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    lines = [f"{word} the river bank\n" for word in ("a", "b", "c", "d", "e", "f")] * 6
+    text.write_text("".join(lines))
+    config = tiny_config()
+    del config["dataset_reader"]["tokenizer"], config["dataset_reader"]["max_instances"]
+    config.update(train_data_path=str(text), validation_data_path=str(text))
+    run_until((1, 4, True), config, tmp_path / "run")
+    text.write_text("".join(lines[:8]))
+    before = sorted(path.name for path in (tmp_path / "run").glob("*.th"))
+    with pytest.raises(
+        ConfigurationError, match="2 batches of its epoch were read, which now has 1"
+    ):
+        run(config, tmp_path / "run", recover=True)
+    assert sorted(path.name for path in (tmp_path / "run").glob("*.th")) == before
 
 
 @pytest.mark.parametrize("at", [(1, 1, True), (1, 3, True), (1, 1, False)], ids=str)

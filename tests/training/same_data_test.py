@@ -1,12 +1,8 @@
-from pathlib import Path
-
 import pytest
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance, Vocabulary
-from allennlp.data.data_loaders import MultiProcessDataLoader, SimpleDataLoader
+from allennlp.data import Vocabulary
 
-from elmo_scratch.data import SentencesReader
-from elmo_scratch.training.same_data import check_place, check_same_data, data_identity
+from elmo_scratch.training.same_data import check_same_data, data_identity
 
 
 class Loader:
@@ -42,18 +38,3 @@ def test_another_order_of_words_is_told() -> None:
     other = data_identity(None, vocabulary("y", "x"))
     with pytest.raises(ConfigurationError, match="its vocabulary is not the one"):
         check_same_data(one, other)
-
-
-def test_a_place_that_is_no_more_is_told() -> None:
-    loader = SimpleDataLoader([Instance({})] * 3, 1)
-    check_place(loader, 3)
-    with pytest.raises(ConfigurationError, match="seen 4 batches of its epoch, which now has 3"):
-        check_place(loader, 4)
-
-
-def test_a_loader_that_does_not_know_its_length_is_believed(tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text("a\nb\n")
-    loader = MultiProcessDataLoader(
-        SentencesReader(), str(tmp_path / "text.txt"), batch_size=1, max_instances_in_memory=1
-    )
-    check_place(loader, 99)

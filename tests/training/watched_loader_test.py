@@ -33,7 +33,11 @@ class Endless(TwoBatches):
 
 def test_it_tells_right_before_it_draws() -> None:
     told: List[str] = []
-    loader = WatchedLoader(TwoBatches(told), lambda *place: told.append(f"before {place}"))
+    loader = WatchedLoader(
+        TwoBatches(told),
+        lambda *place: told.append(f"before {place}"),
+        lambda *place: told.append(f"at the end {place}"),
+    )
     for _ in range(2):
         for number, batch in enumerate(loader, start=1):
             told.append(f"{loader.num_drawn} drawn: {', '.join(batch)}")
@@ -47,13 +51,14 @@ def test_it_tells_right_before_it_draws() -> None:
         "draws b",
         "2 drawn: b",
         "before (0, 2)",
+        "at the end (0, 2)",
     ]
     assert other == [line.replace("(0,", "(1,") for line in one]
 
 
 def test_for_all_else_it_is_the_other_loader() -> None:
     told: List[str] = []
-    loader = WatchedLoader(TwoBatches(told), lambda *place: None)
+    loader = WatchedLoader(TwoBatches(told), lambda *place: None, lambda *place: None)
     assert len(loader) == 2
     loader.index_with(Vocabulary())
     loader.set_target_device(torch.device("cpu"))
@@ -61,4 +66,4 @@ def test_for_all_else_it_is_the_other_loader() -> None:
     with pytest.raises(NotImplementedError):
         loader.iter_instances()
     with pytest.raises(TypeError):
-        len(WatchedLoader(Endless(told), lambda *place: None))
+        len(WatchedLoader(Endless(told), lambda *place: None, lambda *place: None))
