@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, NamedTuple, Tuple
 
 STATISTICS = Path("/proc/meminfo")
 """Where Linux counts memory."""
@@ -14,6 +14,21 @@ LIMITS = Path("/sys/fs/cgroup")
 """Where it says what these may use."""
 
 
+class _Names(NamedTuple):
+    """What a version of control groups calls its files, and in the last of them a line."""
+
+    limit: str
+    used: str
+    statistics: str
+    reclaimable: str
+
+
+_NEW = _Names("memory.max", "memory.current", "memory.stat", "inactive_file")
+_OLD = _Names(
+    "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat", "total_inactive_file"
+)
+
+
 def machine_memory() -> float:
     """
     The bytes of memory that the machine has, or that the process may use if that is less; infinity
@@ -23,24 +38,37 @@ def machine_memory() -> float:
         installed = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):
         installed = float("inf")
-    return min([installed, *_limits()])
+    return min([installed, *(limit for limit, _ in _limits())])
 
 
 def free_memory() -> float:
     """
-    The bytes of the machine's memory that nobody needs now; infinity where the system doesn't say.
+    The bytes of it that no process needs now; infinity where the system doesn't say.
     """
-    try:
-        lines = STATISTICS.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return float("inf")
-    counts = dict(line.split(":", 1) for line in lines if ":" in line)
-    number, *_ = counts.get("MemAvailable", "inf").split()
-    return 1024 * float(number)
+    available = 1024 * _number_of(STATISTICS, "MemAvailable:", float("inf"))
+    return min([available, *(limit - used for limit, used in _limits())])
 
 
-def _limits() -> Iterator[float]:
-    """Those of the control groups that the process belongs to, in both versions of them."""
+def _limits() -> Iterator[Tuple[float, float]]:
+    """
+    What the control groups that the process belongs to may use, in both versions of them, and what
+    they do use.
+    """
+    for folder, names in _groups():
+        try:
+            limit = float((folder / names.limit).read_text(encoding="utf-8"))
+        except (OSError, ValueError):  # the word "max" stands for none
+            continue
+        try:
+            used = float((folder / names.used).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            used = 0.0
+        # What was read from disk is kept only for as long as nobody needs the room.
+        yield limit, used - _number_of(folder / names.statistics, names.reclaimable, 0.0)
+
+
+def _groups() -> Iterator[Tuple[Path, _Names]]:
+    """The folders of the groups, and those above them."""
     try:
         groups = CONTROL_GROUP.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -49,16 +77,22 @@ def _limits() -> Iterator[float]:
         _, _, rest = group.partition(":")
         controllers, _, path = rest.partition(":")
         if controllers == "":
-            root, name = LIMITS, "memory.max"
+            root, names = LIMITS, _NEW
         elif "memory" in controllers.split(","):
-            root, name = LIMITS / "memory", "memory.limit_in_bytes"
+            root, names = LIMITS / "memory", _OLD
         else:
             continue
         own = root / path.lstrip("/")
         # A container may see its own group as the root, or not see its path at all.
         for folder in (own, *own.parents):
             if folder.is_relative_to(root):
-                try:
-                    yield float((folder / name).read_text(encoding="utf-8"))
-                except (OSError, ValueError):  # the word "max" stands for none
-                    continue
+                yield folder, names
+
+
+def _number_of(file: Path, name: str, default: float) -> float:
+    """The number on the line of a file that begins with this word."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return default
+    return next((float(line.split()[1]) for line in lines if line.split()[:1] == [name]), default)

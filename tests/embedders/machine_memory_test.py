@@ -1,6 +1,6 @@
 import os
 from pathlib import Path
-from typing import Optional
+from typing import Dict, Optional
 
 import pytest
 
@@ -67,6 +67,33 @@ def test_what_is_free_is_counted_by_linux(
     statistics: Optional[str], expected: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(module, "STATISTICS", tmp_path / "meminfo")
+    monkeypatch.setattr(module, "CONTROL_GROUP", tmp_path / "nothing")
     if statistics is not None:
         (tmp_path / "meminfo").write_text(statistics)
+    assert free_memory() == expected
+
+
+@pytest.mark.parametrize(
+    "group, files, expected",
+    [
+        ("0::/job", {"max": "9000", "current": "7000", "stat": "anon 1\ninactive_file 500"}, 2500),
+        ("0::/job", {"max": "9000", "current": "7000"}, 2000),
+        ("0::/job", {"max": "9000"}, 9000),
+        ("0::/job", {"max": "max", "current": "7000"}, 2**20),
+    ],
+)
+def test_a_container_may_have_less_that_is_free(
+    group: str,
+    files: Dict[str, str],
+    expected: int,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    for name in ("STATISTICS", "CONTROL_GROUP", "LIMITS"):
+        monkeypatch.setattr(module, name, tmp_path / name)
+    (tmp_path / "STATISTICS").write_text("MemAvailable: 1024 kB\n")
+    (tmp_path / "CONTROL_GROUP").write_text(group)
+    (tmp_path / "LIMITS" / "job").mkdir(parents=True)
+    for name, text in files.items():
+        (tmp_path / "LIMITS" / "job" / f"memory.{name}").write_text(text)
     assert free_memory() == expected

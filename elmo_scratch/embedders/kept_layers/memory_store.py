@@ -40,7 +40,7 @@ class MemoryStore(LayerStore):
         total = machine_memory()
         self._room, self._reserve = share * total, RESERVE * total
         self._kept: Dict[bytes, numpy.ndarray] = {}
-        self._is_full = False
+        self._has_warned = False
 
     def get(self, key: bytes) -> Optional[numpy.ndarray]:
         """As in `LayerStore`."""
@@ -48,20 +48,27 @@ class MemoryStore(LayerStore):
 
     def put(self, kept: Dict[bytes, numpy.ndarray]) -> None:
         """As in `LayerStore`."""
-        has_room = free_memory() > self._reserve
+        if free_memory() < self._reserve:
+            self._say(
+                "hardly any memory is left: texts pass the biLM in each epoch until there is more"
+            )
+            return
         for key, layers in kept.items():
-            if layers.nbytes > self._room or not has_room:
-                self._say_that_it_is_full()
+            if layers.nbytes > self._room:
+                self._say(
+                    "there is no room for more: all other texts pass the biLM in each epoch, "
+                    "unless they get a larger `share` of the memory"
+                )
                 continue
             self._room -= layers.nbytes
             self._kept[key] = layers.ravel()
 
-    def _say_that_it_is_full(self) -> None:
-        if not self._is_full:
-            self._is_full = True
+    def _say(self, reason: str) -> None:
+        if not self._has_warned:
+            self._has_warned = True
             logger.warning(
-                "The layers of %d texts are in memory, and there is no room for more: all other "
-                "texts pass the biLM in each epoch. Keep them in a file, by `keep_layers: { type: "
-                '"file", path: ... }`, or give them a larger `share` of the memory.',
+                "The layers of %d texts are in memory, and %s. A file has room for all: "
+                '`keep_layers: { type: "file", path: ... }`.',
                 len(self._kept),
+                reason,
             )
