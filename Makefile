@@ -12,7 +12,7 @@ STAMP := $(VENV)/installed-$(shell cat requirements-dev.txt requirements.txt set
 .DEFAULT_GOAL := help
 
 help:  ## list what there is to make
-	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' Makefile | expand -t 14
+	@awk -F ':.*##' '/^[a-z-]+:.*##/ { printf "%-14s%s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP)  ## create .venv with all that is needed (PYTHON=python3.12 to choose the Python)
 

@@ -33,7 +33,7 @@ setup(
         "threadpoolctl>=2.0",
         "spacy>=3.8",
     ],
-    extras_require={"ray": ["ray>=2.40"], "search": ["optuna>=4"], "vectors": ["gensim>=4.3"]},
+    extras_require={"ray": ["ray>=2.40"], "search": ["optuna>=4"], "vectors": ["gensim>=4.3.3"]},
     # PyTorch calls this at the end of `import torch`.
     entry_points={"torch.backends": ["elmo_scratch = elmo_scratch_compat:apply"]},
 )

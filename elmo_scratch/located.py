@@ -10,8 +10,8 @@ from allennlp.common.file_utils import cached_path
 
 def located(source: Union[str, PathLike]) -> Path:
     """
-    Files of this machine are read where they lie. AllenNLP's `cached_path` makes its cache even for
-    those, which nobody can whose home folder is missing or not to be written to.
+    Files of this machine are read where they lie. AllenNLP's `cached_path` makes its cache for
+    those too, which nobody can whose home folder is missing or not to be written to.
 
     # Parameters
 
@@ -28,4 +28,9 @@ def located(source: Union[str, PathLike]) -> Path:
     FileNotFoundError
         If there is none of this path; for an address, whatever the library raises that fetches it.
     """
-    return Path(source) if os.path.exists(source) else Path(cached_path(source))
+    if "://" in str(source):
+        return Path(cached_path(source))
+    path = Path(os.path.expanduser(source))
+    if not path.exists():
+        raise FileNotFoundError(f"{source}: there is no such file")
+    return path

@@ -21,10 +21,17 @@ def test_what_is_here_needs_no_cache(name: str, tmp_path: Path) -> None:
     assert located(str(tmp_path / name)) == tmp_path / name
 
 
-def test_all_else_is_left_to_allennlp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_utils, "CACHE_DIRECTORY", tmp_path / "cache")
-    with pytest.raises(FileNotFoundError, match="none.txt"):
-        located(tmp_path / "none.txt")
+def test_a_home_folder_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "mine.txt").touch()
     assert located("~/mine.txt") == tmp_path / "mine.txt"
+
+
+def test_what_is_not_here_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="none.txt"):
+        located(tmp_path / "none.txt")
+
+
+def test_addresses_are_left_to_allennlp(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elmo_scratch.located.cached_path", lambda address: f"/kept/{address[-5:]}")
+    assert located("https://somewhere/a.txt") == Path("/kept/a.txt")

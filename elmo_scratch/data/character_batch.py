@@ -32,7 +32,7 @@ def batch_to_ids(
     ValueError
         If a sentence is not a sequence of words.
     ConfigurationError
-        If a word has no room for a sentence mark between two word marks.
+        If a word has no room for a sentence mark between two word marks, or more than 4,096 ids.
     """
     sentences = list(batch)
     check_sentences(sentences)

@@ -27,7 +27,7 @@ class CharacterIndexer(TokenIndexer):
     # Raises
 
     ConfigurationError
-        If there is no room for a sentence mark between two word marks.
+        If there is no room for a sentence mark between two word marks, or more than 4,096 ids.
     """
 
     def __init__(

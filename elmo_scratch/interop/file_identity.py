@@ -1,4 +1,4 @@
-"""Tells files apart by what is in them."""
+"""Tells files apart, by what is in them or, without reading them, by their stamps."""
 
 import hashlib
 import os
@@ -20,7 +20,8 @@ def stamp_of(file: Path) -> Stamp:
 
     `Tuple[int, int, int, int]`
         What another content of the file changes, known without reading it: its device, its number
-        there, its size, and when it was written to last.
+        there, its size, and when it was written to last. Two contents of one size within a tick of
+        the system's clock look the same.
 
     # Raises
 

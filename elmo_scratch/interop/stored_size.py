@@ -24,6 +24,7 @@ def refused_size(file: h5py.File, found: h5d.DatasetID) -> str:
         The file that it lies in.
     found : `h5py.h5d.DatasetID`
         The data set.
+
     # Returns
 
     `str`

@@ -79,7 +79,7 @@ class Word2Vec(VectorMethod):
         if find_spec("gensim") is None:
             raise ConfigurationError(
                 "--method word2vec needs gensim, which is not installed: "
-                "pip install 'gensim>=4.3'. --method svd does without."
+                "pip install 'gensim>=4.3.3'. --method svd does without."
             )
         if self.algorithm not in ALGORITHMS:
             raise ConfigurationError(

@@ -186,8 +186,9 @@ def test_what_is_read_first_is_written_last(
 ) -> None:
     moved: List[str] = []
     monkeypatch.setattr(os, "replace", lambda _, there: moved.append(Path(there).name))
-    Vocabulary(counter={"tokens": {"the": 2}}).save_to_files(str(tmp_path / "vocabulary"))
-    assert moved == ["tokens.txt", "non_padded_namespaces.txt"]
+    counter = {f"{letter}_tokens": {"the": 2} for letter in "abcdefghpqrstuvwxyz"}
+    Vocabulary(counter=counter).save_to_files(str(tmp_path / "vocabulary"))
+    assert len(moved) == len(counter) + 1 and moved[-1] == "non_padded_namespaces.txt"
 
 
 def test_a_pickle_is_equal(text: str) -> None:

@@ -108,7 +108,7 @@ def test_there_is_a_warning_if_nothing_is_trained(
 
 def test_without_gensim_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word2vec, "find_spec", lambda _: None)
-    with pytest.raises(ConfigurationError, match="pip install 'gensim>=4.3'"):
+    with pytest.raises(ConfigurationError, match="pip install 'gensim>=4.3.3'"):
         Word2Vec()
 
 

@@ -13,7 +13,7 @@ BLOCK_SIZE = 2**18
 """Bytes of text that are read at once: many lines, and still in the processor's cache."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
+_TAR_MAGICS = (b"ustar\x0000", b"ustar  \x00")  # of POSIX and of GNU tar, at byte 257
 
 
 def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None) -> Iterator[str]:
@@ -54,10 +54,7 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
             raw = _read_block(text_file, shard)
             if not raw:
                 break
-            if (
-                lines_before == 0
-                and raw[_TAR_MAGIC_AT : _TAR_MAGIC_AT + len(_TAR_MAGIC)] == _TAR_MAGIC
-            ):
+            if lines_before == 0 and raw[257:265] in _TAR_MAGICS:
                 # The names of its members would pass for words.
                 raise ConfigurationError(
                     f"{shard}: expected text, but this is a tar archive. Unpack it, and name the "

@@ -108,12 +108,16 @@ def test_a_file_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
-def test_a_tar_archive_is_an_error(mode: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
+def test_a_tar_archive_is_an_error(form: int, mode: str, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("a b\n")
-    with tarfile.open(tmp_path / "corpus.tar.gz", mode) as archive:  # type: ignore[call-overload]
+    with tarfile.open(tmp_path / "tar", mode, format=form) as archive:  # type: ignore[call-overload]
         archive.add(tmp_path / "text.txt")
-    shard = (tmp_path / "corpus.tar.gz").rename(tmp_path / "corpus")
-    with pytest.raises(
-        ConfigurationError, match="corpus: expected text, but this is a tar archive"
-    ):
-        list(shard_blocks(shard))
+    with pytest.raises(ConfigurationError, match="tar: expected text, but this is a tar archive"):
+        list(shard_blocks(tmp_path / "tar"))
+
+
+def test_a_word_at_the_place_of_a_sign_of_tar_is_one(tmp_path: Path) -> None:
+    text = "a" * 256 + " ustar gustar\n"
+    (tmp_path / "text.txt").write_text(text)
+    assert list(shard_blocks(tmp_path / "text.txt")) == [text]
