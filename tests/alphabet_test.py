@@ -5,8 +5,8 @@ import pytest
 from allennlp.data.token_indexers.elmo_indexer import ELMoCharacterMapper
 
 from elmo_scratch.alphabet import (
+    CHARACTERS_PER_TOKEN,
     MAX_CHARACTERS_PER_TOKEN,
-    MIN_CHARACTERS_PER_TOKEN,
     NUM_BATCH_IDS,
     NUM_CHARACTERS,
     PADDING_ID,
@@ -133,7 +133,7 @@ def test_sentence_marks_are_those_of_allennlp() -> None:
     assert end == character_ids("</S>") == allennlp_ids(ELMoCharacterMapper.eos_token)
 
 
-@pytest.mark.parametrize("max_characters", [MIN_CHARACTERS_PER_TOKEN, 4, 20, 49, 51, 1000])
+@pytest.mark.parametrize("max_characters", [CHARACTERS_PER_TOKEN[0], 4, 20, 49, 51, 1000])
 @pytest.mark.parametrize("word", ["", "a", "naïve", "🦩", "x" * 48, "é" * 600, "<S>", "</S>"])
 def test_words_of_any_length_fit_into_any_number_of_ids(word: str, max_characters: int) -> None:
     ids = character_ids(word, max_characters)
@@ -146,7 +146,7 @@ def test_words_of_any_length_fit_into_any_number_of_ids(word: str, max_character
     assert ids[1:end] == (middle or spelled)
 
 
-@pytest.mark.parametrize("max_characters", [MIN_CHARACTERS_PER_TOKEN, 20, 50, 70])
+@pytest.mark.parametrize("max_characters", [CHARACTERS_PER_TOKEN[0], 20, 50, 70])
 def test_sentence_marks_have_as_many_ids_as_words(max_characters: int) -> None:
     for mark, number in zip(sentence_marks(max_characters), (257, 258)):
         assert mark == [BEGIN, number, END] + [PADDING] * (max_characters - 3)
