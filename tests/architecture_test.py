@@ -19,7 +19,6 @@ FLOORS = [
     ["interop"],
     ["embedders", "models"],
     ["export", "predictors", "search", "static_vectors", "training"],
-    ["report"],
     ["commands"],
     ["registered"],
 ]

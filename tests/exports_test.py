@@ -9,7 +9,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Registrable
 from allennlp.data import DataLoader, DatasetReader, TokenIndexer, Tokenizer, Vocabulary
 from allennlp.models import Model
-from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder
+from allennlp.modules import Seq2SeqEncoder
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.predictors import Predictor
 from allennlp.training import Checkpointer, TrainerCallback
@@ -34,7 +34,6 @@ REGISTERED: Dict[type, Set[str]] = {
     OutputSoftmax: {"adaptive", "full", "sampled"},
     Predictor: {"ag_news"},
     Seq2SeqEncoder: {"elmo_scratch_output"},
-    Seq2VecEncoder: {"elmo_scratch_several"},
     Subcommand: {"elmo", "elmo-export", "elmo-join", "elmo-search", "elmo-vectors"},
     TokenEmbedder: {"elmo_scratch", "elmo_scratch_from_official", "elmo_scratch_layer_file"},
     TokenEncoder: {"char_cnn", "word"},

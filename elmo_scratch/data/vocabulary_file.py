@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Dict, List, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
 from elmo_scratch.data.text_lines import text_lines
@@ -69,8 +68,7 @@ def write_vocabulary_file(words: Sequence[str], path: Union[str, PathLike]) -> N
     # Parameters
 
     words : `Sequence[str]`
-        In the order of their ids, without padding and with `<S>`, `</S>` and `<UNK>`, such as
-        `vocabulary_file_words` gives.
+        In the order of their ids, without padding and with `<S>`, `</S>` and `<UNK>`.
     path : `Union[str, PathLike]`
         Where to.
 
@@ -93,26 +91,6 @@ def write_vocabulary_file(words: Sequence[str], path: Union[str, PathLike]) -> N
     _check_marks(known, path)
     with whole_file(path) as part, open(part, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{word}\n" for word in words)
-
-
-def vocabulary_file_words(vocab: Vocabulary, namespace: str = "tokens") -> List[str]:
-    """
-    # Parameters
-
-    vocab : `Vocabulary`
-        Any vocabulary of AllenNLP.
-    namespace : `str`, optional (default = `"tokens"`)
-        The namespace of its words.
-
-    # Returns
-
-    `List[str]`
-        The words in the order of their ids, without padding and with `<UNK>` for the unknown word.
-    """
-    by_id = vocab.get_index_to_token_vocabulary(namespace)
-    first = 1 if vocab.is_padded(namespace) else 0
-    words = (by_id[number] for number in range(first, len(by_id)))
-    return [UNKNOWN_WORD if word == vocab._oov_token else word for word in words]
 
 
 def is_writable(word: str) -> bool:

@@ -265,9 +265,7 @@ class Elmo(torch.nn.Module, FromParams):
 
     def _id_axes(self) -> int:
         """How many axes a batch of ids has."""
-        is_of_words = isinstance(self.bilm, BiLm) and not isinstance(
-            self.bilm.token_encoder, CharCnnEncoder
-        )
+        is_of_words = isinstance(self.bilm, BiLm) and not self.bilm.token_encoder.reads_characters
         return 2 if is_of_words else 3
 
     def _character_encoder(self) -> CharCnnEncoder:

@@ -6,9 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-BEGIN_WORD = "<S>"
-END_WORD = "</S>"
-"""The marks of sentence boundaries, spelled as in the vocabulary files of `bilm-tf`."""
+from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
 
 
 class WordList:
@@ -19,7 +17,7 @@ class WordList:
 
     words : `List[str]`
         All words in the order of their ids, AllenNLP's padding and unknown words first and
-        `BEGIN_WORD` and `END_WORD` among them.
+        `BEGIN_SENTENCE_WORD` and `END_SENTENCE_WORD` among them.
     unknown_word : `str`
         The word that stands for all others.
     """
@@ -52,7 +50,7 @@ class WordList:
                 f"but there are {sorted(vocab.get_namespaces())}. Give the model, the vocabulary "
                 "and the indexer of words the same `namespace`."
             )
-        for mark in (BEGIN_WORD, END_WORD):
+        for mark in (BEGIN_SENTENCE_WORD, END_SENTENCE_WORD):
             vocab.add_token_to_namespace(mark, namespace)
         by_id = vocab.get_index_to_token_vocabulary(namespace)
         if vocab._oov_token not in by_id.values():
@@ -71,8 +69,8 @@ class WordList:
         """What the token encoders and softmaxes of `modules` ask about a vocabulary."""
         return {
             "num_words": len(self.words),
-            "begin_id": self._ids[BEGIN_WORD],
-            "end_id": self._ids[END_WORD],
+            "begin_id": self._ids[BEGIN_SENTENCE_WORD],
+            "end_id": self._ids[END_SENTENCE_WORD],
         }
 
     def ids_from(self, vocab: Vocabulary, namespace: str) -> torch.Tensor:

@@ -32,11 +32,6 @@ class Perplexity:
         """Mean loss of a token, in nats; 0 before the first token."""
         return self._loss_sum / max(self.num_tokens, 1)
 
-    @property
-    def perplexity(self) -> float:
-        """The exponential of `loss`."""
-        return self.of_loss(self.loss)
-
     @staticmethod
     def of_loss(loss: float) -> float:
         """The exponential of a mean loss; infinite where that is too large for a number."""

@@ -153,9 +153,10 @@ class Classifier(Model):
         # Returns
 
         `Dict[str, Any]`
-            `accuracy` and macro precision, recall and F1. At the end of an epoch (`reset`) also the
-            three of each class, `confusion`, the counts of true classes in rows and predicted ones
-            in columns, and `confusion_classes`, the names of both.
+            `accuracy`, `macro_precision`, `macro_recall` and `macro_f1`. At the end of an epoch
+            (`reset`) also `precision_<class>`, `recall_<class>` and `f1_<class>` of each class,
+            `confusion`, the counts of true classes in rows and predicted ones in columns, and
+            `confusion_classes`, the names of both.
         """
         scores = self._confusion.scores()
         macro = scores.macro()

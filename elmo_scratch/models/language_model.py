@@ -11,8 +11,9 @@ from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import dist_reduce_sum, get_text_field_mask
 
+from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
 from elmo_scratch.interop.bilm_archive import LANGUAGE_MODEL
-from elmo_scratch.interop.word_list import BEGIN_WORD, END_WORD, WordList
+from elmo_scratch.interop.word_list import WordList
 from elmo_scratch.metrics import Perplexity, WordPrediction
 from elmo_scratch.models.predictions import Predictions
 from elmo_scratch.models.starting_words import start_words
@@ -90,7 +91,7 @@ class LanguageModel(Model):
                 "The softmax takes words for frequent whose ids are low, but %r, the end of each "
                 "sentence, comes late in the vocabulary: it will be learned badly. Take the "
                 "vocabulary `elmo_scratch_corpus`, which begins with it.",
-                END_WORD,
+                END_SENTENCE_WORD,
             )
         self.dropout = torch.nn.Dropout(dropout)
         if matmul_dtype is not None:
@@ -102,7 +103,7 @@ class LanguageModel(Model):
         if pretrained_file is not None:
             start_words(self.bilm.token_encoder, words, pretrained_file)
         # A vocabulary counts its words in order of frequency, after the padding.
-        marks = (BEGIN_WORD, END_WORD, words.unknown_word)
+        marks = (BEGIN_SENTENCE_WORD, END_SENTENCE_WORD, words.unknown_word)
         known = [word for word in words.words[1:] if word not in marks]
         self._confusion_words = known[:num_confusion_words]
         self._left_to_right, self._right_to_left = Perplexity(), Perplexity()
@@ -206,11 +207,13 @@ class LanguageModel(Model):
         # Returns
 
         `Dict[str, Any]`
-            Perplexities (over both directions, left to right, right to left), where the exact
-            softmax was computed, and the accuracy of the first and of the five best guesses, where
-            there were guesses. At the end of an epoch (`reset`) also the mean losses behind the
-            perplexities in nats, macro precision, recall and F1, `confusion`, the counts of true
-            words in rows and guessed words in columns, and `confusion_words`, the names of both.
+            `perplexity` (the exponential of the mean of both directions' losses),
+            `perplexity_left_to_right` and `perplexity_right_to_left`, where the exact softmax was
+            computed, and `top_1_accuracy` and `top_5_accuracy`, of the best and the five best
+            guesses, where there were guesses. At the end of an epoch (`reset`) also
+            `loss_left_to_right` and `loss_right_to_left`, the mean losses of a word in nats,
+            `macro_precision`, `macro_recall` and `macro_f1`, `confusion`, the counts of true words
+            in rows and guessed words in columns, and `confusion_words`, the names of both.
         """
         metrics: Dict[str, Any] = {}
         if self._left_to_right.num_tokens or self._right_to_left.num_tokens:

@@ -45,7 +45,7 @@ class BiLm(torch.nn.Module, FromParams):
     # Raises
 
     ValueError
-        If there is no such `state` or `matmul_dtype`.
+        If there is no such `state` or `matmul_dtype`, no LSTM layer, or a clip that is not above 0.
 
     # Source
 
@@ -67,6 +67,11 @@ class BiLm(torch.nn.Module, FromParams):
         matmul_dtype: str = "float32",
     ) -> None:
         super().__init__()
+        if num_layers < 1:
+            raise ValueError(f"expected `num_layers` of 1 or more, but got {num_layers}")
+        for name, clip in (("cell_clip", cell_clip), ("projection_clip", projection_clip)):
+            if clip is not None and clip <= 0.0:
+                raise ValueError(f"expected `{name}` above 0, or null for none, but got {clip}")
         self.dim = token_encoder.dim
         self.width = 2 * token_encoder.dim
         self.num_layers = 1 + num_layers

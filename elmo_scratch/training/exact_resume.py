@@ -51,9 +51,8 @@ class ExactResume(TrainerCallback):
     """
     Adds to each checkpoint what AllenNLP leaves out: random states, the LSTM states that are
     carried from batch to batch, the scale of losses in mixed precision, and whether products in
-    bfloat16 were found to be slow. With it a training
-    that was killed and recovered (`allennlp train --recover`) ends, on one CPU, in the same bits
-    as one that ran through.
+    bfloat16 were found to be slow. With it a training that was killed and recovered (`allennlp
+    train --recover`) ends, on one CPU, in the same bits as one that ran through.
 
     AllenNLP comes back to its place in the data by drawing all batches once more without training
     on them. So each epoch is drawn from the random state that it once began with, and where the

@@ -4,12 +4,10 @@ from typing import List
 
 import pytest
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
 
 from elmo_scratch.data.vocabulary_file import (
     is_writable,
     read_vocabulary_file,
-    vocabulary_file_words,
     write_vocabulary_file,
 )
 
@@ -91,19 +89,6 @@ def test_a_disk_that_fills_up_leaves_the_older_file(
     with pytest.raises(OSError, match="No space left"):
         write_vocabulary_file(WORDS, path)
     assert path.read_text() == "old"
-
-
-def test_a_vocabulary_of_allennlp_becomes_a_file(path: Path) -> None:
-    vocab = Vocabulary(tokens_to_add={"words": ["the", "<S>", "</S>"]})
-    words = vocabulary_file_words(vocab, "words")
-    assert words == ["<UNK>", "the", "<S>", "</S>"]
-    write_vocabulary_file(words, path)
-    assert read_vocabulary_file(path) == words
-
-
-def test_a_namespace_without_padding_keeps_its_first_word() -> None:
-    vocab = Vocabulary(tokens_to_add={"my_tags": ["a", "b"]})
-    assert vocabulary_file_words(vocab, "my_tags") == ["a", "b"]
 
 
 @pytest.mark.parametrize("word", ["", " ", "a ", "a\rb", "!!!MAXTERMID", "x@@NEWLINE@@", "\u2028"])

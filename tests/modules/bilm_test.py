@@ -1,5 +1,5 @@
 import copy
-from typing import Tuple
+from typing import Any, Dict, Tuple
 
 import pytest
 import torch
@@ -239,6 +239,15 @@ def test_it_is_built_from_a_config_and_the_sizes_of_a_vocabulary() -> None:
 def test_a_setting_that_there_is_not_is_an_error(setting: str) -> None:
     with pytest.raises(ValueError, match=f"expected a `{setting}` among .*, but got 'none'"):
         bilm_of(**{setting: "none"})
+
+
+@pytest.mark.parametrize(
+    "settings", [{"num_layers": 0}, {"cell_clip": 0.0}, {"projection_clip": -3.0}]
+)
+def test_a_setting_that_would_ruin_it_is_an_error(settings: Dict[str, Any]) -> None:
+    (name,) = settings
+    with pytest.raises(ValueError, match=f"expected `{name}` "):
+        bilm_of(**settings)
 
 
 def test_a_misspelled_setting_is_an_error() -> None:

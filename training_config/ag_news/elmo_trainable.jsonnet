@@ -1,8 +1,9 @@
-// A classifier of AG News over a frozen biLM: the layers of the biLM are mixed by learned weights.
+// A classifier of AG News over a frozen biLM, whose layers are mixed by learned weights.
 //
 //   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv BILM_ARCHIVE=runs/ag_news/bilm/model.tar.gz
 //   allennlp train training_config/ag_news/elmo_trainable.jsonnet -s runs/ag_news/trainable
 //
 // A biLM of another width needs another `model.seq2vec_encoder.embedding_dim`: 100 more than it.
+// It reached an accuracy of 90.4 % with one seed: README.md, "Results".
 local common = import "common.libsonnet";
 common.classifier(mix={ type: "trainable" })

@@ -2,7 +2,6 @@
 //
 //   export CORPUS_TRAIN=fixtures/text/sentences.txt CORPUS_DEV=fixtures/text/heldout.txt
 //   allennlp train training_config/bilm/fixture_characters.jsonnet -s runs/characters
-//
 {
   dataset_reader: {
     type: "elmo_scratch_sentences",

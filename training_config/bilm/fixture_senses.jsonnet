@@ -3,7 +3,6 @@
 //
 //   export CORPUS_TRAIN=fixtures/text/senses.txt CORPUS_DEV=fixtures/text/senses_heldout.txt
 //   allennlp train training_config/bilm/fixture_senses.jsonnet -s runs/senses
-//
 {
   dataset_reader: {
     type: "elmo_scratch_sentences",

@@ -1,7 +1,7 @@
 """Layers kept in a file."""
 
 from pathlib import Path
-from typing import Dict, Optional
+from typing import Dict, Optional, Tuple
 from weakref import WeakValueDictionary
 
 import lmdb
@@ -41,6 +41,10 @@ class FileStore(LayerStore):
     def __init__(self, path: str) -> None:
         self._path = Path(path)
         self._opened: Optional[lmdb.Environment] = None
+
+    def __reduce__(self) -> Tuple[type, Tuple[str]]:
+        """Of an opened file there are no copies: each opens it for itself."""
+        return type(self), (str(self._path),)
 
     def get(self, key: bytes) -> Optional[numpy.ndarray]:
         """As in `LayerStore`."""

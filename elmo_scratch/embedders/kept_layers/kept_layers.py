@@ -70,11 +70,11 @@ class KeptLayers(torch.nn.Module):
         ValueError
             If the ids are of a type that is none.
         """
-        _check_frozen(bilm)
         check_id_type(ids, "tokens")
         self._has_begun = self._has_begun or self.training
         if not self._has_begun:
             return bilm(ids, mask)
+        _check_frozen(bilm)
         lengths: List[int] = mask.sum(dim=1).tolist()
         keys = self._keys(bilm, ids, lengths)
         kept = {key: self._store.get(key) for key in keys}

@@ -1,7 +1,7 @@
 """Layers kept in memory."""
 
 import logging
-from typing import Dict, Optional
+from typing import Dict, Optional, Tuple
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -37,10 +37,15 @@ class MemoryStore(LayerStore):
     def __init__(self, share: float = 0.5) -> None:
         if not 0.0 < share <= 1.0:
             raise ConfigurationError(f"expected a `share` above 0 and at most 1, but got {share}")
+        self._share = share
         total = machine_memory()
         self._room, self._reserve = share * total, RESERVE * total
         self._kept: Dict[bytes, numpy.ndarray] = {}
         self._has_warned = False
+
+    def __reduce__(self) -> Tuple[type, Tuple[float]]:
+        """Copies and pickles start empty: what is kept may be half of the memory."""
+        return type(self), (self._share,)
 
     def get(self, key: bytes) -> Optional[numpy.ndarray]:
         """As in `LayerStore`."""

@@ -11,11 +11,11 @@ from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
 from elmo_scratch.options import Options
 
-BEGIN_WORD_ROW, END_WORD_ROW = 0, 1
+BEGIN_SENTENCE_ROW, END_SENTENCE_ROW = 0, 1
 """The rows of `embedding` that mark sentence boundaries: a vocabulary file of `bilm-tf` begins with
 `<S>`, `</S>` and `<UNK>`."""
 
-MARK_IDS = (BEGIN_WORD_ROW + 1, END_WORD_ROW + 1)
+MARK_IDS = (BEGIN_SENTENCE_ROW + 1, END_SENTENCE_ROW + 1)
 """The ids of these words."""
 
 
@@ -69,7 +69,7 @@ def read_official_bilm(
         _check_counts(options, str(options_file), len(weights.shapes()), str(weight_file))
         plan = _plan(options, str(options_file), num_words)
         weights.check_shapes(official_shapes(plan), str(options_file))
-        if options.char_cnn is None and (num_words or 0) <= END_WORD_ROW:
+        if options.char_cnn is None and (num_words or 0) <= END_SENTENCE_ROW:
             raise ConfigurationError(
                 f"{weight_file}: expected `embedding` to begin with the words for the beginning "
                 f"and the end of a sentence, but it has {num_words} rows"
@@ -100,7 +100,7 @@ def build_bilm(
     """
     lstm = options.lstm
     return BiLm(
-        token_encoder=_build_token_encoder(options, num_words or END_WORD_ROW + 1),
+        token_encoder=_build_token_encoder(options, num_words or END_SENTENCE_ROW + 1),
         cell_size=lstm.dim,
         num_layers=lstm.n_layers,
         dropout=0.0,

@@ -112,6 +112,8 @@ class ProjectedLstm(MixedPrecision):
                 inputs.new_zeros(batch, self.dim), inputs.new_zeros(batch, self.cell_size)
             )
         weights = self._weights()
+        # What stands for no projection is another tensor each time.
+        own = [weight for weight in weights if len(weight) > 0]
         dtype = self.matmul_dtype_for(self.recurrent_weight)
         forget = torch.zeros_like(self.bias)
         forget[2 * self.cell_size : 3 * self.cell_size] = 1.0
@@ -123,13 +125,11 @@ class ProjectedLstm(MixedPrecision):
             rounded = LstmWeights(*(weight.detach().to(dtype) for weight in weights))
             # Weights that are trained are prepared for this reading alone.
             only = widths if any(weight.requires_grad for weight in weights) else None
-            products = self._frozen.of(
-                weights, dtype, lambda: LstmProducts.of(rounded, dtype, only)
-            )
+            products = self._frozen.of(own, dtype, lambda: LstmProducts.of(rounded, dtype, only))
             reading = Reading(rounded, products, widths, clips, scale)
             outputs, hidden, cell = LstmFunction.apply(reading, inputs, *weights, bias, *state)
             return LstmOutput(outputs, LstmState(hidden, cell))
-        products = self._frozen.of(weights, dtype, lambda: LstmProducts.of(weights, dtype))
+        products = self._frozen.of(own, dtype, lambda: LstmProducts.of(weights, dtype))
         done = read(products, bias, inputs, widths, state, clips, scale)
         return LstmOutput(done.outputs, done.state)
 

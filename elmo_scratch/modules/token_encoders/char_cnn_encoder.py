@@ -164,7 +164,8 @@ class CharCnnEncoder(TokenEncoder):
             vectors = self.encode_distinct(words.ids)
         else:
             vectors = self._cache.look_up(words.ids, weights, self.encode_distinct)
-        return vectors[words.places]
+        # Unlike the way back of `vectors[…]`, this one adds in the same order with many threads.
+        return torch.nn.functional.embedding(words.places, vectors)
 
     def encode_marks(self) -> Tuple[torch.Tensor, torch.Tensor]:
         """

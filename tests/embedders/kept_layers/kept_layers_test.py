@@ -1,8 +1,10 @@
 import copy
 import json
+import pickle
 from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
+import numpy
 import pytest
 import torch
 from allennlp.commands.evaluate import evaluate_from_archive
@@ -10,13 +12,25 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch import batch_to_ids, read_official_bilm
 from elmo_scratch.embedders import Elmo, OfficialEmbedder
-from elmo_scratch.embedders.kept_layers import FileStore, KeptLayers, LayerStore, MemoryStore
+from elmo_scratch.embedders.kept_layers import (
+    FileStore,
+    KeptLayers,
+    LayerStore,
+    MemoryStore,
+    memory_store,
+)
 from elmo_scratch.embedders.kept_layers.kept_layers import identity_of
 from elmo_scratch.modules import BiLm
 from tests.tiny_elmo import BATCHES, OfficialFiles
 from tests.tiny_training import CONFIGS, EXT_VARS, params_on_fixtures, train
 
 Batch = Tuple[torch.Tensor, torch.Tensor]
+
+
+@pytest.fixture(autouse=True)
+def much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However little other processes have left."""
+    monkeypatch.setattr(memory_store, "free_memory", lambda: float("inf"))
 
 
 def batch_of(sentences: List[List[str]]) -> Batch:
@@ -156,6 +170,29 @@ def test_the_validation_of_a_training_keeps_as_well(files: OfficialFiles) -> Non
     for _ in range(2):
         kept.eval()(bilm, *batch_of([["a"], ["b", "c"]]))
     assert rows == [1, 1]
+
+
+def test_a_model_that_only_predicts_may_be_asked_for_gradients(files: OfficialFiles) -> None:
+    """As AllenNLP's `Predictor.get_gradients` asks for those of all weights."""
+    bilm = frozen(files)
+    kept = KeptLayers(MemoryStore(), bilm).eval()
+    bilm.requires_grad_(True)
+    batch = batch_of([["a", "b"]])
+    kept(bilm, *batch).layers.sum().backward()
+    assert all(weight.grad is not None for weight in bilm.parameters())
+    with pytest.raises(ConfigurationError, match="needs a frozen biLM"):
+        kept.train()(bilm, *batch)
+
+
+def test_copies_of_a_store_are_empty_and_keep_on(store: LayerStore, tmp_path: Path) -> None:
+    store.put({b"a": numpy.ones(3, dtype="float32")})
+    for other in (copy.deepcopy(store), pickle.loads(pickle.dumps(store))):
+        assert type(other) is type(store)
+        other.put({b"b": numpy.zeros(2, dtype="float32")})
+        found = other.get(b"b")
+        assert found is not None and found.tolist() == [0.0, 0.0]
+        # What is in a file is there for all.
+        assert (other.get(b"a") is None) == isinstance(store, MemoryStore)
 
 
 def test_a_bilm_whose_buffers_are_written_anew_is_looked_at_once(

@@ -159,6 +159,7 @@ def test_going_back_twice_adds_the_same_gradient_again() -> None:
 
 
 def test_nothing_of_the_steps_outlives_the_way_back() -> None:
+    gc.collect()  # What other tests have left behind.
     lstm = random_lstm(DIM, 0.6)
     inputs, state = random_inputs(DIM)
     # A trainer holds on to the loss of one batch until it has that of the next.

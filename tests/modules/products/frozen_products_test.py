@@ -1,6 +1,6 @@
 import copy
 import pickle
-from typing import Callable, List
+from typing import Callable, List, Tuple
 
 import pytest
 import torch
@@ -129,6 +129,14 @@ def test_a_fingerprint_notices_what_is_written(
     write(weight)
     assert not fingerprint.matches([others, weight])
     assert Fingerprint([others, weight]).matches([others, weight])
+
+
+@pytest.mark.parametrize("shape", [(16384, 512), (2048, 2048), (4096, 128), (512, 4096)])
+def test_a_fingerprint_looks_at_many_columns_of_the_released_sizes(shape: Tuple[int, int]) -> None:
+    weight = torch.zeros(shape)
+    fingerprint = Fingerprint([weight])
+    weight.data[:, 1:] = 5.0  # all but the first
+    assert not fingerprint.matches([weight])
 
 
 def test_tensors_of_inference_mode_are_never_trusted() -> None:
