@@ -1,7 +1,10 @@
 """What several tests share, each made once: a tiny biLM, a classifier on top, official files."""
 
+import random
 from pathlib import Path
+from typing import Iterator
 
+import numpy
 import pytest
 import torch
 
@@ -19,6 +22,22 @@ torch.set_num_threads(1)
 def bfloat16_where_it_is_asked_for() -> None:
     """On a processor that is slow with it too, so that its code is tested everywhere."""
     BFLOAT16.known = False
+
+
+@pytest.fixture(autouse=True, scope="session")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Corpora that older code has prepared in the home folder tell nothing of this one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path_factory.mktemp("corpora")))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def seed() -> None:
+    """The same random numbers for a test whatever ran before it."""
+    random.seed(13)
+    numpy.random.seed(13)
+    torch.manual_seed(13)
 
 
 @pytest.fixture(scope="session")

@@ -100,7 +100,7 @@ def test_a_bilm_that_is_trained_on_takes_the_smallest_steps_near_the_words(
     assert seen == set(expected)
 
 
-def test_there_is_a_config_for_every_mix() -> None:
+def test_there_is_a_config_for_each_mix_of_the_paper() -> None:
     mixes = set()
     for file in CONFIGS.glob("ag_news/*.jsonnet"):
         model = config_on_fixtures(file, Path("model.tar.gz"))["model"]

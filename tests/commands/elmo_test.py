@@ -2,9 +2,11 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any, Callable, List, Sequence, Type
 
@@ -285,7 +287,7 @@ def test_all_commands_together_list_it(allennlp: Allennlp, capsys: pytest.Captur
 def test_a_pipe_is_read_once(export: Callable[..., h5py.File], tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    feeder = threading.Thread(target=pipe.write_bytes, args=(TOUR.read_bytes(),))
+    feeder = threading.Thread(target=pipe.write_bytes, args=(TOUR.read_bytes(),), daemon=True)
     feeder.start()
     piped = arrays_of(export("--top", text=pipe))
     feeder.join()
@@ -415,19 +417,47 @@ def test_a_number_out_of_range_is_an_error(
 
 
 @pytest.mark.parametrize(
-    "output, settings",
+    "output, settings, complaint",
     [
-        ("x.hdf5", ["--batch-size", "0"]),
-        ("x.hdf5", ["--shard", "1/2"]),
-        ("nowhere/x.hdf5", []),
+        ("x.hdf5", ["--batch-size", "0"], "expected --batch-size of 1 or more"),
+        ("x.hdf5", ["--shard", "1/2"], "--shard needs --state reset or warm"),
+        ("nowhere/x.hdf5", [], "nowhere doesn't exist"),
     ],
 )
 def test_what_cannot_work_is_told_before_the_model_is_fetched(
-    output: str, settings: List[str], allennlp: Allennlp
+    output: str,
+    settings: List[str],
+    complaint: str,
+    allennlp: Allennlp,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    model = ["--weight-file", "https://example.invalid/weights.hdf5"]
-    message = fails(lambda: allennlp("elmo", TOUR, output, "--all", *model, *settings))
-    assert "example" not in message
+    monkeypatch.setattr(model_source.ModelSource, "load", lambda _: pytest.fail("fetched"))
+    assert complaint in fails(lambda: allennlp("elmo", TOUR, output, "--all", *settings))
+
+
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_real_export_ends_by_a_signal_and_goes_on(
+    number: signal.Signals, status: int, files: OfficialFiles, tmp_path: Path
+) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(LINES * 150), encoding="utf-8")
+    words = ["elmo", "text.txt", "x.hdf5", "--all", "--batch-size", "2"]
+    words += ["--options-file", files.options, "--weight-file", files.weights]
+    command = [sys.executable, "-W", "ignore", "-m", "allennlp", *words]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT_ROOT)}
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+    )
+    while not list(tmp_path.glob("x.hdf5.parts/*.part")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=120)
+    assert (process.returncode, "Traceback" in errors) == (status, False), errors
+    assert errors.splitlines()[-1] == "allennlp elmo: interrupted; go on with --resume"
+    subprocess.run([*command, "--resume"], cwd=tmp_path, env=environment, check=True, timeout=300)
+    assert sorted(os.listdir(tmp_path)) == ["text.txt", "x.hdf5"]
+    with h5py.File(tmp_path / "x.hdf5") as file:
+        assert len(file) == 150 * len(LINES) + 1
 
 
 def test_a_full_disk_is_an_error(

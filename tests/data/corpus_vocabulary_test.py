@@ -191,6 +191,16 @@ def test_what_is_read_first_is_written_last(
     assert len(moved) == len(counter) + 1 and moved[-1] == "non_padded_namespaces.txt"
 
 
+def test_files_may_be_empty_where_that_is_said(text: str, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").touch()
+    both = [text, str(tmp_path / "empty.txt")]
+    with pytest.raises(ConfigurationError, match="skip_empty_shards"):
+        built(data_path=both)
+    assert words_of(built(data_path=both, skip_empty_shards=True)) == words_of(
+        built(data_path=text)
+    )
+
+
 def test_a_pickle_is_equal(text: str) -> None:
     vocab = built(data_path=text)
     assert pickle.loads(pickle.dumps(vocab)) == vocab

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, NamedTuple
 import numpy
 import pytest
 import torch
+from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing import ModelTestCase
@@ -20,7 +21,7 @@ from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from elmo_scratch.data import SentencesReader
 from elmo_scratch.models import LanguageModel
 from tests import FIXTURES_ROOT
-from tests.tiny_training import CONFIGS, logging_as_before, params_on_fixtures, train
+from tests.tiny_training import CONFIGS, EXT_VARS, logging_as_before, params_on_fixtures, train
 
 NEWS = FIXTURES_ROOT / "news" / "dev.csv"
 BILM = {"token_encoder": {"type": "word", "dim": 7}, "cell_size": 11}
@@ -121,6 +122,11 @@ def test_softmaxes_that_want_frequent_words_first_are_told_where_they_are_not(
     assert "comes late" not in caplog.text
     model_for(late, softmax=softmax)
     assert ("comes late in the vocabulary" in caplog.text) == warns
+
+
+def test_evaluation_weights_batches_by_their_words(bilm_archive: Path) -> None:
+    found = evaluate_from_archive(bilm_archive, EXT_VARS["NEWS_DEV"], batch_weight_key="num_tokens")
+    assert found["loss"] == pytest.approx(math.log(found["perplexity"]), rel=1e-5)
 
 
 def test_a_namespace_without_words_is_an_error() -> None:

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from allennlp.data.data_loaders import MultiProcessDataLoader
 from elmo_scratch.modules.products import BFLOAT16
 from tests import PROJECT_ROOT
 from tests.recover_test import PROGRAM
+from tests.tiny_training import CONFIGS, params_on_fixtures
 from tests.training.tiny_runs import (
     BATCHES,
     EPOCHS,
@@ -115,6 +117,33 @@ def test_a_place_that_is_no_more_is_told_before_anything_is_kept(tmp_path: Path)
     ):
         run(config, tmp_path / "run", recover=True)
     assert sorted(path.name for path in (tmp_path / "run").glob("*.th")) == before
+
+
+def test_a_classifier_goes_on_to_the_bit(bilm_archive: Path, tmp_path: Path) -> None:
+    """Of batches in buckets, with layers that are kept, their learned mix and averaged weights."""
+    params = params_on_fixtures(CONFIGS / "ag_news" / "elmo_word2vec.jsonnet", bilm_archive)
+    config = params.as_dict(quiet=True)
+    config["trainer"]["num_epochs"] = EPOCHS
+    config["trainer"]["checkpointer"]["save_every_num_batches"] = 3
+    config["trainer"]["callbacks"].append({"type": "tests_interrupt"})
+    run(config, tmp_path / "through")
+    run_until((1, 5, True), config, tmp_path / "run")
+    run(config, tmp_path / "run", recover=True)
+    assert not differences(outcome(tmp_path / "run"), outcome(tmp_path / "through"))
+
+
+def test_with_more_epochs_there_is_a_learning_rate_to_the_end(
+    through: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(through, tmp_path / "run"))
+    config = tiny_config(num_epochs=2 * EPOCHS)
+    kept = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    kept["trainer"]["num_epochs"] = 2 * EPOCHS
+    (folder / "config.json").write_text(json.dumps(kept), encoding="utf-8")
+    run(config, folder, recover=True)
+    (file,) = folder.glob(f"training_state_e{2 * EPOCHS - 1}_b4.th")
+    state = torch.load(file, weights_only=True)
+    assert state["optimizer"]["param_groups"][0]["lr"] > 0
 
 
 @pytest.mark.parametrize("at", [(1, 1, True), (1, 3, True), (1, 1, False)], ids=str)

@@ -82,21 +82,20 @@ def test_a_gradient_that_is_no_number_stops_before_it_gets_into_the_weights(
     assert not written(tmp_path / "run")
 
 
-def test_weights_that_are_no_numbers_are_not_saved(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def spoil_weights(model: LanguageModel, outputs: Any) -> Any:
-        for parameter in model.parameters():
-            parameter.data.fill_(3e38)
-        return outputs
-
-    spoil(monkeypatch, 4, spoil_weights)
-    optimizer = {"type": "sgd", "lr": 1e38, "weight_decay": 1.0}
-    with pytest.raises(ConfigurationError, match="weights of .* is not finite|gradient of|loss is"):
-        run(config_of(optimizer=optimizer, grad_norm=False), tmp_path / "run")
-    for file in (tmp_path / "run").glob("model_state_*.th"):
-        state = torch.load(file, weights_only=True)
-        assert all(bool(tensor.isfinite().all()) for tensor in state.values()), file
+def test_weights_that_are_no_numbers_are_not_saved(tmp_path: Path) -> None:
+    """Of finite gradients: the step itself makes weights that are infinite."""
+    optimizer = {"type": "sgd", "lr": 1e38, "weight_decay": 1e3}
+    config = tiny_config(
+        callbacks=["elmo_scratch_stop_at_nan"],
+        optimizer=optimizer,
+        grad_norm=False,
+        moving_average=None,
+        learning_rate_scheduler=None,
+        checkpointer={"type": "elmo_scratch_whole", "save_every_num_batches": 1},
+    )
+    with pytest.raises(ConfigurationError, match="the weights of .* is not finite"):
+        run(config, tmp_path / "run")
+    assert not written(tmp_path / "run")
 
 
 def test_a_sound_training_is_left_alone(tmp_path: Path) -> None:

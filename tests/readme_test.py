@@ -1,0 +1,29 @@
+import re
+
+import allennlp_models.tagging  # noqa: F401  (a block of the README configures its tagger)
+import pytest
+from _jsonnet import evaluate_snippet  # type: ignore[import-not-found]
+from allennlp.common import Registrable
+
+import elmo_scratch.registered  # noqa: F401  (all names that there are)
+from tests import PROJECT_ROOT
+from tests.exports_test import REGISTERED
+
+README = (PROJECT_ROOT / "README.md").read_text(encoding="utf-8")
+CONFIGS = re.findall(r"```jsonnet\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_configs_name_what_there_is(config: str) -> None:
+    known = {name for names in Registrable._registry.values() for name in names}
+    found = evaluate_snippet("README.md", "{" + config + "}")
+    assert set(re.findall(r'"type": "([^"]+)"', found)) <= known
+
+
+def test_there_are_such_configs() -> None:
+    assert len(CONFIGS) >= 7
+
+
+def test_the_table_has_all_names() -> None:
+    names = [name for names in REGISTERED.values() for name in names]
+    assert not [name for name in names if f"`{name}`" not in README]
