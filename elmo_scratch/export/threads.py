@@ -8,6 +8,7 @@ operation.
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Full, Queue
+from threading import Event
 from typing import Any, Callable, Deque, Generator, Iterator, TypeVar
 
 Item = TypeVar("Item")
@@ -28,7 +29,7 @@ def run_ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]
     """
     end = object()
     waiting: Deque["Future[Any]"] = deque()
-    thread = ThreadPoolExecutor(1)
+    thread = _started_thread()
     try:
         while True:
             while len(waiting) < DEPTH:
@@ -62,6 +63,7 @@ def consume_behind(
     """
     queue: "Queue[Any]" = Queue(DEPTH)
     end, abandoned = object(), object()
+    ended = Event()
 
     def received() -> Iterator[Item]:
         while (item := queue.get()) is not end:
@@ -69,23 +71,41 @@ def consume_behind(
                 raise Abandoned
             yield item
 
-    with ThreadPoolExecutor(1) as thread:
-        consumed = thread.submit(consume, received())
+    def consume_all() -> None:
+        try:
+            consume(received())
+        finally:
+            ended.set()
+
+    with _started_thread() as thread:
         last = abandoned
         try:
+            consumed = thread.submit(consume_all)
             for item in items:
-                if not _put(queue, item, consumed):
+                if not _put(queue, item, ended):
                     break
             last = end
         finally:
-            items.close()
-            _put(queue, last, consumed)
+            try:
+                items.close()
+            finally:
+                _put(queue, last, ended)
     consumed.result()
 
 
-def _put(queue: "Queue[Any]", item: Any, consumed: "Future[None]") -> bool:
+def _started_thread() -> ThreadPoolExecutor:
+    """
+    An executor whose one thread runs already. One that starts its thread when work comes forgets
+    the thread, and then doesn't wait for it, if Ctrl-C comes in that moment.
+    """
+    thread = ThreadPoolExecutor(1)
+    thread.submit(int).result()
+    return thread
+
+
+def _put(queue: "Queue[Any]", item: Any, ended: Event) -> bool:
     """Hands an item on, unless nobody takes any more."""
-    while not consumed.done():
+    while not ended.is_set():
         try:
             queue.put(item, timeout=SECONDS_TO_LOOK_AGAIN)
             return True

@@ -1,7 +1,8 @@
 import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from typing import Generator, Iterator, List
+from typing import Any, Callable, Generator, Iterator, List
 
 import pytest
 
@@ -137,3 +138,74 @@ def test_an_error_of_the_consumer_ends_the_maker() -> None:
     with pytest.raises(OSError, match="full"):
         consume_behind(make(), consume)
     assert closed.is_set()
+
+
+@pytest.fixture(params=["start of the thread", *range(1, 4)])
+def interrupted(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C comes while the thread starts, or while so many pieces of work were handed to it."""
+    start, submit = threading.Thread.start, ThreadPoolExecutor.submit
+    handed = 0
+
+    def start_and_interrupt(thread: threading.Thread) -> None:
+        start(thread)
+        raise KeyboardInterrupt
+
+    def submit_and_interrupt(
+        thread: ThreadPoolExecutor, work: Callable[..., Any], /, *args: Any
+    ) -> "Future[Any]":
+        nonlocal handed
+        handed += 1
+        future = submit(thread, work, *args)
+        if handed == request.param:
+            raise KeyboardInterrupt
+        return future
+
+    if request.param == "start of the thread":
+        monkeypatch.setattr(threading.Thread, "start", start_and_interrupt)
+    else:
+        monkeypatch.setattr(ThreadPoolExecutor, "submit", submit_and_interrupt)
+
+
+def slow_numbers() -> Generator[int, None, None]:
+    """Numbers that take a while, so that others find the generator at work."""
+    for number in range(3):
+        time.sleep(0.05)
+        yield number
+
+
+def no_thread_is_left() -> bool:
+    """Whether all threads of executors end, which they may do a moment later."""
+    deadline = time.monotonic() + 60
+    while left := [thread for thread in threading.enumerate() if "ThreadPool" in thread.name]:
+        if time.monotonic() > deadline:
+            return False
+        left[0].join(1)
+    return True
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_an_interruption_ends_what_runs_ahead() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        list(run_ahead(slow_numbers()))
+    assert no_thread_is_left()
+
+
+@pytest.mark.usefixtures("interrupted")
+def test_an_interruption_ends_what_runs_behind() -> None:
+    seen: List[type] = []
+
+    def consume(items: Iterator[int]) -> None:
+        try:
+            list(items)
+        except BaseException as error:
+            seen.append(type(error))
+            raise
+
+    def make() -> Generator[int, None, None]:
+        yield from slow_numbers()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        consume_behind(make(), consume)
+    assert seen in ([], [Abandoned])
+    assert no_thread_is_left()
