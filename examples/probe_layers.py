@@ -8,15 +8,18 @@ whether a word has the same sense in two sentences.
 `--pos` are files in CoNLL-U. `--wic` are those of Word in Context without `.data.txt` and
 `.gold.txt`. For parts of speech a logistic regression reads one vector and names the tag; for
 senses, one number is learned: how large the cosine between the two vectors of the word must be.
+The biLM reads each sentence once, from zeros: `--layers` are exported as by `allennlp elmo --all
+--state reset`, and read from there by both.
 """
 
 import argparse
 import json
 import re
 import sys
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
+from tempfile import TemporaryDirectory
+from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -26,14 +29,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from elmo_scratch import SentenceLayers
-from elmo_scratch.export import ModelSource
+from elmo_scratch import LayerFile
+from elmo_scratch.export import ExportSettings, InputText, ModelSource, export_layers
 from elmo_scratch.interop.static_vectors import read_static_vectors
 
-BATCH_SIZE = 64
+TOKENS_A_BATCH = 4096
 
 Vectors = Callable[[Sequence[List[str]]], List[numpy.ndarray]]
 """From sentences to an array of each, shape `(layers, tokens, width)`."""
+
+
+Tagged = List[Tuple[List[str], List[str]]]
+"""Sentences as words and tags."""
 
 
 class Pair(NamedTuple):
@@ -44,6 +51,20 @@ class Pair(NamedTuple):
     is_same: bool
 
 
+class Texts(NamedTuple):
+    """What the probes learn from, then what they are measured on; nothing for what is not asked."""
+
+    tagged: List[Tagged]
+    pairs: List[List[Pair]]
+
+    def sentences(self) -> Iterator[List[str]]:
+        """All of them."""
+        for words, _ in chain(*self.tagged):
+            yield words
+        for pair in chain(*self.pairs):
+            yield from pair.sentences
+
+
 def main() -> None:
     """Prints a table in Markdown."""
     parser = argparse.ArgumentParser(
@@ -51,6 +72,12 @@ def main() -> None:
     )
     parser.add_argument("--weight-file", required=True, help="official weights, or an archive")
     parser.add_argument("--options-file", help="official options")
+    parser.add_argument(
+        "--layers", type=Path, help="the HDF5 file to export to (default: a temporary one)"
+    )
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace --layers of other sentences or models"
+    )
     parser.add_argument("--vectors", action="append", default=[], help="static word vectors")
     parser.add_argument("--pos", nargs=2, metavar=("TRAIN", "DEV"), help="files in CoNLL-U")
     parser.add_argument("--wic", nargs=2, metavar=("TRAIN", "DEV"), help="files, without endings")
@@ -62,33 +89,44 @@ def main() -> None:
     args = parser.parse_args()
     if not args.pos and not args.wic:
         parser.error("expected --pos, --wic, or both")
-    bilm = ModelSource(args.options_file, args.weight_file, "reset").load()
+    texts = Texts(
+        [tagged(args.pos[0], args.sentences), tagged(args.pos[1])] if args.pos else [],
+        [pairs_of(path) for path in args.wic or []],
+    )
     sources: Dict[str, Vectors] = {path: static(path, args.lowercase) for path in args.vectors}
-    sources["biLM"] = contextual(bilm, args.lowercase)
-    table: Dict[str, Dict[str, float]] = {}
-    for name, vectors in sources.items():
-        for task, score in probes(args, vectors).items():
-            for layer, accuracy in enumerate(score):
-                row = f"biLM, layer {layer}" if name == "biLM" else name
-                table.setdefault(row, {})[task] = accuracy
+    with TemporaryDirectory() as folder:
+        layers = exported(args, texts, args.layers or Path(folder) / "layers.hdf5")
+        sources["biLM"] = contextual(layers, args.lowercase)
+        table: Dict[str, Dict[str, float]] = {}
+        for name, vectors in sources.items():
+            for task, score in probes(texts, vectors).items():
+                for layer, accuracy in enumerate(score):
+                    row = f"biLM, layer {layer}" if name == "biLM" else name
+                    table.setdefault(row, {})[task] = accuracy
     print_table(table)
     if args.json:
         args.json.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
 
 
-def contextual(layers: SentenceLayers, lowercase: bool) -> Vectors:
+def exported(args: argparse.Namespace, texts: Texts, path: Path) -> LayerFile:
+    """The layers of all sentences in a file, which is not written again if it is there."""
+    lines = {line_of(words, args.lowercase): None for words in texts.sentences()}
+    text = InputText("the sentences of the probes", list(lines))
+    bilm = ModelSource(args.options_file, args.weight_file, "reset").load()
+    settings = ExportSettings(max_tokens=TOKENS_A_BATCH)
+    export_layers(text, path, bilm, settings, resume=True, overwrite=args.overwrite)
+    return LayerFile(path)
+
+
+def line_of(words: Sequence[str], lowercase: bool) -> str:
+    """As a biLM reads them; white space in a word would divide it."""
+    line = " ".join("_".join(word.split()) for word in words)
+    return line.lower() if lowercase else line
+
+
+def contextual(layers: LayerFile, lowercase: bool) -> Vectors:
     """The layers of a biLM."""
-
-    def vectors(sentences: Sequence[List[str]]) -> List[numpy.ndarray]:
-        read = [[word.lower() for word in words] if lowercase else words for words in sentences]
-        order = sorted(range(len(read)), key=lambda place: len(read[place]))
-        found: Dict[int, numpy.ndarray] = {}
-        for start in range(0, len(order), BATCH_SIZE):
-            places = order[start : start + BATCH_SIZE]
-            found.update(zip(places, layers([read[place] for place in places])))
-        return [found[place] for place in range(len(read))]
-
-    return vectors
+    return lambda sentences: [layers[line_of(words, lowercase)] for words in sentences]
 
 
 def static(path: str, lowercase: bool) -> Vectors:
@@ -106,19 +144,14 @@ def static(path: str, lowercase: bool) -> Vectors:
     return vectors
 
 
-def probes(args: argparse.Namespace, vectors: Vectors) -> Dict[str, List[float]]:
+def probes(texts: Texts, vectors: Vectors) -> Dict[str, List[float]]:
     """The accuracy of each task, layer by layer."""
     scores: Dict[str, List[float]] = {}
-    if args.pos:
-        train, dev = tagged(args.pos[0], args.sentences), tagged(args.pos[1])
-        scores["part of speech"] = part_of_speech_scores(train, dev, vectors)
-    if args.wic:
-        scores["word sense"] = word_sense_scores(*map(pairs_of, args.wic), vectors)
+    if texts.tagged:
+        scores["part of speech"] = part_of_speech_scores(*texts.tagged, vectors)
+    if texts.pairs:
+        scores["word sense"] = word_sense_scores(*texts.pairs, vectors)
     return scores
-
-
-Tagged = List[Tuple[List[str], List[str]]]
-"""Sentences as words and tags."""
 
 
 def tagged(path: str, at_most: int = sys.maxsize) -> Tagged:

@@ -9,6 +9,7 @@ from typing import List
 import numpy
 import pytest
 
+from elmo_scratch import LayerFile
 from elmo_scratch.interop.static_vectors import write_static_vectors
 from tests import PROJECT_ROOT
 
@@ -82,6 +83,39 @@ def test_a_sentence_may_hold_what_unicode_calls_the_end_of_a_line(
     command = [sys.executable, str(PROBE), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_layers_come_from_a_file_that_is_written_once(
+    arguments: List[str], tmp_path: Path
+) -> None:
+    # A word of the treebank may hold a space.
+    path = tmp_path / "dev.conllu"
+    text = path.read_text(encoding="utf-8").replace("bank", "river\u00a0bank")
+    path.write_text(text, encoding="utf-8")
+    layers = tmp_path / "layers.hdf5"
+    command = [sys.executable, str(PROBE), *arguments, "--layers", str(layers)]
+    tables, written = [], []
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]
+        tables.append(done.stdout)
+        written.append(layers.stat().st_mtime_ns)
+    assert tables[0] == tables[1]
+    assert written[0] == written[1]
+    with LayerFile(layers) as file:
+        assert file["river_bank rose"].shape[:2] == (3, 2)
+        assert file.facts.state == "reset"
+    (tmp_path / "dev.gold.txt").write_text("T\n" * 12, encoding="utf-8")
+    data = tmp_path / "dev.data.txt"
+    data.write_text(data.read_text(encoding="utf-8").replace("the", "a"), encoding="utf-8")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"probe_layers.py: error: {layers}"), last
+    subprocess.run([*command, "--overwrite"], capture_output=True, check=True)
+    with LayerFile(layers) as file:
+        assert "a river rose" in file
 
 
 @pytest.mark.parametrize("missing", ["static.txt", "dev.conllu", "train.gold.txt"])

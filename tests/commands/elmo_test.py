@@ -445,7 +445,13 @@ def test_a_real_export_ends_by_a_signal_and_goes_on(
     command = [sys.executable, "-W", "ignore", "-m", "allennlp", *words]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT_ROOT)}
     process = subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        # What runs in the background of a shell has SIGINT ignored, and so have its children.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     while not list(tmp_path.glob("x.hdf5.parts/*.part")):
         assert process.poll() is None
