@@ -123,7 +123,7 @@ def test_a_training_that_was_stopped_at_its_end_has_a_row(
     modules["tasks"].run_all([task], 1)
     run = task.folder / "run"
     run.mkdir()
-    best = {f"best_validation_{score}": 0.5 for score in modules["results"].SCORES}
+    best = {f"best_validation_{score}": 0.6 for score in modules["results"].SCORES}
     ending: Dict[str, Any] = {
         **best,
         "best_epoch": 2,
@@ -133,9 +133,10 @@ def test_a_training_that_was_stopped_at_its_end_has_a_row(
     (run / "metrics.json").write_text(json.dumps(ending))
     for epoch in (2, 10):
         shares = {"layer_share_0": 0.25 / epoch, "layer_share_1": 1 - 0.25 / epoch}
-        (run / f"metrics_epoch_{epoch}.json").write_text(json.dumps(shares))
+        measured = {**shares, "validation_accuracy": epoch / 20}
+        (run / f"metrics_epoch_{epoch}.json").write_text(json.dumps(measured))
     (row,) = modules["results"].collected([task])
-    assert row.scores["accuracy"] == [0.5]
+    assert (row.scores["accuracy"], row.last_accuracies) == ([0.6], [0.5])
     assert row.shares == [[0.125, 0.875]]
     assert (row.classes, row.confusion) == (["Sports", "World"], [[4, 3], [2, 1]])
 
@@ -250,6 +251,7 @@ def row_of(
         ["dull", "fine"],
         [[1, 0], [2, 1]],
         needs_no_seed,
+        [accuracy - 0.005 for accuracy in accuracies],
     )
 
 
@@ -268,12 +270,12 @@ def test_the_table_says_what_is_within_noise(modules: Dict[str, ModuleType]) -> 
     confused, lines = lines[10:14], lines[2:9]
     names = [line.split(" | ")[0].strip("| ") for line in lines]
     assert names == ["best", "like it", "known", "alone", "known, far", "far", "worse"]
-    assert "| 4 | 90.50% ± 1.29 | 0.905 ± 0.013 |" in lines[0]
+    assert "| 4 | 90.50% ± 1.29 | 90.00% | 0.905 ± 0.013 |" in lines[0]
     assert "0.25, 0.75 | 60 s |" in lines[0]
     assert "90.00% ± 0.82 ≈" in lines[1]
     # By Student's t with 3 degrees of freedom, of which 3.18 has p = 0.05: 2.32, 1.73, 4.03, 3.81.
-    assert "| 1 | 89.00% ≈ | 0.890 |" in lines[2]
-    assert "| 1 | 88.00% ≈ | 0.880 |" in lines[3]
+    assert "| 1 | 89.00% ≈ | 88.50% | 0.890 |" in lines[2]
+    assert "| 1 | 88.00% ≈ | 87.50% | 0.880 |" in lines[3]
     assert not any("≈" in lines[place] for place in (0, 4, 5, 6))
     assert confused == [
         "| best: true class | as dull | as fine |",

@@ -40,6 +40,8 @@ class Row(NamedTuple):
         Over all seeds: true classes in rows, predicted ones in columns, in the order of `classes`.
     needs_no_seed : `bool`, optional (default = `False`)
         Whether another run would reach the very same.
+    last_accuracies : `List[float]`, optional (default = `[]`)
+        Accuracies after the last epoch, which dev has not chosen, a number a seed.
     """
 
     part: str
@@ -50,6 +52,7 @@ class Row(NamedTuple):
     classes: List[str]
     confusion: List[List[int]]
     needs_no_seed: bool = False
+    last_accuracies: List[float] = []
 
     def mean(self, score: str) -> float:
         """Of one of `SCORES`, over the seeds."""
@@ -98,6 +101,7 @@ def _row(part: str, name: str, tasks: Sequence[Task]) -> Row:
         [shares for run in runs if (shares := _shares(run))],
         classes,
         [[sum(cells) for cells in zip(*rows)] for rows in zip(*matrices)],
+        last_accuracies=[run["last_accuracy"] for run in runs],
     )
 
 
@@ -110,8 +114,12 @@ def _ordered(matrix: List[List[int]], classes: Sequence[str]) -> List[List[int]]
 def _metrics(run: Path) -> Dict[str, Any]:
     """What a training has measured at its end, and in its best epoch."""
     at_the_end = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
-    best = run / f"metrics_epoch_{at_the_end['best_epoch']}.json"
-    return {**at_the_end, **json.loads(best.read_text(encoding="utf-8"))}
+    epochs = {int(path.stem.rsplit("_", 1)[1]): path for path in run.glob("metrics_epoch_*.json")}
+    best, last = (
+        json.loads(epochs[number].read_text(encoding="utf-8"))
+        for number in (at_the_end["best_epoch"], max(epochs))
+    )
+    return {**at_the_end, **best, "last_accuracy": last["validation_accuracy"]}
 
 
 def _shares(run: Dict[str, Any]) -> List[float]:

@@ -50,8 +50,9 @@ def _table(rows: Sequence[Row]) -> str:
     """
     ordered = _ordered(rows)
     lines = [
-        "| vectors, mix | seeds | accuracy | precision | recall | F1 | layers' shares | time |",
-        "|---|---:|---:|---:|---:|---:|---|---:|",
+        "| vectors, mix | seeds | accuracy | after the last epoch | precision | recall | F1 "
+        "| layers' shares | time |",
+        "|---|---:|---:|---:|---:|---:|---:|---|---:|",
     ]
     for row in ordered:
         accuracy = f"{row.mean('accuracy'):.2%}"
@@ -62,8 +63,9 @@ def _table(rows: Sequence[Row]) -> str:
             macro = [f"{number} ± {one:.3f}" for number, one in zip(macro, deviations)]
         if row is not ordered[0] and is_within_noise(row, ordered[0]):
             accuracy += " ≈"
+        last = f"{mean(row.last_accuracies):.2%}" if row.last_accuracies else ""
         shares = ", ".join(f"{mean(layer):.2f}" for layer in zip(*row.shares))
-        cells = [row.name, str(len(row.seconds)), accuracy, *macro, shares]
+        cells = [row.name, str(len(row.seconds)), accuracy, last, *macro, shares]
         lines.append(f"| {' | '.join(cells)} | {mean(row.seconds):.0f} s |")
     return "\n".join(lines)
 
