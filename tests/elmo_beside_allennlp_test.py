@@ -67,6 +67,20 @@ def test_arguments_and_defaults_are_those_of_allennlp() -> None:
         assert list(inspect.signature(function).parameters)[1:] == ["inputs", "word_inputs"]
 
 
+def test_states_are_reset_by_the_names_that_they_have_in_allennlp(files: OfficialFiles) -> None:
+    ids = batch_to_ids([["A", "river", "rose"], ["It", "fell"]])
+    for kind in (Elmo, AllenNlpElmo):
+        elmo: Any = kind(*files, 1).eval()
+        first, carried = (elmo(ids)["elmo_representations"][0] for _ in range(2))
+        assert not torch.allclose(carried, first, atol=1e-4)
+        elmo._elmo_lstm._elmo_lstm.reset_states()
+        torch.testing.assert_close(elmo(ids)["elmo_representations"][0], first)
+        assert elmo._elmo_lstm._elmo_lstm.stateful
+        elmo._elmo_lstm._elmo_lstm.stateful = False
+        for _ in range(2):
+            torch.testing.assert_close(elmo(ids)["elmo_representations"][0], first)
+
+
 def test_each_mix_has_the_name_that_it_has_in_allennlp(files: OfficialFiles) -> None:
     ours: Any = Elmo(*files, 2)
     theirs: Any = AllenNlpElmo(*files, 2)

@@ -13,6 +13,7 @@ from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.character_batch import batch_to_ids
 from elmo_scratch.data.split_sentences import are_words
+from elmo_scratch.embedders.allennlp_names import accept_elmo
 from elmo_scratch.embedders.cached_words import CachedWords
 from elmo_scratch.embedders.flat_sentences import FlatSentences
 from elmo_scratch.embedders.kept_layers import KeptLayers, LayerStore
@@ -31,7 +32,8 @@ WARM_UP_AT_ONCE = 64
 
 class Elmo(torch.nn.Module, FromParams):
     """
-    Mixed layers of a biLM in the official files, in place of `allennlp.modules.elmo.Elmo`.
+    Mixed layers of a biLM in the official files, in place of `allennlp.modules.elmo.Elmo`, whose
+    saved weights it loads.
 
     # Parameters
 
@@ -144,6 +146,12 @@ class Elmo(torch.nn.Module, FromParams):
         self.mixes = torch.nn.ModuleList(build_mix() for _ in range(num_output_representations))
         if scalar_mix_parameters is not None:
             self.mixes.requires_grad_(False)
+        self.register_load_state_dict_pre_hook(accept_elmo)
+
+    @property
+    def _elmo_lstm(self) -> torch.nn.Module:
+        """The biLM, by the name under which code that resets states finds it."""
+        return self.bilm
 
     @property
     def _scalar_mixes(self) -> torch.nn.ModuleList:

@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import TokenEmbedder
 
 from elmo_scratch.data.text_lines import text_lines
+from elmo_scratch.embedders.allennlp_names import accept_embedder
 from elmo_scratch.embedders.elmo import Elmo
 from elmo_scratch.embedders.kept_layers import LayerStore
 from elmo_scratch.interop.official import (
@@ -32,7 +33,8 @@ class OfficialEmbedder(TokenEmbedder):
     `elmo_characters`.
 
     The biLM's weights are kept among the task's, its options in the task's archive: the archive
-    loads where the files are no more.
+    loads where the files are no more. The weights of an archive of `elmo_token_embedder` load as
+    well.
 
     Registered as a `TokenEmbedder` with name "elmo_scratch_from_official".
 
@@ -129,6 +131,7 @@ class OfficialEmbedder(TokenEmbedder):
             self.projection = torch.nn.Linear(width, projection_dim)
             if output_mix is not None:
                 self.output_projection = torch.nn.Linear(width, projection_dim)
+        self.register_load_state_dict_pre_hook(accept_embedder)
 
     def _warm_up(self, warm_up_file: str, is_archived: bool) -> None:
         """Reads a text to warm up with. In an archive the state lies among the weights."""

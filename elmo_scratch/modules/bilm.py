@@ -215,6 +215,23 @@ class BiLm(torch.nn.Module, FromParams):
             like = next(self.parameters())
             self.state_memory = self.new_state_memory(state).to(like.device, like.dtype)
 
+    @property
+    def stateful(self) -> bool:
+        """
+        Whether states are carried from batch to batch: AllenNLP's name for it, by which its
+        `ModelTestCase` knows what to reset.
+        """
+        return self.state_memory.state == "carry"
+
+    @stateful.setter
+    def stateful(self, carries: bool) -> None:
+        self.use_state("carry" if carries else "reset")
+
+    @property
+    def _elmo_lstm(self) -> "BiLm":
+        """What holds the states, by AllenNLP's name."""
+        return self
+
     def reset_states(self) -> None:
         """Lets every sentence of the next batch start from zeros where `state` is `"carry"`."""
         self.state_memory.forget()

@@ -279,6 +279,19 @@ def test_carried_each_row_is_read_on_from_where_the_row_before_ended(encoder: st
     assert same_layers(read(bilm, IDS).layers[:, 0], read_alone(bilm, IDS[0]))
 
 
+def test_allennlps_name_for_carried_states() -> None:
+    bilm = bilm_of(state="carry")
+    assert bilm.stateful
+    first = read(bilm, IDS).layers
+    bilm.stateful = False
+    assert not bilm.stateful
+    for _ in range(2):
+        assert torch.equal(read(bilm, IDS).layers, first)
+    bilm.stateful = True
+    read(bilm, IDS)
+    assert not torch.equal(read(bilm, IDS).layers, first)
+
+
 @each_encoder
 def test_warmed_up_every_sentence_starts_where_the_last_of_a_text_ended(encoder: str) -> None:
     bilm = bilm_of(encoder, state="warm")
