@@ -7,9 +7,9 @@ operation.
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from queue import Full, Queue
+from queue import Empty, Full, Queue
 from threading import Event
-from typing import Any, Callable, Deque, Generator, Iterator, TypeVar
+from typing import Any, Callable, Deque, Generator, Iterator, Optional, TypeVar
 
 Item = TypeVar("Item")
 
@@ -39,7 +39,9 @@ def run_ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]
                 return
             yield item
     finally:
-        thread.shutdown(wait=True, cancel_futures=True)
+        for future in waiting:
+            future.cancel()
+        _wait_for(thread)
         items.close()
 
 
@@ -52,7 +54,8 @@ def consume_behind(
 ) -> None:
     """
     Runs `consume(items)` in a thread, up to `DEPTH` items behind the generator, which runs in this
-    one and is closed in the end. An error on either side ends both and is raised here.
+    one and is closed in the end. An error on either side ends both and is raised here, when both
+    have ended.
 
     # Parameters
 
@@ -62,14 +65,22 @@ def consume_behind(
         Is given all of them.
     """
     queue: "Queue[Any]" = Queue(DEPTH)
-    end, abandoned = object(), object()
+    nothing, end = object(), object()
     ended = Event()
+    is_whole = is_abandoned = False
 
     def received() -> Iterator[Item]:
-        while (item := queue.get()) is not end:
-            if item is abandoned:
+        while True:
+            try:
+                item = queue.get(timeout=SECONDS_TO_LOOK_AGAIN)
+            except Empty:
+                item = nothing
+            if is_abandoned:
                 raise Abandoned
-            yield item
+            if item is end:
+                return
+            if item is not nothing:
+                yield item
 
     def consume_all() -> None:
         try:
@@ -77,19 +88,21 @@ def consume_behind(
         finally:
             ended.set()
 
-    with _started_thread() as thread:
-        last = abandoned
+    thread = _started_thread()
+    try:
+        consumed = thread.submit(consume_all)
+        for item in items:
+            if not _put(queue, item, ended):
+                break
+        _put(queue, end, ended)
+        is_whole = True
+    finally:
+        # Nothing that another Ctrl-C could come into stands before this.
+        is_abandoned = not is_whole
         try:
-            consumed = thread.submit(consume_all)
-            for item in items:
-                if not _put(queue, item, ended):
-                    break
-            last = end
+            items.close()
         finally:
-            try:
-                items.close()
-            finally:
-                _put(queue, last, ended)
+            _wait_for(thread)
     consumed.result()
 
 
@@ -101,6 +114,22 @@ def _started_thread() -> ThreadPoolExecutor:
     thread = ThreadPoolExecutor(1)
     thread.submit(int).result()
     return thread
+
+
+def _wait_for(thread: ThreadPoolExecutor) -> None:
+    """
+    Until it has ended what it is at. Ctrl-C comes through after that: who goes on before would let
+    go of files that the thread writes to.
+    """
+    interruption: Optional[KeyboardInterrupt] = None
+    while True:
+        try:
+            thread.shutdown(wait=True)
+            break
+        except KeyboardInterrupt as another:
+            interruption = another
+    if interruption is not None:
+        raise interruption
 
 
 def _put(queue: "Queue[Any]", item: Any, ended: Event) -> bool:

@@ -1,3 +1,4 @@
+import signal
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -106,6 +107,13 @@ def test_no_more_is_made_than_may_wait() -> None:
     assert max(behind) <= DEPTH + 1
 
 
+def test_nothing_is_consumed_as_well() -> None:
+    for _ in range(200):
+        ends: List[bool] = []
+        consume_behind(numbers(0), lambda items, ends=ends: ends.append(not list(items)))  # type: ignore[misc]
+        assert ends == [True]
+
+
 def test_an_error_of_the_maker_ends_the_consumer() -> None:
     seen: List[type] = []
 
@@ -209,3 +217,35 @@ def test_an_interruption_ends_what_runs_behind() -> None:
         consume_behind(make(), consume)
     assert seen in ([], [Abandoned])
     assert no_thread_is_left()
+
+
+def test_another_interruption_waits_for_what_runs_behind() -> None:
+    """Ctrl-C, twice: while an item waits for its place, and while the thread ends."""
+    begun, seen = threading.Event(), []
+
+    def consume(items: Iterator[int]) -> None:
+        try:
+            next(items)
+            begun.set()
+            time.sleep(0.5)
+            list(items)
+        except BaseException as error:
+            seen.append(type(error))
+            raise
+
+    def interrupt() -> None:
+        begun.wait()
+        for _ in range(3):
+            time.sleep(0.1)
+            signal.raise_signal(signal.SIGINT)
+
+    interrupting = threading.Thread(target=interrupt)
+    interrupting.start()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            consume_behind(numbers(100), consume)
+        assert seen == [Abandoned]
+    finally:
+        signal.signal(signal.SIGINT, before)
+        interrupting.join()
