@@ -1,11 +1,12 @@
 """How a command ends that can't do what it was asked for."""
 
+import signal
 import sys
+import threading
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Any, Iterator
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import SigTermReceived
 
 
 class CommandError(ConfigurationError, SystemExit):
@@ -24,6 +25,13 @@ class CommandError(ConfigurationError, SystemExit):
     def __init__(self, command: str, message: object) -> None:
         super().__init__(f"allennlp {command}: error: {message}")
         self.code = self.message
+
+
+class Terminated(KeyboardInterrupt):
+    """
+    SIGTERM. Unlike AllenNLP's `SigTermReceived` it is no `Exception`: what reads files takes those
+    for signs of a damaged file.
+    """
 
 
 @contextmanager
@@ -48,13 +56,32 @@ def command_errors(command: str, output: str, way_on: str = "") -> Iterator[None
         With status 130 or 143, if the command is interrupted or ended from outside.
     """
     try:
-        yield
+        with _terminated_by_signal():
+            yield
     except ConfigurationError as error:
         raise CommandError(command, error.message) from None
     except OSError as error:
         kept = f". What is done is kept: {way_on}" if way_on else ""
         raise CommandError(command, f"{output}: {error}{kept}") from None
-    except (KeyboardInterrupt, SigTermReceived) as error:
+    except KeyboardInterrupt as error:
         then = f"; {way_on}" if way_on else ""
         print(f"allennlp {command}: interrupted{then}", file=sys.stderr)
-        raise SystemExit(130 if isinstance(error, KeyboardInterrupt) else 143) from None
+        raise SystemExit(143 if isinstance(error, Terminated) else 130) from None
+
+
+@contextmanager
+def _terminated_by_signal() -> Iterator[None]:
+    """Raises `Terminated` where SIGTERM comes in the block, and is not ignored."""
+    before = signal.getsignal(signal.SIGTERM)
+    if before == signal.SIG_IGN or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(*_: Any) -> None:
+    raise Terminated

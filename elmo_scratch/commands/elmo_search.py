@@ -91,7 +91,7 @@ def search_from_args(args: argparse.Namespace) -> None:
     folder = Path(args.serialization_dir).resolve()
     packages = [word for name in args.include_package for word in ("--include-package", name)]
     way_on = "the same command goes on"
-    with _interrupted_by_signals(), command_errors("elmo-search", args.serialization_dir, way_on):
+    with command_errors("elmo-search", args.serialization_dir, way_on), _interrupted_by_signals():
         sweep = read_sweep(Path(args.sweep_file))
         search = Search(
             sweep, Path(args.config_file), folder, args.overrides, args.seed, words=packages

@@ -5,7 +5,7 @@ import io
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, Optional, Union
 
 import h5py
 from h5py import h5f, h5fd, h5p
@@ -17,7 +17,8 @@ class OutputStream(io.FileIO):
 
     HDF5 holds on to what it could not write: it tries again when the file is closed and when the
     process ends, and dies there of a segmentation fault. So the stream remembers the first error
-    and pretends from then on that all goes well, until HDF5 has closed the file.
+    and pretends from then on that all goes well, until HDF5 has closed the file. Ctrl-C, which
+    HDF5 would lose, it remembers as well.
 
     Made by `OutputStream.open`.
     """
@@ -25,7 +26,7 @@ class OutputStream(io.FileIO):
     def __init__(self, path: Path, name: Path) -> None:
         super().__init__(path, "w+")
         self._path, self._name = path, name
-        self._error: Optional[OSError] = None
+        self._error: Optional[BaseException] = None
         self._is_discarded = False
 
     @classmethod
@@ -45,6 +46,8 @@ class OutputStream(io.FileIO):
 
         OSError
             At the end of the block, if something could not be written.
+        KeyboardInterrupt
+            Likewise, if it came while something was written.
         """
         stream = cls(path, name)
         try:
@@ -64,15 +67,16 @@ class OutputStream(io.FileIO):
         access.set_sieve_buf_size(0)
         access.set_libver_bounds(h5f.LIBVER_EARLIEST, h5f.LIBVER_LATEST)
         access.set_fileobj_driver(h5fd.fileobj_driver, self)
-        name = os.fsencode(self._path)
-        file = h5py.File(h5f.create(name, h5f.ACC_TRUNC, fapl=access))
+        created = h5f.create(os.fsencode(self._path), h5f.ACC_TRUNC, fapl=access)
+        file: Optional[h5py.File] = None
         try:
+            file = h5py.File(created)
             yield file
         except BaseException:
             self._is_discarded = True
             raise
         finally:
-            file.close()
+            (created if file is None else file).close()
 
     def check(self) -> None:
         """
@@ -80,6 +84,8 @@ class OutputStream(io.FileIO):
 
         OSError
             If something could not be written.
+        KeyboardInterrupt
+            If it came while something was written.
         """
         if self._error is not None:
             raise self._error
@@ -97,10 +103,10 @@ class OutputStream(io.FileIO):
         """Writes the whole buffer, or pretends to."""
         size = len(buffer)
         try:
-            count = size if self._is_discarded else super().write(buffer)
+            count = size if self._is_discarded else 0
             while count < size:
-                count += super().write(buffer[count:])
-        except OSError as error:
+                count += self._write_some(buffer[count:])
+        except (OSError, KeyboardInterrupt) as error:
             self._keep(error)
         return size
 
@@ -110,12 +116,18 @@ class OutputStream(io.FileIO):
         try:
             if not self._is_discarded:
                 super().truncate(size)
-        except OSError as error:
+        except (OSError, KeyboardInterrupt) as error:
             self._keep(error)
         return size
 
-    def _keep(self, error: OSError) -> None:
+    def _write_some(self, buffer: Any) -> int:
+        """As much as the system takes at once."""
+        return super().write(buffer)
+
+    def _keep(self, error: Union[OSError, KeyboardInterrupt]) -> None:
         """Remembers what went wrong first."""
-        number = error.errno or errno.EIO
-        self._error = self._error or OSError(number, os.strerror(number), str(self._name))
+        if isinstance(error, OSError):
+            number = error.errno or errno.EIO
+            error = OSError(number, os.strerror(number), str(self._name))
+        self._error = self._error or error
         self._is_discarded = True

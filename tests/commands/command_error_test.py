@@ -1,10 +1,10 @@
+import signal
 import subprocess
 import sys
-from typing import Type
+from typing import Iterator
 
 import pytest
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import SigTermReceived
 
 from elmo_scratch.commands.command_error import CommandError, command_errors
 
@@ -46,19 +46,42 @@ def test_what_the_disk_causes_names_the_output_and_the_way_out() -> None:
             raise OSError(28, "No space left on device")
 
 
-@pytest.mark.parametrize("kind, status", [(KeyboardInterrupt, 130), (SigTermReceived, 143)])
+@pytest.fixture
+def _interrupted_by_sigint() -> Iterator[None]:
+    """As in a foreground process."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interrupted_by_sigint")
+@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("way_on, then", [("", ""), ("go on", "; go on")])
 def test_an_interruption_is_one_line(
     way_on: str,
     then: str,
-    kind: Type[BaseException],
+    number: signal.Signals,
     status: int,
     capsys: pytest.CaptureFixture,
 ) -> None:
+    before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as stop, command_errors("elmo-join", "x.hdf5", way_on):
-        raise kind
+        try:
+            signal.raise_signal(number)
+        except Exception:
+            pytest.fail("what reads files would take it for an error of a file")
+    assert signal.getsignal(signal.SIGTERM) == before
     assert stop.value.code == status
     assert capsys.readouterr().err == f"allennlp elmo-join: interrupted{then}\n"
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with command_errors("elmo", "x.hdf5"):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_a_mistake_in_the_program_stays_what_it_is() -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 import h5py
 import pytest
 
-from elmo_scratch.interop.layer_files.output_stream import OutputStream
+from elmo_scratch.interop.output_stream import OutputStream
 
 FILL_THE_DISK = """
 import os
 import resource
 from pathlib import Path
 
-from elmo_scratch.interop.layer_files.output_stream import OutputStream
+from elmo_scratch.interop.output_stream import OutputStream
 
 for count, size in ((3000, 10), (60, 5000)):
     for limit in (0, 1000, 20_000, 200_000, 1_000_000):
@@ -67,6 +67,23 @@ def test_a_full_disk_is_an_error_and_the_process_lives_on(tmp_path: Path) -> Non
     )
     assert (finished.returncode, finished.stderr) == (0, "")
     assert finished.stdout == "[Errno 27] File too large: 'layers.hdf5' True\n" * 10
+
+
+def test_an_interruption_comes_out_when_the_file_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = False
+    with pytest.raises(KeyboardInterrupt):
+        with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
+            with stream.hdf5_file() as file:
+                file["0"] = [1.0] * 1000
+                monkeypatch.setattr(stream, "_write_some", interrupt)
+            closed = True
+    assert closed
+
+
+def interrupt(_: object) -> int:
+    raise KeyboardInterrupt
 
 
 def test_what_was_not_written_reads_as_zeros(tmp_path: Path) -> None:

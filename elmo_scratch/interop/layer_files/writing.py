@@ -15,8 +15,8 @@ from elmo_scratch.interop.layer_files.facts import LayerFileFacts
 from elmo_scratch.interop.layer_files.index_text import IndexText
 from elmo_scratch.interop.layer_files.long_string import LONGEST_STRING, write_long_string
 from elmo_scratch.interop.layer_files.opening import SENTENCE_INDEX
-from elmo_scratch.interop.layer_files.output_stream import OutputStream
 from elmo_scratch.interop.layer_files.reading import LayerFile
+from elmo_scratch.interop.output_stream import OutputStream
 from elmo_scratch.whole_file import check_place, whole_file
 
 COMPRESSIONS = (None, "gzip", "lzf")

@@ -4,11 +4,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Union
 
-import h5py
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop.official.reading import MARK_IDS
 from elmo_scratch.interop.official.tensor_table import official_tensors
+from elmo_scratch.interop.output_stream import OutputStream
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
 from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
@@ -32,6 +32,8 @@ def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
 
     ConfigurationError
         If `folder`, or a folder above it, is a file; or a file that should be written, a folder.
+    OSError
+        If the disk is full.
     ValueError
         If there is no official form of the biLM, or a weight is not a finite number.
     """
@@ -52,7 +54,10 @@ def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
         whole_file(folder / OPTIONS_NAME) as settings,
     ):
         settings.write_text(options.to_json(), encoding="utf-8")
-        with h5py.File(weights, "w") as file:
+        with (
+            OutputStream.open(weights, folder / WEIGHTS_NAME) as stream,
+            stream.hdf5_file() as file,
+        ):
             for name, tensor in tensors.items():
                 file.create_dataset(name, data=tensor)
 
