@@ -1,10 +1,12 @@
 """Finds the texts of a task in a file of layers."""
 
+from pathlib import Path
 from typing import Any, Dict, List
 
 from allennlp.data import Token, TokenIndexer, Vocabulary
 
 from elmo_scratch.embedders.layer_file.token_numbers import shared_token_numbers
+from elmo_scratch.interop.file_identity import stamp_of
 
 
 @TokenIndexer.register("elmo_scratch_layer_file")
@@ -26,7 +28,7 @@ class LayerFileIndexer(TokenIndexer):
 
     ConfigurationError
         If the file can't be read, has no vectors of tokens or doesn't know its sentences; later, if
-        a text is none of them.
+        a text is none of them, or another file took its place.
     """
 
     def __init__(self, file: str, *, token_min_padding_length: int = 0) -> None:
@@ -34,6 +36,7 @@ class LayerFileIndexer(TokenIndexer):
         self.file = file
         # Processes that are made from this one find the file read.
         shared_token_numbers(file)
+        self._stamp = stamp_of(Path(file))
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
         """Counts nothing."""
@@ -54,7 +57,7 @@ class LayerFileIndexer(TokenIndexer):
         # Raises
 
         ConfigurationError
-            If the file doesn't hold the text.
+            If the file doesn't hold the text, or another one took its place.
         """
         words = [token.ensure_text() for token in tokens]
-        return {"token_numbers": list(shared_token_numbers(self.file).of(words))}
+        return {"token_numbers": list(shared_token_numbers(self.file, self._stamp).of(words))}

@@ -4,12 +4,13 @@ import os
 from array import array
 from functools import lru_cache
 from pathlib import Path
-from typing import Iterator, NamedTuple, Sequence, Tuple
+from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import LayerFile
+from elmo_scratch.interop.file_identity import Stamp, stamp_of
 from elmo_scratch.interop.layer_files.sentence_index import SentenceIndex
 
 SHOWN = 300
@@ -139,7 +140,7 @@ class TokenNumbers:
         return int(self._starts[place + 1] - self._starts[place])
 
 
-def shared_token_numbers(file: str) -> TokenNumbers:
+def shared_token_numbers(file: str, stamp: Optional[Stamp] = None) -> TokenNumbers:
     """
     The numbers of a file. An indexer and an embedder share them, and so do all fields.
 
@@ -147,11 +148,13 @@ def shared_token_numbers(file: str) -> TokenNumbers:
 
     file : `str`
         The file.
+    stamp : `Stamp`, optional (default = `None`)
+        That of the file that is meant, if it must be a certain one.
 
     # Raises
 
     ConfigurationError
-        As `TokenNumbers`; also if the file is missing.
+        As `TokenNumbers`; also if the file is missing, or another one took its place.
     """
     if not Path(file).exists():
         raise ConfigurationError(
@@ -159,8 +162,13 @@ def shared_token_numbers(file: str) -> TokenNumbers:
             "file needs them whenever it is loaded, those of the new texts among them: write them "
             "with `allennlp elmo`, or name another file by --overrides."
         )
-    state = os.stat(file)
-    return _token_numbers(file, os.path.abspath(file), state.st_mtime_ns, state.st_size)
+    found = stamp_of(Path(file))
+    if stamp not in (None, found):
+        raise ConfigurationError(
+            f"{file}: another file took the place of the one that the model was loaded with, and "
+            "its numbers mean other tokens. Load the model again."
+        )
+    return _token_numbers(file, os.path.abspath(file), found)
 
 
 @lru_cache(maxsize=8)

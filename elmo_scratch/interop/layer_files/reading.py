@@ -10,6 +10,7 @@ import h5py
 import numpy
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.interop.file_identity import Stamp, stamp_of
 from elmo_scratch.interop.layer_files.data_set import DataSet
 from elmo_scratch.interop.layer_files.facts import LayerFileFacts
 from elmo_scratch.interop.layer_files.long_string import read_long_string
@@ -32,7 +33,7 @@ class LayerFile:
     have those of the whole text, and a slice is of the lines that are there.
 
     The file is open until `close`, or the end of a `with` block. Another process that is given the
-    object opens it anew.
+    object opens it anew. Opened anew it must be the same file, or there is an error.
 
     # Parameters
 
@@ -49,6 +50,7 @@ class LayerFile:
         self.path = Path(path)
         self._file: Optional[h5py.File] = None
         self._process = 0
+        self._stamp: Optional[Stamp] = None
         self._index: Optional[SentenceIndex] = None
         self._first: Optional[int] = None
         file = self._open()
@@ -193,6 +195,13 @@ class LayerFile:
         if self._file is None or self._process != os.getpid():
             self.close()
             self._file, self._process = opened(self.path), os.getpid()
+            stamp = stamp_of(self.path)
+            if self._stamp not in (None, stamp):
+                self.close()
+                raise ConfigurationError(
+                    f"{self.path}: another file took the place of the one that was opened first"
+                )
+            self._stamp = stamp
         return self._file
 
     def _data_set(self, key: str) -> DataSet:

@@ -71,6 +71,12 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
         LayerFileIndexer(str(tmp_path / "none.hdf5"))
 
 
+def test_another_file_in_its_place_is_an_error(indexer: LayerFileIndexer) -> None:
+    write_layers(Path(indexer.file), ["a", *SENTENCES])
+    with pytest.raises(ConfigurationError, match="layers.hdf5: another file took the place"):
+        batch_of([text_field("a", indexer)])
+
+
 def test_it_goes_to_other_processes(indexer: LayerFileIndexer) -> None:
     for other in (pickle.loads(pickle.dumps(indexer)), copy.deepcopy(indexer)):
         assert other == indexer

@@ -1,6 +1,8 @@
 import json
 import multiprocessing
+import os
 import pickle
+import shutil
 import sys
 from pathlib import Path
 from typing import Optional
@@ -205,6 +207,14 @@ def test_it_opens_again_by_itself(path: Path) -> None:
     layers.close()
     layers.close()
     assert layers[1].shape == (3, 1, 4)
+
+
+def test_another_file_in_its_place_is_an_error(path: Path) -> None:
+    layers = LayerFile(path)
+    layers.close()
+    os.replace(shutil.copy(path, path.with_name("other")), path)
+    with pytest.raises(ConfigurationError, match="another file took the place"):
+        layers[0]
 
 
 @pytest.mark.parametrize("name", ["elmo/plain/weights.hdf5", "text/tour.txt", "elmo", "none.hdf5"])
