@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import uuid
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Sequence
@@ -43,12 +44,17 @@ def whole_file(path: Path) -> Iterator[Path]:
         Where the file shall appear. Its folder must exist.
     """
     target = _target(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    temporary = target.with_name(_temporary_name(target))
     try:
         yield temporary
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _temporary_name(path: Path) -> str:
+    """One that no other process takes, even in a container of its own with the same numbers."""
+    return f".{path.name}.{uuid.uuid4().hex}.part"
 
 
 def _target(path: Path) -> Path:
@@ -73,7 +79,7 @@ def whole_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
         The files that the block writes.
     """
     folder = folder.resolve()
-    name = f".{folder.name}.{os.getpid()}.part"
+    name = _temporary_name(folder)
     # What is above a folder may be on another disk, or not to be written to.
     temporary = folder / name if folder.exists() else folder.with_name(name)
     try:

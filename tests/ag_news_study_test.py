@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import pytest
 import torch
@@ -105,6 +105,31 @@ run_all([task("first"), task("second")], 1)
     assert not (tmp_path / "first" / "done").exists()
     with pytest.raises(ProcessLookupError):
         os.kill(int(begun.read_text()), 0)
+
+
+def test_a_full_disk_ends_all_that_runs(
+    modules: Dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: List[int] = []
+
+    def full_disk(task: Any, seconds: float, pid: Optional[int] = None) -> None:
+        if pid is None:
+            raise OSError(28, "No space left on device")
+        started.append(pid)
+
+    monkeypatch.setattr(modules["tasks"].Task, "add_seconds", full_disk)
+    command = [sys.executable, "-S", "-c", "import time; time.sleep(60)"]
+    tasks = [
+        modules["tasks"].Task(name, "", "", command, {}, tmp_path / name, [], None)
+        for name in ("first", "second")
+    ]
+    tasks.append(echoing(modules, tmp_path, "third"))
+    with pytest.raises(OSError, match="No space left"):
+        modules["tasks"].run_all(tasks, 3)
+    assert len(started) == 3
+    for pid in started:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
 
 
 def test_the_time_of_all_runs_counts(modules: Dict[str, ModuleType], tmp_path: Path) -> None:

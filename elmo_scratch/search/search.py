@@ -177,7 +177,12 @@ class Search:
             self._words,
             num_threads=max(1, (os.cpu_count() or 1) // num_jobs) if num_jobs > 1 else None,
         )
-        trial.set_user_attr("pid", training.pid)
+        try:
+            trial.set_user_attr("pid", training.pid)
+        except BaseException:
+            # Nobody would know of it.
+            training.stop()
+            raise
         return training
 
     def _clear(self, trial: "optuna.Trial") -> None:

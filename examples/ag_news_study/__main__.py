@@ -17,13 +17,17 @@ import re
 import signal
 import sys
 from pathlib import Path
-from typing import Dict
+from typing import Any, Dict
 
 from filelock import FileLock, Timeout
 from plan import chosen_tasks, planned_tasks
 from results import collected, support_vector_machine
 from table import markdown, write_json
 from tasks import run_all
+
+from elmo_scratch.whole_file import whole_file
+
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
@@ -72,10 +76,10 @@ def main() -> None:
             f"{others[0].folder} holds what other settings have made ({len(others)} of "
             f"{len(tasks)} such). Take another folder, or remove those"
         )
-    for ending in (signal.SIGTERM, signal.SIGHUP):
+    for ending in ENDINGS:
         # `nohup` has it that the end of a terminal is nothing to end at.
         if signal.getsignal(ending) != signal.SIG_IGN:
-            signal.signal(ending, lambda number, _: sys.exit(128 + number))
+            signal.signal(ending, _end)
     try:
         with FileLock(args.folder / ".lock", timeout=0):
             failed = run_all(tasks, args.jobs)
@@ -83,18 +87,30 @@ def main() -> None:
         parser.error(f"another study works in {args.folder}")
     except KeyboardInterrupt:
         sys.exit("interrupted: the same command goes on with it")
+    except OSError as error:
+        sys.exit(f"{error}: the same command goes on with it")
     rows = collected([task for task in planned if not task.is_another()])
     for part in {row.part: row for row in rows}:
         rows.append(support_vector_machine(args.train, args.dev, part, part == "titles"))
     write_json(rows, args.folder / "study.json")
     table = markdown(rows)
-    (args.folder / "study.md").write_text(table, encoding="utf-8")
+    with whole_file(args.folder / "study.md") as part:
+        part.write_text(table, encoding="utf-8")
     print(table)
     if failed:
         names = ", ".join(failed)
         sys.exit(
             f"{len(failed)} of {len(tasks)} did not end: {names}. Their logs are in {args.folder}"
         )
+
+
+def _end(number: int, _: Any) -> None:
+    """Ends the study, and lets no further signal in while its trainings are being ended."""
+    for ending in ENDINGS:
+        signal.signal(ending, signal.SIG_IGN)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    sys.exit(128 + number)
 
 
 def _settings(text: str) -> Dict[str, object]:

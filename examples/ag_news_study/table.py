@@ -10,6 +10,8 @@ from results import SCORES, Row
 from scipy import stats
 from scipy.stats import ttest_1samp, ttest_ind
 
+from elmo_scratch.whole_file import whole_file
+
 CERTAIN = 0.05
 """A difference that chance alone makes less often than this is called one."""
 
@@ -117,4 +119,5 @@ def write_json(rows: Sequence[Row], path: Path) -> None:
         }
         for row in rows
     ]
-    path.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+    with whole_file(path) as part:
+        part.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set
 
@@ -122,6 +123,9 @@ def run_all(tasks: Sequence[Task], jobs: int) -> List[str]:
                     (done if one.end() else failed).add(one.task.name)
                     progress.update()
         finally:
+            # All of them, before anything that could fail.
+            for one in running:
+                one.kill()
             for one in running:
                 one.stop()
     return sorted(failed)
@@ -146,7 +150,12 @@ class _Running:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        task.add_seconds(0.0, self._process.pid)
+        try:
+            task.add_seconds(0.0, self._process.pid)
+        except BaseException:
+            # Nobody would know of it.
+            self.kill()
+            raise
 
     def has_ended(self) -> bool:
         """Whether it is over, well or not."""
@@ -161,9 +170,14 @@ class _Running:
         (self.task.folder / "done").touch()
         return True
 
-    def stop(self) -> None:
-        """Ends it with all that it started. What it has saved stays."""
+    def kill(self) -> None:
+        """Ends it with all that it started, if it is not over."""
         if not self.has_ended():
             os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        self.task.add_seconds(time.monotonic() - self._started)
+
+    def stop(self) -> None:
+        """Ends it. What it has saved stays, and how long it took, if there is room for that."""
+        self.kill()
+        self._process.wait()
+        with suppress(OSError):
+            self.task.add_seconds(time.monotonic() - self._started)
