@@ -6,7 +6,7 @@
 // on. The vocabulary is that of the first.
 //
 //   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv
-//   allennlp train training_config/bilm/ag_news.jsonnet -s runs/ag_news/bilm
+//   allennlp train training_config/bilm/ag_news.jsonnet -s runs/ag_news/words
 //
 // It reached a perplexity of 75.2 on dev, in 42 minutes on one processor core; with words that start
 // from word2vec of the same descriptions (`model.pretrained_file`) 68.1.
