@@ -1,5 +1,6 @@
 """Archives of AllenNLP's own `elmo_token_embedder`, read by the embedder that takes its place."""
 
+import copy
 import json
 from pathlib import Path
 from typing import Any, Dict, List
@@ -8,6 +9,7 @@ import numpy
 import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.testing import ModelTestCase
 from allennlp.models.archival import Archive, load_archive
 
 from elmo_scratch import OfficialEmbedder
@@ -25,10 +27,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> OfficialFiles:
 
 
 @pytest.fixture(scope="module")
-def archive(files: OfficialFiles, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A classifier of AllenNLP's that has trained its biLM on."""
-    folder = tmp_path_factory.mktemp("archive")
-    data = folder / "rows.jsonl"
+def params(files: OfficialFiles, tmp_path_factory: pytest.TempPathFactory) -> Dict[str, Any]:
+    """A classifier of AllenNLP's that trains its biLM on."""
+    data = tmp_path_factory.mktemp("news") / "rows.jsonl"
     with open(data, "w", encoding="utf-8") as file:
         for row in list(ag_news_rows(EXT_VARS["NEWS_TRAIN"]))[:23]:
             file.write(json.dumps({"text": row.description, "label": row.label}) + "\n")
@@ -40,7 +41,7 @@ def archive(files: OfficialFiles, tmp_path_factory: pytest.TempPathFactory) -> P
         "projection_dim": 5,
     }
     words = {"type": "embedding", "embedding_dim": 3}
-    params: Dict[str, Any] = {
+    return {
         "dataset_reader": {
             "type": "text_classification_json",
             "tokenizer": "spacy_blank",
@@ -60,8 +61,13 @@ def archive(files: OfficialFiles, tmp_path_factory: pytest.TempPathFactory) -> P
         "data_loader": {"batch_size": 7},
         "trainer": {"num_epochs": 2, "optimizer": {"type": "adam", "lr": 0.03}},
     }
-    train(Params(params), folder / "run")
-    return folder / "run" / "model.tar.gz"
+
+
+@pytest.fixture(scope="module")
+def archive(params: Dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("archive") / "run"
+    train(Params(copy.deepcopy(params)), folder)
+    return folder / "model.tar.gz"
 
 
 def probabilities(archive: Archive) -> List[Any]:
@@ -86,3 +92,21 @@ def test_without_the_official_files_it_names_them(archive: Path) -> None:
     overrides = {**OVERRIDES, f"{EMBEDDER}.options_file": "nowhere/options.json"}
     with pytest.raises(ConfigurationError, match="nowhere/options.json"):
         load_archive(archive, overrides=overrides)
+
+
+@pytest.mark.parametrize("kind", ["elmo_token_embedder", "elmo_scratch_from_official"])
+def test_allennlps_own_test_of_a_model_passes(
+    kind: str, params: Dict[str, Any], tmp_path: Path
+) -> None:
+    params = copy.deepcopy(params)
+    params["model"]["text_field_embedder"]["token_embedders"]["elmo"]["type"] = kind
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(params), encoding="utf-8")
+    case = ModelTestCase()
+    case.setup_method()
+    try:
+        case.set_up_model(config, params["train_data_path"])
+        # It resets the states of what it knows to carry some.
+        case.ensure_model_can_train_save_and_load(config, tolerance=1e-5)
+    finally:
+        case.teardown_method()
