@@ -60,9 +60,14 @@ def arguments(bilm_archive: Path, tmp_path: Path) -> List[str]:
     ]
 
 
-def test_layers_and_static_vectors_stand_in_one_table(arguments: List[str], tmp_path: Path) -> None:
+def probe(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Runs the example."""
     command = [sys.executable, str(PROBE), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_layers_and_static_vectors_stand_in_one_table(arguments: List[str], tmp_path: Path) -> None:
+    done = probe(*arguments)
     assert done.returncode == 0, done.stderr[-2000:]
     table = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
     static = str(tmp_path / "static.txt")
@@ -80,8 +85,7 @@ def test_a_sentence_may_hold_what_unicode_calls_the_end_of_a_line(
     data = tmp_path / "dev.data.txt"
     text = data.read_text(encoding="utf-8").replace("\n", " \u2028 x\u0085 \x1c\n")
     data.write_text(text, encoding="utf-8")
-    command = [sys.executable, str(PROBE), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = probe(*arguments)
     assert done.returncode == 0, done.stderr[-2000:]
 
 
@@ -93,10 +97,10 @@ def test_the_layers_come_from_a_file_that_is_written_once(
     text = path.read_text(encoding="utf-8").replace("bank", "river\u00a0bank")
     path.write_text(text, encoding="utf-8")
     layers = tmp_path / "layers.hdf5"
-    command = [sys.executable, str(PROBE), *arguments, "--layers", str(layers)]
+    arguments += ["--layers", str(layers)]
     tables, written = [], []
     for _ in range(2):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = probe(*arguments)
         assert done.returncode == 0, done.stderr[-2000:]
         tables.append(done.stdout)
         written.append(layers.stat().st_mtime_ns)
@@ -108,12 +112,12 @@ def test_the_layers_come_from_a_file_that_is_written_once(
     (tmp_path / "dev.gold.txt").write_text("T\n" * 12, encoding="utf-8")
     data = tmp_path / "dev.data.txt"
     data.write_text(data.read_text(encoding="utf-8").replace("the", "a"), encoding="utf-8")
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = probe(*arguments)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"probe_layers.py: error: {layers}"), last
-    subprocess.run([*command, "--overwrite"], capture_output=True, check=True)
+    assert probe(*arguments, "--overwrite").returncode == 0
     with LayerFile(layers) as file:
         assert "a river rose" in file
 
@@ -121,8 +125,7 @@ def test_the_layers_come_from_a_file_that_is_written_once(
 @pytest.mark.parametrize("missing", ["static.txt", "dev.conllu", "train.gold.txt"])
 def test_a_missing_file_is_one_line(missing: str, arguments: List[str], tmp_path: Path) -> None:
     (tmp_path / missing).unlink()
-    command = [sys.executable, str(PROBE), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = probe(*arguments)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     last = done.stderr.splitlines()[-1]
@@ -145,8 +148,7 @@ def test_bad_input_is_one_line(
     file: str, content: bytes, message: str, arguments: List[str], tmp_path: Path
 ) -> None:
     (tmp_path / file).write_bytes(content)
-    command = [sys.executable, str(PROBE), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = probe(*arguments)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     last = done.stderr.splitlines()[-1]
@@ -154,7 +156,6 @@ def test_bad_input_is_one_line(
 
 
 def test_nothing_to_probe_is_an_error(bilm_archive: Path) -> None:
-    command = [sys.executable, str(PROBE), "--weight-file", str(bilm_archive)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = probe("--weight-file", str(bilm_archive))
     assert done.returncode == 2
     assert "expected --pos, --wic, or both" in done.stderr

@@ -70,6 +70,19 @@ def numbers(count: int, error: bool = False) -> Generator[int, None, None]:
         raise ValueError("broken")
 
 
+def taking_all(errors: List[type]) -> Callable[[Iterator[int]], None]:
+    """A consumer that writes down which kind of error it got in place of an item."""
+
+    def consume(items: Iterator[int]) -> None:
+        try:
+            list(items)
+        except BaseException as error:
+            errors.append(type(error))
+            raise
+
+    return consume
+
+
 def test_all_is_consumed_in_its_order_in_another_thread() -> None:
     taken: List[int] = []
     names: List[str] = []
@@ -109,23 +122,16 @@ def test_no_more_is_made_than_may_wait() -> None:
 
 def test_nothing_is_consumed_as_well() -> None:
     for _ in range(200):
-        ends: List[bool] = []
-        consume_behind(numbers(0), lambda items, ends=ends: ends.append(not list(items)))  # type: ignore[misc]
-        assert ends == [True]
+        taken: List[int] = []
+        consume_behind(numbers(0), taken.extend)
+        assert taken == []
 
 
 def test_an_error_of_the_maker_ends_the_consumer() -> None:
     seen: List[type] = []
 
-    def consume(items: Iterator[int]) -> None:
-        try:
-            list(items)
-        except BaseException as error:
-            seen.append(type(error))
-            raise
-
     with pytest.raises(ValueError, match="broken"):
-        consume_behind(numbers(5, error=True), consume)
+        consume_behind(numbers(5, error=True), taking_all(seen))
     assert seen == [Abandoned]
 
 
@@ -202,36 +208,26 @@ def test_an_interruption_ends_what_runs_ahead() -> None:
 def test_an_interruption_ends_what_runs_behind() -> None:
     seen: List[type] = []
 
-    def consume(items: Iterator[int]) -> None:
-        try:
-            list(items)
-        except BaseException as error:
-            seen.append(type(error))
-            raise
-
     def make() -> Generator[int, None, None]:
         yield from slow_numbers()
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        consume_behind(make(), consume)
+        consume_behind(make(), taking_all(seen))
     assert seen in ([], [Abandoned])
     assert no_thread_is_left()
 
 
 def test_another_interruption_waits_for_what_runs_behind() -> None:
     """Ctrl-C, twice: while an item waits for its place, and while the thread ends."""
-    begun, seen = threading.Event(), []
+    begun = threading.Event()
+    seen: List[type] = []
 
     def consume(items: Iterator[int]) -> None:
-        try:
-            next(items)
-            begun.set()
-            time.sleep(0.5)
-            list(items)
-        except BaseException as error:
-            seen.append(type(error))
-            raise
+        next(items)
+        begun.set()
+        time.sleep(0.5)
+        taking_all(seen)(items)
 
     def interrupt() -> None:
         begun.wait()
