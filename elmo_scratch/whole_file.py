@@ -54,7 +54,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 def _temporary_name(path: Path) -> str:
     """One that no other process takes, even in a container of its own with the same numbers."""
-    return f".{path.name}.{uuid.uuid4().hex}.part"
+    return f".{path.name}.{uuid.uuid4().hex[:8]}.{os.getpid()}.part"
 
 
 def _target(path: Path) -> Path:

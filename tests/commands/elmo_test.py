@@ -14,9 +14,9 @@ import h5py
 import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import SigTermReceived
 
 from elmo_scratch.commands import elmo
+from elmo_scratch.commands.command_error import Terminated
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export import model_source
 from elmo_scratch.interop import LayerFileWriter
@@ -477,7 +477,7 @@ def test_a_full_disk_is_an_error(
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("kind, status", [(KeyboardInterrupt, 130), (SigTermReceived, 143)])
+@pytest.mark.parametrize("kind, status", [(KeyboardInterrupt, 130), (Terminated, 143)])
 @pytest.mark.parametrize("given", [[], ["--overwrite"]])
 def test_an_interruption_is_one_line(
     given: List[str],
