@@ -79,6 +79,7 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         with command_errors("elmo", "x.hdf5"):
+            assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
             signal.raise_signal(signal.SIGTERM)
     finally:
         signal.signal(signal.SIGTERM, before)
