@@ -1,4 +1,7 @@
+import errno
 import os
+import subprocess
+import sys
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Dict, List, Sequence
@@ -301,6 +304,36 @@ def test_a_write_that_fails_leaves_the_older_files(
     with pytest.raises(OSError, match="No space left"):
         write_official_bilm(bilm, tmp_path)
     assert contents(tmp_path) == before
+
+
+FILL_THE_DISK = """
+import resource
+
+from elmo_scratch import read_official_bilm, write_official_bilm
+
+bilm = read_official_bilm("options.json", "weights.hdf5")
+for limit in (0, 1000, 4000):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    try:
+        write_official_bilm(bilm, "written")
+    except OSError as error:
+        print(error.errno)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
+def test_a_full_disk_is_an_error_and_the_process_lives_on(tmp_path: Path) -> None:
+    write_official_bilm(RESIDUAL.read(), tmp_path)
+    finished = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FILL_THE_DISK],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout == f"{errno.EFBIG}\n" * 3
+    assert os.listdir(tmp_path / "written") == []
 
 
 def test_a_token_encoder_of_someone_else_has_no_official_form(tmp_path: Path) -> None:
