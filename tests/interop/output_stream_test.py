@@ -1,12 +1,11 @@
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import h5py
 import pytest
 
 from elmo_scratch.interop.output_stream import OutputStream
+from tests.interop.full_disk import has_such_a_limit, printed_by
 
 FILL_THE_DISK = """
 import os
@@ -56,17 +55,12 @@ def test_an_error_in_the_block_comes_out(tmp_path: Path) -> None:
     assert stream.closed
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
+@has_such_a_limit
 def test_a_full_disk_is_an_error_and_the_process_lives_on(tmp_path: Path) -> None:
-    finished = subprocess.run(
-        [sys.executable, "-c", FILL_THE_DISK],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
+    assert (
+        printed_by(FILL_THE_DISK, tmp_path)
+        == "[Errno 27] File too large: 'layers.hdf5' True\n" * 10
     )
-    assert (finished.returncode, finished.stderr) == (0, "")
-    assert finished.stdout == "[Errno 27] File too large: 'layers.hdf5' True\n" * 10
 
 
 def test_an_interruption_comes_out_when_the_file_is_closed(

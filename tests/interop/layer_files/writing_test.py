@@ -12,6 +12,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import LayerFile, LayerFileWriter
 from elmo_scratch.interop.layer_files import reading, writing
+from tests.interop.full_disk import has_such_a_limit, printed_by
 from tests.interop.layer_files.tiny_layers import FACTS, vectors_of, write_layers
 
 FILL_THE_DISK = """
@@ -232,17 +233,11 @@ def test_an_error_leaves_the_older_file(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["layers.hdf5"]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no such limit")
+@has_such_a_limit
 def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
-    finished = subprocess.run(
-        [sys.executable, "-c", FILL_THE_DISK],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
+    assert (
+        printed_by(FILL_THE_DISK, tmp_path) == "[Errno 27] File too large: 'layers.hdf5' []\n" * 15
     )
-    assert (finished.returncode, finished.stderr) == (0, "")
-    assert finished.stdout == "[Errno 27] File too large: 'layers.hdf5' []\n" * 15
 
 
 def test_a_folder_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
