@@ -1,12 +1,17 @@
 """The build definition. AllenNLP is installed beside this package: README.md, "Install"."""
 
+import platform
+import sys
 from pathlib import Path
 from typing import Dict
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
 
 ROOT = Path(__file__).parent
 VERSION: Dict[str, str] = {}
+NATIVE = Path("elmo_scratch/native")
+# Of the processors of 2013 and later; the library says whether those at hand are among them.
+INSTRUCTIONS = ["-mavx2", "-mfma"] if platform.machine() == "x86_64" else []
 exec((ROOT / "elmo_scratch" / "version.py").read_text(encoding="utf-8"), VERSION)
 
 setup(
@@ -18,6 +23,20 @@ setup(
     python_requires=">=3.10,<3.14",
     packages=find_packages(include=["elmo_scratch", "elmo_scratch.*", "elmo_scratch_compat"]),
     package_data={"elmo_scratch": ["py.typed"]},
+    # A library that ctypes loads. Where there is no compiler PyTorch's operations take its place.
+    ext_modules=[
+        Extension(
+            "elmo_scratch.native.kernels",
+            sorted(str(path) for path in NATIVE.glob("*.cpp")),
+            depends=[str(NATIVE / "numbers.h")],
+            extra_compile_args=[*INSTRUCTIONS, "-O3", "-ffp-contract=off", "-fno-math-errno"]
+            + ["-fno-trapping-math", "-fopenmp"],
+            extra_link_args=["-fopenmp"],
+            optional=True,
+        )
+    ]
+    if sys.platform == "linux"
+    else [],
     # What the package itself imports, as wide as it works, so that installing it never changes an
     # environment that requirements.txt has made. AllenNLP is left out: its metadata asks for
     # torch < 1.13, and no resolver can satisfy both.

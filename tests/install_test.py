@@ -4,12 +4,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import venv
 from pathlib import Path
 from typing import Dict, Iterator
 
 import pytest
 
+from elmo_scratch.native_library import KERNELS, load_library
 from tests import PROJECT_ROOT
 
 pytestmark = pytest.mark.install
@@ -73,3 +75,24 @@ def test_readme_installs_into_an_empty_environment(
     )
     assert helped.returncode == 0, helped.stderr
     assert helped.stdout.startswith("usage: allennlp elmo")
+
+
+@pytest.mark.parametrize("compiler, is_compiled", [("c++", True), ("false", False)])
+def test_it_installs_with_and_without_a_compiler(
+    compiler: str, is_compiled: bool, tmp_path: Path
+) -> None:
+    if shutil.which(compiler) is None or sys.platform != "linux":
+        pytest.skip(f"there is no {compiler} here")
+    checkout = copy_of_the_checkout(tmp_path / "checkout")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    built = subprocess.run(
+        [*pip, "--target", str(tmp_path / "installed"), str(checkout)],
+        env={**os.environ, "CC": compiler, "CXX": compiler},
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    library = tmp_path / "installed" / KERNELS.relative_to(PROJECT_ROOT)
+    assert library.is_file() == is_compiled
+    assert (load_library(library) is not None) == is_compiled
+    assert not list(library.parent.glob("*.cpp"))

@@ -96,6 +96,7 @@ class LstmFunction(torch.autograd.Function):
         )
         ctx.widths, ctx.clips = reading.widths, reading.clips
         ctx.dtype = reading.products.from_hidden.dtype
+        ctx.memory_cells = done.memory_cells
         ctx.is_projected = reading.products.projection is not None
         # Unlike attributes, these are let go as soon as the way back is done, though a trainer
         # holds on to the loss until it has the next one.
@@ -119,6 +120,7 @@ class LstmFunction(torch.autograd.Function):
         back = read_back(
             WeightProduct(recurrent_weight.t(), dtype, len(steps)),
             WeightProduct(projection_weight.t(), dtype, len(steps)) if ctx.is_projected else None,
+            ctx.memory_cells,
             steps,
             ctx.clips,
             output_scale,

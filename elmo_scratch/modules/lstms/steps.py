@@ -5,7 +5,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence
 import torch
 
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.memory_cells import Opened, open_gates
+from elmo_scratch.modules.lstms.memory_cells import MemoryCells, Opened, memory_cells_for
 from elmo_scratch.modules.lstms.step_groups import step_groups
 from elmo_scratch.modules.products import WeightProduct
 
@@ -121,11 +121,14 @@ class Read(NamedTuple):
         Of shape `(batch, ...)`: each sentence's own last state.
     steps : `List[Step]`
         Empty where they were not asked for.
+    memory_cells : `MemoryCells`
+        Those that read.
     """
 
     outputs: torch.Tensor
     state: LstmState
     steps: List[Step]
+    memory_cells: MemoryCells
 
 
 def read(
@@ -162,6 +165,7 @@ def read(
     """
     dtype = products.from_hidden.dtype
     hidden, cell = state.hidden.to(dtype), state.cell
+    memory_cells = memory_cells_for(dtype, cell)
     outputs = hidden.new_empty(inputs.size(0), hidden.size(1))
     ended: List[LstmState] = []  # the last first, as shorter sentences come last
     steps: List[Step] = []
@@ -171,7 +175,7 @@ def read(
             ended.append(LstmState(hidden[width:].to(cell.dtype), cell[width:]))
             hidden, cell = hidden[:width], cell[:width]
         gates = products.from_hidden.added_to(from_inputs, hidden)
-        opened = open_gates(gates, cell, clips.cell)
+        opened = memory_cells.open_gates(gates, cell, clips.cell)
         output = opened.output
         if products.projection is not None:
             output = products.projection(output)
@@ -188,7 +192,7 @@ def read(
         start += width
     ended.append(LstmState(hidden.to(cell.dtype), cell))
     final = LstmState(*(torch.cat(parts) for parts in zip(*reversed(ended))))
-    return Read(outputs.to(cell.dtype), final, steps)
+    return Read(outputs.to(cell.dtype), final, steps, memory_cells)
 
 
 def _input_shares(

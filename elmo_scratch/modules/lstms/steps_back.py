@@ -5,7 +5,7 @@ from typing import NamedTuple, Optional, Sequence
 import torch
 
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.memory_cells import open_gates_back
+from elmo_scratch.modules.lstms.memory_cells import MemoryCells
 from elmo_scratch.modules.lstms.steps import Clips, Step
 from elmo_scratch.modules.products import WeightProduct
 
@@ -32,6 +32,7 @@ class ReadGradients(NamedTuple):
 def read_back(
     to_hidden: WeightProduct,
     to_cell: Optional[WeightProduct],
+    memory_cells: MemoryCells,
     steps: Sequence[Step],
     clips: Clips,
     output_scale: Optional[torch.Tensor],
@@ -46,6 +47,8 @@ def read_back(
 
     to_hidden, to_cell : `WeightProduct`
         The recurrent weights and the projection, transposed.
+    memory_cells : `MemoryCells`
+        Those that `read` used.
     steps : `Sequence[Step]`
         What `read` kept.
     clips, output_scale
@@ -59,7 +62,9 @@ def read_back(
     gates_gradients = output_gradients.new_empty(num_rows, 4 * num_cells, dtype=to_hidden.dtype)
     projected_gradients = torch.empty_like(output_gradients)
     # Sentences that end at a step start from the gradient of their last state.
-    d_hidden, d_cell = (gradient.clone() for gradient in state_gradients)
+    d_hidden, d_cell = (
+        gradient.clone(memory_format=torch.contiguous_format) for gradient in state_gradients
+    )
     end = num_rows
     for step in reversed(steps):
         width = step.output.size(0)
@@ -76,7 +81,7 @@ def read_back(
                 )
             projected_gradients[start:end] = d_output
             d_output = to_cell(d_output)  # (width, cell)
-        open_gates_back(
+        memory_cells.open_gates_back(
             step.opened,
             step.previous_cell,
             clips.cell,

@@ -75,6 +75,7 @@ def plain_gradients(
     return gradients_of(done, lstm, inputs, state)
 
 
+@pytest.mark.usefixtures("each_memory_cells")
 @each_form
 def test_gradients_are_those_of_finite_differences(
     dim: int, limit: Optional[float], recurrent_dropout: float
@@ -98,6 +99,7 @@ def test_gradients_are_those_of_finite_differences(
     assert torch.autograd.gradcheck(read, (inputs, *state, *weights))
 
 
+@pytest.mark.usefixtures("each_memory_cells")
 @each_form
 def test_gradients_are_those_of_ordinary_operations(
     dim: int, limit: Optional[float], recurrent_dropout: float
@@ -117,6 +119,7 @@ def test_gradients_are_those_of_ordinary_operations(
     assert (0 < bites[1] < bites[3]) == (limit is not None and dim == DIM)
 
 
+@pytest.mark.usefixtures("each_memory_cells")
 def test_an_output_alone_and_a_last_state_alone_have_gradients() -> None:
     lstm = random_lstm(DIM, 0.6)
     inputs, state = random_inputs(DIM)
@@ -158,6 +161,7 @@ def test_going_back_twice_adds_the_same_gradient_again() -> None:
         assert torch.equal(one, other)
 
 
+@pytest.mark.usefixtures("each_memory_cells")
 def test_nothing_of_the_steps_outlives_the_way_back() -> None:
     gc.collect()  # What other tests have left behind.
     lstm = random_lstm(DIM, 0.6)
@@ -190,6 +194,7 @@ def test_a_weight_that_changes_before_the_way_back_is_noticed() -> None:
         loss.backward()
 
 
+@pytest.mark.usefixtures("each_memory_cells")
 @pytest.mark.parametrize("dim", [37, 67])
 def test_in_bfloat16_outputs_and_gradients_point_where_those_in_float32_do(dim: int) -> None:
     torch.manual_seed(13)
@@ -212,6 +217,7 @@ def test_in_bfloat16_outputs_and_gradients_point_where_those_in_float32_do(dim: 
         assert (rounded.norm() / exact.norm()).item() == pytest.approx(1.0, abs=0.02), name
 
 
+@pytest.mark.usefixtures("each_memory_cells")
 def test_in_bfloat16_too_what_a_clip_has_cut_gets_no_gradient() -> None:
     lstm = random_lstm(DIM, None).float()
     lstm.projection_clip = 0.7  # bfloat16 doesn't know this number
@@ -224,6 +230,7 @@ def test_in_bfloat16_too_what_a_clip_has_cut_gets_no_gradient() -> None:
         assert parameter.grad is not None and not parameter.grad.any(), name
 
 
+@pytest.mark.usefixtures("each_memory_cells")
 def test_it_takes_gates_in_the_order_of_the_file_format() -> None:
     # One cell, no projection: i opens, j is tanh(2), f closes, o opens.
     input_weight = torch.zeros(4, 1, dtype=torch.double, requires_grad=True)

@@ -3,6 +3,7 @@ from typing import Tuple
 import torch
 
 from elmo_scratch.modules import LstmState
+from elmo_scratch.modules.lstms.memory_cells.plain import PlainMemoryCells
 from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Read, read
 from elmo_scratch.modules.lstms.steps_back import ReadGradients, read_back
 from elmo_scratch.modules.products import WeightProduct
@@ -31,6 +32,7 @@ def run(output_gradients: torch.Tensor, state: LstmState) -> Tuple[Read, ReadGra
     back = read_back(
         WeightProduct(weights.from_hidden.t(), torch.double),
         WeightProduct(weights.projection.t(), torch.double),
+        done.memory_cells,
         done.steps,
         clips,
         None,
@@ -71,6 +73,7 @@ def test_a_sentence_without_positions_hands_its_gradient_through() -> None:
     back = read_back(
         WeightProduct(torch.zeros(DIM, 4 * CELLS).double(), torch.double),
         None,
+        PlainMemoryCells(),
         [],
         Clips(None, None),
         None,

@@ -3,7 +3,7 @@ from typing import List, Optional, Tuple
 import pytest
 import torch
 
-from elmo_scratch.modules.lstms.memory_cells import open_gates, open_gates_back, tanh
+from elmo_scratch.modules.lstms.memory_cells.plain import PlainMemoryCells, tanh
 
 WIDTH, CELLS = 4, 6
 
@@ -38,7 +38,7 @@ def test_the_hyperbolic_tangent_is_exact_within_rounding() -> None:
 def test_memory_and_output_are_those_of_the_formula(clip: Optional[float]) -> None:
     gates, cell = random_gates()
     expected = by_the_formula(gates, cell, clip)
-    opened = open_gates(gates.clone(), cell, clip)
+    opened = PlainMemoryCells().open_gates(gates.clone(), cell, clip)
     assert torch.allclose(opened.cell, expected[0], rtol=0, atol=1e-14)
     assert torch.allclose(opened.output, expected[1], rtol=0, atol=1e-14)
     assert clip is None or (opened.cell.abs() == clip).any()
@@ -53,8 +53,10 @@ def test_the_way_back_is_that_of_autograd(clip: Optional[float]) -> None:
     )
     gates_gradient = torch.empty(WIDTH, 4 * CELLS).double()
     with torch.no_grad():
-        opened = open_gates(gates.clone(), cell, clip)
-        open_gates_back(opened, cell, clip, from_output, from_cell, gates_gradient)
+        opened = PlainMemoryCells().open_gates(gates.clone(), cell, clip)
+        PlainMemoryCells().open_gates_back(
+            opened, cell, clip, from_output, from_cell, gates_gradient
+        )
     assert torch.allclose(gates_gradient, expected[0], rtol=0, atol=1e-14)
     assert torch.allclose(from_cell, expected[1], rtol=0, atol=1e-14)
 
@@ -62,7 +64,7 @@ def test_the_way_back_is_that_of_autograd(clip: Optional[float]) -> None:
 def test_memory_keeps_its_precision_where_gates_have_less() -> None:
     gates, cell = random_gates(torch.bfloat16)
     exact = by_the_formula(gates.double(), cell, None)
-    opened = open_gates(gates, cell, None)
+    opened = PlainMemoryCells().open_gates(gates, cell, None)
     assert torch.allclose(opened.cell, exact[0], rtol=0, atol=1e-14)
     assert opened.output.dtype == torch.bfloat16
     assert torch.equal(opened.output, exact[1].to(torch.bfloat16))

@@ -1,0 +1,30 @@
+"""Which memory cells an LSTM uses."""
+
+import torch
+
+from elmo_scratch.modules.lstms.memory_cells.compiled import CompiledMemoryCells
+from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells
+from elmo_scratch.modules.lstms.memory_cells.plain import PlainMemoryCells
+from elmo_scratch.native_library import LIBRARY
+
+PLAIN = PlainMemoryCells()
+COMPILED = None if LIBRARY is None else CompiledMemoryCells(LIBRARY)
+
+
+def memory_cells_for(dtype: torch.dtype, cell: torch.Tensor) -> MemoryCells:
+    """
+    # Parameters
+
+    dtype : `torch.dtype`
+        Of gates.
+    cell : `torch.Tensor`
+        Memory.
+
+    # Returns
+
+    `MemoryCells`
+        Those of compiled code where there is any.
+    """
+    if COMPILED is not None and COMPILED.serves(dtype, cell):
+        return COMPILED
+    return PLAIN

@@ -1,0 +1,79 @@
+"""The pointwise part of an LSTM's step."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple, Optional
+
+import torch
+
+
+class Opened(NamedTuple):
+    """
+    What a step makes of its gates.
+
+    # Parameters
+
+    cell : `torch.Tensor`
+        Shape `(width, cell)`: memory after the step, clipped.
+    output : `torch.Tensor`
+        Shape `(width, cell)`, of the type of the gates: what goes on to the projection.
+    gates : `torch.Tensor`
+        Shape `(width, 4 * cell)`: what the way back needs to know of the gates.
+    """
+
+    cell: torch.Tensor
+    output: torch.Tensor
+    gates: torch.Tensor
+
+
+class MemoryCells(ABC):
+    """
+    The memory cells of an LSTM:
+
+        c = clip(σ(f) c + σ(i) tanh(j))
+        output = σ(o) tanh(c)
+
+    A number's result depends neither on the shape of the tensors, nor on its place there, nor on
+    how many threads there are. Abstract.
+    """
+
+    @abstractmethod
+    def open_gates(self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]) -> Opened:
+        """
+        # Parameters
+
+        gates : `torch.Tensor`
+            Shape `(width, 4 * cell)`, in the order i, j, f, o, the forget gate's constant included;
+            may be written over.
+        cell : `torch.Tensor`
+            Shape `(width, cell)`: memory before the step.
+        clip : `Optional[float]`
+            The bound of memory, if there is one.
+        """
+
+    @abstractmethod
+    def open_gates_back(
+        self,
+        opened: Opened,
+        previous_cell: torch.Tensor,
+        clip: Optional[float],
+        output_gradient: torch.Tensor,
+        cell_gradient: torch.Tensor,
+        gates_gradient: torch.Tensor,
+    ) -> None:
+        """
+        The way back through `open_gates`.
+
+        # Parameters
+
+        opened : `Opened`
+            What it returned.
+        previous_cell, clip
+            What it was given.
+        output_gradient : `torch.Tensor`
+            Shape `(width, cell)`.
+        cell_gradient : `torch.Tensor`
+            Shape `(width, cell)`, contiguous: that of memory after the step; written over with that
+            of memory before it.
+        gates_gradient : `torch.Tensor`
+            Shape `(width, 4 * cell)`, contiguous: written.
+        """
