@@ -5,6 +5,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 import torch
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, PADDING_ID
+from elmo_scratch.modules.maximum import maximum_over_windows
 from elmo_scratch.modules.products import Affine, MixedPrecision
 
 ACTIVATIONS: Dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -73,7 +74,7 @@ class CharacterConvolution(MixedPrecision):
             windows = characters[:, : num_windows + width - 1].unfold(1, width, 1)
             windows = windows.transpose(2, 3).flatten(2)  # (words, windows, width * character_dim)
             responses = convolution(windows.flatten(0, 1)).unflatten(0, (len(ids), num_windows))
-            maxima.append(_maximum(responses))
+            maxima.append(maximum_over_windows(responses))
         return ACTIVATIONS[self.activation](torch.cat(maxima, dim=1).to(weight.dtype))
 
 
@@ -91,11 +92,3 @@ def lengths(ids: torch.Tensor) -> torch.Tensor:
     """
     places = torch.arange(1, ids.size(1) + 1, device=ids.device)
     return torch.where(ids != PADDING_ID, places, 0).amax(dim=1)
-
-
-def _maximum(responses: torch.Tensor) -> torch.Tensor:
-    """The maximum over windows, of shape `(words, filters)`."""
-    # Of the two, only `max` remembers where the maximum was, and only `amax` is fast.
-    if responses.requires_grad:
-        return responses.max(dim=1).values
-    return responses.amax(dim=1)

@@ -1,0 +1,73 @@
+"""The maximum over the windows of a word."""
+
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from elmo_scratch.native_library import COUNT, LIBRARY, POINTER, SIZE, functions, reaches
+
+MAXIMA = functions(LIBRARY, "maxima", [POINTER, SIZE, SIZE, SIZE, POINTER, POINTER, COUNT])
+MAXIMA_BACK = functions(
+    LIBRARY, "maxima_back", [POINTER, POINTER, SIZE, SIZE, SIZE, POINTER, COUNT]
+)
+
+
+def maximum_over_windows(responses: torch.Tensor) -> torch.Tensor:
+    """
+    # Parameters
+
+    responses : `torch.Tensor`
+        Shape `(words, windows, filters)`, at least one window.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(words, filters)`. Of equal responses the first gets the gradient.
+    """
+    if not responses.requires_grad or not torch.is_grad_enabled():
+        # Of PyTorch's two functions, only `max` remembers where the maximum was, and only `amax`
+        # is fast.
+        return responses.amax(dim=1)
+    if responses.dtype in MAXIMA and reaches(responses):
+        return _Maximum.apply(responses)
+    return responses.max(dim=1).values
+
+
+class _Maximum(torch.autograd.Function):
+    """By compiled code."""
+
+    @staticmethod
+    def forward(ctx: Any, responses: torch.Tensor) -> torch.Tensor:
+        """As `maximum_over_windows`."""
+        responses = responses.contiguous()
+        words, windows, filters = responses.shape
+        maxima = responses.new_empty(words, filters)
+        places = responses.new_empty(words, filters, dtype=torch.int32)
+        MAXIMA[responses.dtype](
+            responses.data_ptr(),
+            *responses.shape,
+            maxima.data_ptr(),
+            places.data_ptr(),
+            torch.get_num_threads(),
+        )
+        ctx.save_for_backward(places)
+        ctx.windows = windows
+        return maxima
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradients: torch.Tensor) -> torch.Tensor:
+        """The gradient of each response."""
+        (places,) = ctx.saved_tensors
+        words, filters = places.shape
+        gradients = gradients.contiguous()
+        responses = gradients.new_empty(words, ctx.windows, filters)
+        MAXIMA_BACK[gradients.dtype](
+            gradients.data_ptr(),
+            places.data_ptr(),
+            *responses.shape,
+            responses.data_ptr(),
+            torch.get_num_threads(),
+        )
+        return responses

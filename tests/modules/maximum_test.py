@@ -1,0 +1,70 @@
+import math
+from typing import Dict
+
+import pytest
+import torch
+
+from elmo_scratch.modules import maximum
+from elmo_scratch.modules.maximum import maximum_over_windows
+
+each_type = pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+compiled_and_plain = pytest.mark.usefixtures("each_code")
+
+
+@pytest.fixture(params=["compiled", "plain"])
+def each_code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once with compiled code, if there is any, and once without."""
+    if request.param == "plain":
+        nothing: Dict[torch.dtype, object] = {}
+        monkeypatch.setattr(maximum, "MAXIMA", nothing)
+    elif not maximum.MAXIMA:
+        pytest.skip("it was not compiled here")
+
+
+@compiled_and_plain
+@each_type
+@pytest.mark.parametrize("shape", [(1, 1, 1), (5, 3, 33), (0, 4, 2), (70, 9, 40)])
+def test_maxima_and_gradients_are_those_of_pytorch(
+    shape: torch.Size, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    responses = torch.randn(shape).to(dtype).requires_grad_()
+    expected = responses.max(dim=1).values
+    ours = maximum_over_windows(responses)
+    assert torch.equal(ours, expected) and ours.dtype == dtype
+    weights = torch.randn(expected.shape).to(dtype)
+    (gradient,) = torch.autograd.grad(ours, responses, weights)
+    assert torch.equal(gradient, torch.autograd.grad(expected, responses, weights)[0])
+
+
+@compiled_and_plain
+@each_type
+def test_of_equal_responses_the_first_gets_the_gradient(dtype: torch.dtype) -> None:
+    responses = torch.tensor([[[1.0], [3.0], [2.0], [3.0]]], dtype=dtype).requires_grad_()
+    maximum_over_windows(responses).sum().backward()
+    assert responses.grad.flatten().tolist() == [0, 1, 0, 0]
+
+
+@compiled_and_plain
+@each_type
+def test_the_first_that_is_no_number_is_the_highest(dtype: torch.dtype) -> None:
+    numbers = [1.0, math.inf, math.nan, 5.0, math.nan]
+    responses = torch.tensor(numbers, dtype=dtype).view(1, 5, 1).requires_grad_()
+    highest = maximum_over_windows(responses)
+    assert highest.isnan().all()
+    highest.sum().backward()
+    assert responses.grad.flatten().tolist() == [0, 0, 1, 0, 0]
+
+
+@compiled_and_plain
+def test_responses_that_do_not_lie_side_by_side_are_read_too() -> None:
+    responses = torch.randn(7, 6, 5).double().transpose(0, 2).requires_grad_()
+    assert torch.autograd.gradcheck(maximum_over_windows, (responses,))
+
+
+@compiled_and_plain
+def test_without_gradients_the_maxima_are_the_same() -> None:
+    responses = torch.randn(4, 3, 5)
+    with_gradients = maximum_over_windows(responses.clone().requires_grad_())
+    assert torch.equal(maximum_over_windows(responses), with_gradients)
+    with torch.no_grad():
+        assert torch.equal(maximum_over_windows(responses.requires_grad_()), with_gradients)
