@@ -92,4 +92,9 @@ def weighted_sum(weights: torch.Tensor, layers: torch.Tensor) -> torch.Tensor:
     `torch.Tensor`
         Shape `(batch, tokens, width)`.
     """
-    return torch.einsum("l,lbtw->btw", weights, layers)
+    # As one product, layers without their sentence boundaries would first be copied.
+    (weight, layer), *others = zip(weights.unbind(), layers.unbind())
+    total = weight * layer
+    for weight, layer in others:
+        total += weight * layer
+    return total
