@@ -63,5 +63,5 @@ requirements:  ## pin requirements.in again as requirements.txt (needs uv)
 	@mv requirements.tmp requirements.txt
 
 clean:  ## remove the environment, the caches and the demo's output
-	@rm -rf $(VENV) build *.egg-info runs/demo .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) build *.egg-info runs/demo elmo_scratch/native/*.so .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

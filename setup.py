@@ -2,8 +2,9 @@
 
 import platform
 import sys
+import zlib
 from pathlib import Path
-from typing import Dict
+from typing import Dict, Iterable
 
 from setuptools import Extension, find_packages, setup
 
@@ -12,7 +13,15 @@ VERSION: Dict[str, str] = {}
 NATIVE = Path("elmo_scratch/native")
 # Of the processors of 2013 and later; the library says whether those at hand are among them.
 INSTRUCTIONS = ["-mavx2", "-mfma"] if platform.machine() == "x86_64" else []
+SOURCES = sorted(str(path) for path in NATIVE.glob("*.cpp"))
+HEADERS = sorted(str(path) for path in NATIVE.glob("*.h"))
 exec((ROOT / "elmo_scratch" / "version.py").read_text(encoding="utf-8"), VERSION)
+
+
+def checksum(paths: Iterable[str]) -> int:
+    """Of what the files hold."""
+    return zlib.crc32(b"".join(Path(path).read_bytes() for path in paths))
+
 
 setup(
     name="elmo-scratch",
@@ -27,11 +36,13 @@ setup(
     ext_modules=[
         Extension(
             "elmo_scratch.native.kernels",
-            sorted(str(path) for path in NATIVE.glob("*.cpp")),
-            depends=[str(NATIVE / "numbers.h")],
-            extra_compile_args=[*INSTRUCTIONS, "-O3", "-ffp-contract=off", "-fno-math-errno"]
-            + ["-fno-trapping-math", "-fopenmp"],
-            extra_link_args=["-fopenmp"],
+            SOURCES,
+            depends=[*HEADERS, "setup.py"],
+            # By which native_library.py knows a library that was made before these files changed.
+            define_macros=[("CHECKSUM", f"{checksum([*SOURCES, *HEADERS])}u")],
+            extra_compile_args=[*INSTRUCTIONS, "-O3", "-ffp-contract=off"]
+            + ["-fno-fast-math", "-fno-math-errno", "-fno-trapping-math", "-fopenmp"],
+            extra_link_args=["-fno-fast-math", "-fopenmp"],
             optional=True,
         )
     ]

@@ -2,11 +2,14 @@
 
 import ctypes
 import logging
+import os
 import sysconfig
+import zlib
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 import torch
+from torch.autograd import forward_ad
 
 logger = logging.getLogger(__name__)
 
@@ -14,13 +17,13 @@ KERNELS = Path(__file__).parent / "native" / f"kernels{sysconfig.get_config_var(
 """What setup.py makes of native/, where there is a compiler. It is no module of Python: in a folder
 of its own `--include-package` doesn't take it for one."""
 
-INTERFACE = 1
-"""That of library.cpp."""
+SWITCH = "ELMO_SCRATCH_COMPILED_CODE"
+"""The environment variable that, with the value 0, does without it."""
+
+SOURCES = ("*.cpp", "*.h")
+"""What it is made of. Only where the package runs in its checkout they lie beside it."""
 
 POINTER, SIZE, COUNT = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int
-
-ENDINGS = {torch.float32: "float32", torch.float64: "float64", torch.bfloat16: "bfloat16"}
-"""How the names of functions end that are there for several types of numbers."""
 
 
 def load_library(path: Path) -> Optional[ctypes.CDLL]:
@@ -33,20 +36,20 @@ def load_library(path: Path) -> Optional[ctypes.CDLL]:
     # Returns
 
     `Optional[ctypes.CDLL]`
-        `None` where there is no library, or none for this processor. Where there is one that is not
-        of this version or can't be loaded, a warning says so too.
+        `None` where there is no library, or none for this processor. Where there is one that can't
+        be loaded, or was made before its sources changed, a warning says so too.
     """
     if not path.is_file():
         return None
     try:
         library = ctypes.CDLL(str(path))
-        interface, runs_here = library.elmo_scratch_interface(), library.elmo_scratch_runs_here()
+        made_of, runs_here = library.elmo_scratch_checksum(), library.elmo_scratch_runs_here()
     except (OSError, AttributeError) as error:
         problem = str(error)
     else:
-        if interface == INTERFACE:
+        if _checksum(path.parent) in (None, made_of % 2**32):
             return library if runs_here else None
-        problem = f"it is of version {interface}, not {INTERFACE}"
+        problem = "the files that it is made of have changed"
     logger.warning(
         "Compiled code can't be used, and PyTorch's operations take its place, more slowly: %s: "
         "%s. Installing elmo_scratch again compiles it anew.",
@@ -57,7 +60,7 @@ def load_library(path: Path) -> Optional[ctypes.CDLL]:
 
 
 def functions(
-    library: Optional[ctypes.CDLL], name: str, takes: List[Any]
+    library: Optional[ctypes.CDLL], name: str, dtypes: Sequence[torch.dtype], takes: List[Any]
 ) -> Dict[torch.dtype, Any]:
     """
     # Parameters
@@ -66,6 +69,8 @@ def functions(
         A library, if there is one.
     name : `str`
         What comes before the type in the functions' names.
+    dtypes : `Sequence[torch.dtype]`
+        The types of numbers for which there is a function.
     takes : `List[Any]`
         The types of their parameters, as ctypes knows them.
 
@@ -76,22 +81,41 @@ def functions(
     """
     if library is None:
         return {}
-    found = {dtype: library[f"{name}_{ending}"] for dtype, ending in ENDINGS.items()}
+    found = {dtype: library[f"{name}_{str(dtype).split('.')[1]}"] for dtype in dtypes}
     for function in found.values():
         function.argtypes, function.restype = takes, None
     return found
 
 
-def reaches(tensor: torch.Tensor) -> bool:
+def reaches(*tensors: torch.Tensor) -> bool:
     """
     # Returns
 
     `bool`
-        Whether compiled code can read the numbers of `tensor`: what is on other devices, or only
-        traced by `torch.compile`, has no address.
+        Whether compiled code may read and write the numbers of `tensors`: they lie in the memory of
+        the processor, and nothing watches, traces, differentiates or replaces the operations of
+        PyTorch that it stands for.
     """
-    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return False
+    if torch._C._len_torch_dispatch_stack() > 0 or forward_ad._current_level >= 0:
+        return False
+    return all(
+        type(tensor) in (torch.Tensor, torch.nn.Parameter)
+        and tensor.device.type == "cpu"
+        and tensor.layout == torch.strided
+        and not tensor.is_neg()
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        and not torch._C._functorch.is_legacy_batchedtensor(tensor)
+        for tensor in tensors
+    )
 
 
-LIBRARY = load_library(KERNELS)
+def _checksum(folder: Path) -> Optional[int]:
+    """Of the sources in a folder, as setup.py computes it, if there are any."""
+    paths = [path for pattern in SOURCES for path in sorted(folder.glob(pattern))]
+    return zlib.crc32(b"".join(path.read_bytes() for path in paths)) if paths else None
+
+
+LIBRARY = None if os.environ.get(SWITCH) == "0" else load_library(KERNELS)
 """The compiled code of this process, if there is any."""

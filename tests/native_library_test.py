@@ -1,9 +1,18 @@
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import List, Optional
 
 import pytest
+import torch
+from torch._subclasses import FakeTensorMode
+from torch.autograd import forward_ad
+from torch.testing._internal.two_tensor import TwoTensor
+from torch.utils.flop_counter import FlopCounterMode
 
-from elmo_scratch import native_library
-from elmo_scratch.native_library import KERNELS, load_library
+from elmo_scratch.native_library import KERNELS, SOURCES, SWITCH, functions, load_library, reaches
 
 where_there_is_one = pytest.mark.skipif(not KERNELS.is_file(), reason="nothing was compiled here")
 
@@ -26,13 +35,75 @@ def test_a_library_that_cannot_be_loaded_is_done_without_and_said(
 
 
 @where_there_is_one
-def test_a_library_of_another_version_is_done_without_and_said(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_library_that_is_older_than_its_sources_is_done_without_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(native_library, "INTERFACE", native_library.INTERFACE + 1)
-    assert load_library(KERNELS) is None
+    library = tmp_path / KERNELS.name
+    shutil.copy(KERNELS, library)
+    # Alone, as it is installed, it is trusted.
+    assert load_library(library) is not None
+    for pattern in SOURCES:
+        for source in KERNELS.parent.glob(pattern):
+            shutil.copy(source, tmp_path)
+    assert load_library(library) is not None
+    with (tmp_path / "maximum.cpp").open("a") as file:
+        file.write("// Another line.")
+    assert load_library(library) is None
     (message,) = caplog.messages
-    assert (
-        f"it is of version {native_library.INTERFACE - 1}, not {native_library.INTERFACE}"
-        in message
-    )
+    assert "the files that it is made of have changed" in message
+
+
+@where_there_is_one
+@pytest.mark.parametrize("value, is_used", [(None, True), ("1", True), ("0", False)])
+def test_a_variable_of_the_environment_does_without_it(value: Optional[str], is_used: bool) -> None:
+    environment = {name: text for name, text in os.environ.items() if name != SWITCH}
+    if value is not None:
+        environment[SWITCH] = value
+    asked = "from elmo_scratch.native_library import LIBRARY; print(LIBRARY is not None)"
+    python = [sys.executable, "-c", asked]
+    answer = subprocess.run(python, env=environment, check=True, capture_output=True, text=True)
+    assert answer.stdout.strip() == str(is_used)
+
+
+def test_functions_are_none_without_a_library() -> None:
+    assert functions(None, "maxima", [torch.float32], []) == {}
+
+
+def test_ordinary_tensors_are_reached() -> None:
+    weight = torch.nn.Parameter(torch.zeros(2))
+    assert reaches(torch.zeros(2), weight, torch.zeros(3, 2).t())
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.zeros(2, device="meta"),
+        torch._neg_view(torch.zeros(2)),
+        torch.zeros(2).to_sparse(),
+        TwoTensor(torch.zeros(2), torch.zeros(2)),
+    ],
+    ids=["no numbers", "numbers to be negated", "sparse", "another class"],
+)
+def test_tensors_that_are_not_what_they_seem_are_not_reached(tensor: torch.Tensor) -> None:
+    assert not reaches(torch.zeros(2), tensor)
+
+
+def test_nothing_is_reached_while_operations_are_watched_or_traced() -> None:
+    answers: List[bool] = []
+
+    def ask(numbers: torch.Tensor) -> torch.Tensor:
+        answers.append(reaches(numbers))
+        return numbers * 2
+
+    torch.jit.trace(ask, torch.ones(2), check_trace=False)
+    torch.vmap(ask)(torch.ones(2, 2))
+    torch.func.grad(lambda numbers: ask(numbers).sum())(torch.ones(2))
+    torch.func.jvp(ask, (torch.ones(2),), (torch.ones(2),))
+    with FakeTensorMode():
+        ask(torch.ones(2))
+    with FlopCounterMode(display=False):
+        ask(torch.ones(2))
+    with forward_ad.dual_level():
+        ask(forward_ad.make_dual(torch.ones(2), torch.ones(2)))
+    torch.compile(ask, backend="eager")(torch.ones(2))
+    assert answers == [False] * 8

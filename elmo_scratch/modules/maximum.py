@@ -3,13 +3,13 @@
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from elmo_scratch.native_library import COUNT, LIBRARY, POINTER, SIZE, functions, reaches
 
-MAXIMA = functions(LIBRARY, "maxima", [POINTER, SIZE, SIZE, SIZE, POINTER, POINTER, COUNT])
+DTYPES = (torch.float32, torch.float64, torch.bfloat16)
+MAXIMA = functions(LIBRARY, "maxima", DTYPES, [POINTER, SIZE, SIZE, SIZE, POINTER, POINTER, COUNT])
 MAXIMA_BACK = functions(
-    LIBRARY, "maxima_back", [POINTER, POINTER, SIZE, SIZE, SIZE, POINTER, COUNT]
+    LIBRARY, "maxima_back", DTYPES, [POINTER, POINTER, SIZE, SIZE, SIZE, POINTER, COUNT]
 )
 
 
@@ -29,7 +29,7 @@ def maximum_over_windows(responses: torch.Tensor) -> torch.Tensor:
         # Of PyTorch's two functions, only `max` remembers where the maximum was, and only `amax`
         # is fast.
         return responses.amax(dim=1)
-    if responses.dtype in MAXIMA and reaches(responses):
+    if responses.dtype in MAXIMA and responses.size(1) > 0 and reaches(responses):
         return _Maximum.apply(responses)
     return responses.max(dim=1).values
 
@@ -52,17 +52,20 @@ class _Maximum(torch.autograd.Function):
             torch.get_num_threads(),
         )
         ctx.save_for_backward(places)
-        ctx.windows = windows
+        ctx.shape = responses.shape
         return maxima
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradients: torch.Tensor) -> torch.Tensor:
         """The gradient of each response."""
         (places,) = ctx.saved_tensors
-        words, filters = places.shape
-        gradients = gradients.contiguous()
-        responses = gradients.new_empty(words, ctx.windows, filters)
+        words, windows, filters = ctx.shape
+        if torch.is_grad_enabled() or not reaches(gradients, places):
+            # It may be asked for the gradients of these gradients.
+            zeros = gradients.new_zeros(words, windows, filters)
+            return zeros.scatter(1, places.long().unsqueeze(1), gradients.unsqueeze(1))
+        gradients, places = gradients.contiguous(), places.to(torch.int32).contiguous()
+        responses = gradients.new_empty(words, windows, filters)
         MAXIMA_BACK[gradients.dtype](
             gradients.data_ptr(),
             places.data_ptr(),

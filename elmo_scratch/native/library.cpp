@@ -1,11 +1,9 @@
 // What is asked before anything else.
 
-// That of the functions, as native_library.py expects it: to be counted up with every change.
-constexpr int INTERFACE = 1;
-
 extern "C" {
 
-int elmo_scratch_interface() { return INTERFACE; }
+// Of the files that this was made of.
+unsigned elmo_scratch_checksum() { return CHECKSUM; }
 
 // Whether this processor has the instructions that setup.py asks for.
 int elmo_scratch_runs_here() {

@@ -1,8 +1,6 @@
 // The pointwise part of an LSTM's step in one pass over its numbers: plain.py says the same with
 // PyTorch's operations.
 
-#include <cmath>
-
 #include "numbers.h"
 
 using namespace elmo_scratch;
@@ -13,7 +11,6 @@ namespace {
 constexpr ptrdiff_t CELLS_OF_A_THREAD = 4096;
 
 INLINE float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-INLINE double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
 
 // e^x, of x between -87 and 87: 2^n e^r with |r| <= ln(2) / 2, and e^r by the polynomial of expf in
 // Moshier's Cephes library.
@@ -35,7 +32,6 @@ INLINE float exponential(float x) {
 }
 
 INLINE float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
-INLINE double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 // Near zero, where the general formula loses digits, by the polynomial of that library's tanhf.
 INLINE float hyperbolic_tangent(float x) {
@@ -49,17 +45,17 @@ INLINE float hyperbolic_tangent(float x) {
     const float elsewhere = 1.0f - 2.0f / (exponential(2.0f * x) + 1.0f);
     return square < 0.390625f ? near_zero : elsewhere;
 }
-INLINE double hyperbolic_tangent(double x) { return std::tanh(x); }
 
+// Where nothing is clipped, `clip` is no number, to which no other compares.
 template <typename Number>
-WIDER_TOO void open_row(const Number *__restrict gates, const Wide<Number> *__restrict before,
-                        ptrdiff_t cells, Wide<Number> clip, Wide<Number> *__restrict after,
+WIDER_TOO void open_row(const Number *__restrict gates, const float *__restrict before,
+                        ptrdiff_t cells, float clip, float *__restrict after,
                         Number *__restrict output) {
     for (ptrdiff_t k = 0; k < cells; k++) {
-        const Wide<Number> gate_i = gates[k], gate_j = gates[cells + k];
-        const Wide<Number> gate_f = gates[2 * cells + k], gate_o = gates[3 * cells + k];
-        const Wide<Number> entering = sigmoid(gate_i) * hyperbolic_tangent(gate_j);
-        Wide<Number> c = fused(sigmoid(gate_f), before[k], entering);
+        const float gate_i = gates[k], gate_j = gates[cells + k];
+        const float gate_f = gates[2 * cells + k], gate_o = gates[3 * cells + k];
+        const float entering = sigmoid(gate_i) * hyperbolic_tangent(gate_j);
+        float c = fused(sigmoid(gate_f), before[k], entering);
         c = c < -clip ? -clip : c;
         c = c > clip ? clip : c;
         after[k] = c;
@@ -68,47 +64,45 @@ WIDER_TOO void open_row(const Number *__restrict gates, const Wide<Number> *__re
 }
 
 template <typename Number>
-WIDER_TOO void open_row_back(const Number *__restrict gates,
-                             const Wide<Number> *__restrict before,
-                             const Wide<Number> *__restrict after, ptrdiff_t cells,
-                             Wide<Number> clip, const Number *__restrict d_output,
-                             Wide<Number> *__restrict d_cell, Number *__restrict d_gates) {
+WIDER_TOO void open_row_back(const Number *__restrict gates, const float *__restrict before,
+                             const float *__restrict after, ptrdiff_t cells, float clip,
+                             const Number *__restrict d_output, float *__restrict d_cell,
+                             Number *__restrict d_gates) {
     for (ptrdiff_t k = 0; k < cells; k++) {
-        const Wide<Number> gate_i = gates[k], gate_j = gates[cells + k];
-        const Wide<Number> gate_f = gates[2 * cells + k], gate_o = gates[3 * cells + k];
-        const Wide<Number> i = sigmoid(gate_i), j = hyperbolic_tangent(gate_j);
-        const Wide<Number> f = sigmoid(gate_f), o = sigmoid(gate_o);
-        const Wide<Number> c = after[k], t = hyperbolic_tangent(c), d_out = d_output[k];
-        Wide<Number> d_c = fused(d_out * o, fused(-t, t, Wide<Number>(1)), d_cell[k]);
-        d_c = (c <= -clip) | (c >= clip) ? 0 : d_c;
-        d_gates[k] = d_c * j * ((1 - i) * i);
-        d_gates[cells + k] = d_c * i * fused(-j, j, Wide<Number>(1));
-        d_gates[2 * cells + k] = d_c * before[k] * ((1 - f) * f);
-        d_gates[3 * cells + k] = d_out * t * ((1 - o) * o);
+        const float gate_i = gates[k], gate_j = gates[cells + k];
+        const float gate_f = gates[2 * cells + k], gate_o = gates[3 * cells + k];
+        const float i = sigmoid(gate_i), j = hyperbolic_tangent(gate_j);
+        const float f = sigmoid(gate_f), o = sigmoid(gate_o);
+        const float c = after[k], t = hyperbolic_tangent(c), d_out = d_output[k];
+        float d_c = fused(d_out * o, fused(-t, t, 1.0f), d_cell[k]);
+        d_c = (c <= -clip) | (c >= clip) ? 0.0f : d_c;
+        d_gates[k] = d_c * j * ((1.0f - i) * i);
+        d_gates[cells + k] = d_c * i * fused(-j, j, 1.0f);
+        d_gates[2 * cells + k] = d_c * before[k] * ((1.0f - f) * f);
+        d_gates[3 * cells + k] = d_out * t * ((1.0f - o) * o);
         d_cell[k] = d_c * f;
     }
 }
 
 template <typename Number>
-void open_gates(const Number *gates, const Wide<Number> *before, ptrdiff_t rows, ptrdiff_t cells,
-                double clip, Wide<Number> *after, Number *output, int threads) {
+void open_gates(const Number *gates, const float *before, ptrdiff_t rows, ptrdiff_t cells,
+                float clip, float *after, Number *output, int threads) {
     const int worth = threads_worth(rows * cells, CELLS_OF_A_THREAD, rows, threads);
 #pragma omp parallel for num_threads(worth) if (worth > 1)
     for (ptrdiff_t row = 0; row < rows; row++)
-        open_row(gates + 4 * row * cells, before + row * cells, cells, Wide<Number>(clip),
-                 after + row * cells, output + row * cells);
+        open_row(gates + 4 * row * cells, before + row * cells, cells, clip, after + row * cells,
+                 output + row * cells);
 }
 
 template <typename Number>
-void open_gates_back(const Number *gates, const Wide<Number> *before,
-                     const Wide<Number> *after, ptrdiff_t rows, ptrdiff_t cells, double clip,
-                     const Number *d_output, Wide<Number> *d_cell, Number *d_gates,
-                     int threads) {
+void open_gates_back(const Number *gates, const float *before, const float *after, ptrdiff_t rows,
+                     ptrdiff_t cells, float clip, const Number *d_output, float *d_cell,
+                     Number *d_gates, int threads) {
     const int worth = threads_worth(rows * cells, CELLS_OF_A_THREAD, rows, threads);
 #pragma omp parallel for num_threads(worth) if (worth > 1)
     for (ptrdiff_t row = 0; row < rows; row++)
         open_row_back(gates + 4 * row * cells, before + row * cells, after + row * cells, cells,
-                      Wide<Number>(clip), d_output + row * cells, d_cell + row * cells,
+                      clip, d_output + row * cells, d_cell + row * cells,
                       d_gates + 4 * row * cells);
 }
 
@@ -116,15 +110,15 @@ void open_gates_back(const Number *gates, const Wide<Number> *before,
 
 // compiled.py calls these by their names, without a check of what they take.
 #define FUNCTIONS(NAME, NUMBER)                                                                    \
-    void open_gates_##NAME(const NUMBER *gates, const Wide<NUMBER> *before, ptrdiff_t rows,      \
-                           ptrdiff_t cells, double clip, Wide<NUMBER> *after, NUMBER *output,    \
+    void open_gates_##NAME(const NUMBER *gates, const float *before, ptrdiff_t rows,               \
+                           ptrdiff_t cells, float clip, float *after, NUMBER *output,              \
                            int threads) {                                                          \
         open_gates(gates, before, rows, cells, clip, after, output, threads);                      \
     }                                                                                              \
-    void open_gates_back_##NAME(const NUMBER *gates, const Wide<NUMBER> *before,                 \
-                                const Wide<NUMBER> *after, ptrdiff_t rows, ptrdiff_t cells,      \
-                                double clip, const NUMBER *d_output, Wide<NUMBER> *d_cell,       \
-                                NUMBER *d_gates, int threads) {                                    \
+    void open_gates_back_##NAME(const NUMBER *gates, const float *before, const float *after,      \
+                                ptrdiff_t rows, ptrdiff_t cells, float clip,                       \
+                                const NUMBER *d_output, float *d_cell, NUMBER *d_gates,            \
+                                int threads) {                                                     \
         open_gates_back(gates, before, after, rows, cells, clip, d_output, d_cell, d_gates,        \
                         threads);                                                                  \
     }
@@ -132,7 +126,6 @@ void open_gates_back(const Number *gates, const Wide<Number> *before,
 extern "C" {
 
 FUNCTIONS(float32, float)
-FUNCTIONS(float64, double)
 FUNCTIONS(bfloat16, Bfloat16)
 
 }  // extern "C"

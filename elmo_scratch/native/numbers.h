@@ -14,7 +14,7 @@ namespace elmo_scratch {
 using std::ptrdiff_t;
 
 // The loops once more for wider registers, where there are any when this is loaded.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
 #define WIDER_TOO __attribute__((target_clones("arch=x86-64-v4", "default")))
 #else
 #define WIDER_TOO

@@ -68,3 +68,27 @@ def test_without_gradients_the_maxima_are_the_same() -> None:
     assert torch.equal(maximum_over_windows(responses), with_gradients)
     with torch.no_grad():
         assert torch.equal(maximum_over_windows(responses.requires_grad_()), with_gradients)
+
+
+@compiled_and_plain
+def test_gradients_have_gradients() -> None:
+    responses = torch.randn(3, 4, 5).double().requires_grad_()
+    assert torch.autograd.gradgradcheck(
+        lambda responses: maximum_over_windows(responses).pow(3), (responses,)
+    )
+
+
+@compiled_and_plain
+def test_what_replaces_operations_sees_pytorchs() -> None:
+    responses = torch.randn(3, 4, 5)
+    expected = torch.func.grad(lambda responses: responses.amax(dim=1).sum())(responses)
+    ours = torch.func.grad(lambda responses: maximum_over_windows(responses).sum())(responses)
+    assert torch.equal(ours, expected)
+    jacobian = torch.autograd.functional.jacobian(maximum_over_windows, responses, vectorize=True)
+    assert torch.equal(jacobian.sum(dim=(0, 1)), expected)
+
+
+@compiled_and_plain
+def test_without_windows_there_is_no_maximum() -> None:
+    with pytest.raises(IndexError):
+        maximum_over_windows(torch.zeros(2, 0, 3).requires_grad_())

@@ -165,7 +165,7 @@ def read(
     """
     dtype = products.from_hidden.dtype
     hidden, cell = state.hidden.to(dtype), state.cell
-    memory_cells = memory_cells_for(dtype, cell)
+    memory_cells = memory_cells_for(dtype, cell, hidden, inputs, bias)
     outputs = hidden.new_empty(inputs.size(0), hidden.size(1))
     ended: List[LstmState] = []  # the last first, as shorter sentences come last
     steps: List[Step] = []

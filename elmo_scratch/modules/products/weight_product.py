@@ -61,7 +61,7 @@ class WeightProduct:
             product = torch.ops.mkldnn._linear_pointwise
             rows = _fill_up(_never_alone(vectors))
             return product(rows, self._weight, bias, "none", [], "")[: len(vectors)]
-        return torch.nn.functional.linear(vectors, self._plain(), bias)
+        return torch.nn.functional.linear(vectors, self._plain(), bias).to(self.dtype)
 
     def added_to(self, summand: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
         """
@@ -82,7 +82,7 @@ class WeightProduct:
             product = torch.ops.mkldnn._linear_pointwise.binary
             pair = (_never_alone(vectors), _never_alone(summand))
             return product(*pair, self._weight, None, "add")[: len(vectors)]
-        return torch.addmm(summand, vectors, self._plain().t())
+        return torch.addmm(summand, vectors, self._plain().t()).to(self.dtype)
 
     def _plain(self) -> torch.Tensor:
         """The weights in an ordinary layout."""

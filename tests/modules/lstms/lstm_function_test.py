@@ -231,6 +231,28 @@ def test_in_bfloat16_too_what_a_clip_has_cut_gets_no_gradient() -> None:
 
 
 @pytest.mark.usefixtures("each_memory_cells")
+@pytest.mark.parametrize("with_onednn", [True, False])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast_may_round_what_it_multiplies(dtype: torch.dtype, with_onednn: bool) -> None:
+    torch.manual_seed(13)
+    lstm = ProjectedLstm(31, 37, 67)
+    inputs = torch.randn(4, 11, 31, requires_grad=True)
+    state = LstmState(torch.randn(4, 37), torch.randn(4, 67))
+    state = LstmState(*(part.requires_grad_() for part in state))
+    found: List[Gradients] = []
+    for is_rounded in (False, True):
+        with (
+            torch.backends.mkldnn.flags(enabled=with_onednn),
+            torch.autocast("cpu", dtype=dtype, enabled=is_rounded),
+        ):
+            done = read_packed(lstm, inputs, [7, 5, 11, 2], state)
+        found.append(gradients_of(tuple(part.float() for part in done), lstm, inputs, state))
+    for name, exact in found[0].items():
+        cosine = torch.cosine_similarity(found[1][name].flatten(), exact.flatten(), dim=0)
+        assert cosine >= 0.999, name
+
+
+@pytest.mark.usefixtures("each_memory_cells")
 def test_it_takes_gates_in_the_order_of_the_file_format() -> None:
     # One cell, no projection: i opens, j is tanh(2), f closes, o opens.
     input_weight = torch.zeros(4, 1, dtype=torch.double, requires_grad=True)

@@ -11,7 +11,7 @@ PLAIN = PlainMemoryCells()
 COMPILED = None if LIBRARY is None else CompiledMemoryCells(LIBRARY)
 
 
-def memory_cells_for(dtype: torch.dtype, cell: torch.Tensor) -> MemoryCells:
+def memory_cells_for(dtype: torch.dtype, cell: torch.Tensor, *others: torch.Tensor) -> MemoryCells:
     """
     # Parameters
 
@@ -19,12 +19,14 @@ def memory_cells_for(dtype: torch.dtype, cell: torch.Tensor) -> MemoryCells:
         Of gates.
     cell : `torch.Tensor`
         Memory.
+    others : `torch.Tensor`
+        Of what gates are made.
 
     # Returns
 
     `MemoryCells`
         Those of compiled code where there is any.
     """
-    if COMPILED is not None and COMPILED.serves(dtype, cell):
+    if COMPILED is not None and COMPILED.serves(dtype, cell, *others):
         return COMPILED
     return PLAIN

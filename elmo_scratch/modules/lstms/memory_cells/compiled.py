@@ -2,18 +2,18 @@
 
 import ctypes
 import math
-from typing import Optional
+from typing import Optional, Sequence
 
 import torch
 
 from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells, Opened
 from elmo_scratch.native_library import COUNT, POINTER, SIZE, functions, reaches
 
-MEMORY = {torch.float32: torch.float32, torch.float64: torch.float64, torch.bfloat16: torch.float32}
-"""The types of gates, and that of the memory on which they act."""
+DTYPES = (torch.float32, torch.bfloat16)
+"""The types of gates that it knows. Memory is in float32."""
 
-OPEN_GATES = [POINTER, POINTER, SIZE, SIZE, ctypes.c_double, POINTER, POINTER, COUNT]
-OPEN_GATES_BACK = [*[POINTER] * 3, SIZE, SIZE, ctypes.c_double, *[POINTER] * 3, COUNT]
+OPEN_GATES = [POINTER, POINTER, SIZE, SIZE, ctypes.c_float, POINTER, POINTER, COUNT]
+OPEN_GATES_BACK = [*[POINTER] * 3, SIZE, SIZE, ctypes.c_float, *[POINTER] * 3, COUNT]
 """What its functions take."""
 
 
@@ -30,11 +30,11 @@ class CompiledMemoryCells(MemoryCells):
     """
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        self._open_gates = functions(library, "open_gates", OPEN_GATES)
-        self._open_gates_back = functions(library, "open_gates_back", OPEN_GATES_BACK)
+        self._open_gates = functions(library, "open_gates", DTYPES, OPEN_GATES)
+        self._open_gates_back = functions(library, "open_gates_back", DTYPES, OPEN_GATES_BACK)
 
     @staticmethod
-    def serves(dtype: torch.dtype, cell: torch.Tensor) -> bool:
+    def serves(dtype: torch.dtype, cell: torch.Tensor, *others: torch.Tensor) -> bool:
         """
         # Parameters
 
@@ -42,28 +42,26 @@ class CompiledMemoryCells(MemoryCells):
             Of gates.
         cell : `torch.Tensor`
             Memory.
+        others : `torch.Tensor`
+            Of what gates are made.
 
         # Returns
 
         `bool`
             Whether there is code for them.
         """
-        return reaches(cell) and MEMORY.get(dtype) == cell.dtype
+        return dtype in DTYPES and cell.dtype == torch.float32 and reaches(cell, *others)
 
     def open_gates(self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]) -> Opened:
         gates, cell = gates.contiguous(), cell.contiguous()
-        if gates.size(0) != cell.size(0) or gates.size(1) != 4 * cell.size(1):
-            raise ValueError(
-                f"expected four gates for each memory cell, but got gates of shape "
-                f"{tuple(gates.shape)} and memory of shape {tuple(cell.shape)}"
-            )
+        _check([gates], [cell], [])
         after = torch.empty_like(cell)
         output = torch.empty_like(cell, dtype=gates.dtype)
         self._open_gates[gates.dtype](
             gates.data_ptr(),
             cell.data_ptr(),
             *cell.shape,
-            math.inf if clip is None else clip,
+            math.nan if clip is None else clip,
             after.data_ptr(),
             output.data_ptr(),
             torch.get_num_threads(),
@@ -79,17 +77,47 @@ class CompiledMemoryCells(MemoryCells):
         cell_gradient: torch.Tensor,
         gates_gradient: torch.Tensor,
     ) -> None:
-        dtype = opened.gates.dtype
-        previous_cell = previous_cell.contiguous()
-        output_gradient = output_gradient.to(dtype).contiguous()
+        dtype = gates_gradient.dtype
+        # What was saved for the way back may have been kept by others, in their own way.
+        gates, output_gradient = (
+            part.to(dtype).contiguous() for part in (opened.gates, output_gradient)
+        )
+        cell, previous_cell = (
+            part.to(torch.float32).contiguous() for part in (opened.cell, previous_cell)
+        )
+        cells = (cell, previous_cell, cell_gradient)
+        _check([gates_gradient, gates], cells, [output_gradient])
         self._open_gates_back[dtype](
-            opened.gates.data_ptr(),
+            gates.data_ptr(),
             previous_cell.data_ptr(),
-            opened.cell.data_ptr(),
-            *previous_cell.shape,
-            math.inf if clip is None else clip,
+            cell.data_ptr(),
+            *cell.shape,
+            math.nan if clip is None else clip,
             output_gradient.data_ptr(),
             cell_gradient.data_ptr(),
             gates_gradient.data_ptr(),
             torch.get_num_threads(),
         )
+
+
+def _check(
+    gates: Sequence[torch.Tensor], cells: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
+) -> None:
+    """That nothing is read or written beside the numbers of these tensors."""
+    rows, num_cells = cells[0].shape
+    groups = [
+        (gates, (rows, 4 * num_cells), gates[0].dtype),
+        (cells, (rows, num_cells), torch.float32),
+        (outputs, (rows, num_cells), gates[0].dtype),
+    ]
+    if gates[0].dtype in DTYPES and all(
+        tensor.shape == shape and tensor.dtype == dtype and tensor.is_contiguous()
+        for tensors, shape, dtype in groups
+        for tensor in tensors
+    ):
+        return
+    found = ", ".join(f"{tuple(tensor.shape)} of {tensor.dtype}" for tensor in (*gates, *cells))
+    raise ValueError(
+        f"expected four gates in float32 or bfloat16 for each memory cell in float32, but got "
+        f"gates and memory of shape {found}"
+    )

@@ -1,3 +1,4 @@
+import os
 import shutil
 import sys
 import sysconfig
@@ -9,13 +10,14 @@ from elmo_scratch.modules.lstms.memory_cells import choice
 from elmo_scratch.modules.lstms.memory_cells.choice import memory_cells_for
 from elmo_scratch.modules.lstms.memory_cells.compiled import CompiledMemoryCells
 from elmo_scratch.modules.lstms.memory_cells.plain import PlainMemoryCells
+from elmo_scratch.native_library import SWITCH
 
 COMPILER = (sysconfig.get_config_var("CXX") or "c++").split()[0]
 
 
 def test_where_there_is_a_compiler_its_code_is_used() -> None:
-    if sys.platform != "linux" or shutil.which(COMPILER) is None:
-        pytest.skip("there is no compiler here")
+    if sys.platform != "linux" or shutil.which(COMPILER) is None or os.environ.get(SWITCH) == "0":
+        pytest.skip("there is no compiler here, or it was asked to do without")
     for dtype in (torch.float32, torch.bfloat16):
         assert isinstance(memory_cells_for(dtype, torch.zeros(1, 1)), CompiledMemoryCells)
 
@@ -29,11 +31,12 @@ def test_where_there_is_none_pytorchs_operations_are(monkeypatch: pytest.MonkeyP
     "dtype, cell",
     [
         (torch.float16, torch.zeros(1, 1).half()),
+        (torch.double, torch.zeros(1, 1).double()),
         (torch.bfloat16, torch.zeros(1, 1).bfloat16()),
         (torch.float32, torch.zeros(1, 1).double()),
         (torch.float32, torch.zeros(1, 1, device="meta")),
     ],
-    ids=["half", "bfloat16 memory", "wide memory", "no processor"],
+    ids=["half", "double", "bfloat16 memory", "wide memory", "no processor"],
 )
 def test_what_was_not_compiled_is_left_to_pytorch(dtype: torch.dtype, cell: torch.Tensor) -> None:
     assert isinstance(memory_cells_for(dtype, cell), PlainMemoryCells)
