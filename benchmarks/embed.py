@@ -29,6 +29,7 @@ from elmo_scratch.interop.official.reading import build_bilm
 from elmo_scratch.interop.official.writing import write_official_bilm
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.products import MixedPrecision
+from elmo_scratch.native_library import LIBRARY
 from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
 
 ROOT = Path(__file__).parent.parent
@@ -257,6 +258,7 @@ def report(
         "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
+        "compiled_code": LIBRARY is not None,
         "tokens": tokens,
         "tokens_per_s": round(speeds["elmo_scratch"], 1),
         "allennlp_tokens_per_s": round(speeds["allennlp"], 1),
