@@ -111,12 +111,14 @@ def run_all(tasks: Sequence[Task], jobs: int) -> List[str]:
             while waiting or running:
                 lost = {task.name for task in waiting if failed & set(task.needs)}
                 failed |= lost
-                progress.update(len(lost))
+                if lost:
+                    progress.update(len(lost))
                 waiting = [task for task in waiting if task.name not in lost]
                 ready = [task for task in waiting if done >= set(task.needs)]
                 for task in ready[: jobs - len(running)]:
                     waiting.remove(task)
                     running.append(_Running(task, threads))
+                    progress.set_postfix_str("; ".join(one.task.name for one in running))
                 time.sleep(SECONDS)
                 for one in [one for one in running if one.has_ended()]:
                     running.remove(one)
