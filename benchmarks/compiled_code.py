@@ -12,11 +12,10 @@ import statistics
 import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import Dict, Iterator, List
 
 import torch
-from embed import MODELS, TASKS, load, new_bilm, read_batches, run_batch
+from embed import add_model_and_text, load, new_bilm, read_batches, run_batch
 
 from elmo_scratch.interop.official.writing import write_official_bilm
 from elmo_scratch.modules import maximum
@@ -65,11 +64,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--model", choices=MODELS, default="small", help="(default: small)")
-    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
-    parser.add_argument("--task", choices=TASKS, default="inference")
-    parser.add_argument("--text", type=Path, help="sentences, one a line, words between spaces")
-    parser.add_argument("--batches", type=int, default=8, help="at most so many (default: 8)")
+    add_model_and_text(parser)
     parser.add_argument("--repeats", type=int, default=9, help="passes (default: 9)")
     return parser.parse_args()
 

@@ -87,16 +87,21 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--model", choices=MODELS, default="small", help="(default: small)")
-    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
-    parser.add_argument("--task", choices=TASKS, default="inference")
-    parser.add_argument("--text", type=Path, help="sentences, one a line, words between spaces")
-    parser.add_argument("--batches", type=int, default=8, help="at most so many (default: 8)")
+    add_model_and_text(parser)
     parser.add_argument("--repeats", type=int, default=5, help="passes (default: 5)")
     parser.add_argument("--threads", type=int, help="(default: PyTorch's)")
     parser.add_argument("--peak-memory-of", choices=SYSTEMS, help=argparse.SUPPRESS)
     parser.add_argument("--weights", help=argparse.SUPPRESS)
     return parser.parse_args()
+
+
+def add_model_and_text(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say which model does what with which text."""
+    parser.add_argument("--model", choices=MODELS, default="small", help="(default: small)")
+    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
+    parser.add_argument("--task", choices=TASKS, default="inference")
+    parser.add_argument("--text", type=Path, help="sentences, one a line, words between spaces")
+    parser.add_argument("--batches", type=int, default=8, help="at most so many (default: 8)")
 
 
 def new_bilm(model: str) -> BiLm:

@@ -2,10 +2,10 @@
 
 import torch
 
-from elmo_scratch.modules.lstms.memory_cells.compiled import CompiledMemoryCells
+from elmo_scratch.modules.lstms.memory_cells.compiled import DTYPES, CompiledMemoryCells
 from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells
 from elmo_scratch.modules.lstms.memory_cells.plain import PlainMemoryCells
-from elmo_scratch.native_library import LIBRARY
+from elmo_scratch.native_library import LIBRARY, reaches
 
 PLAIN = PlainMemoryCells()
 COMPILED = None if LIBRARY is None else CompiledMemoryCells(LIBRARY)
@@ -27,6 +27,6 @@ def memory_cells_for(dtype: torch.dtype, cell: torch.Tensor, *others: torch.Tens
     `MemoryCells`
         Those of compiled code where there is any.
     """
-    if COMPILED is not None and COMPILED.serves(dtype, cell, *others):
-        return COMPILED
-    return PLAIN
+    if COMPILED is None or dtype not in DTYPES or cell.dtype != torch.float32:
+        return PLAIN
+    return COMPILED if reaches(cell, *others) else PLAIN

@@ -7,7 +7,7 @@ from typing import Optional, Sequence
 import torch
 
 from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells, Opened
-from elmo_scratch.native_library import COUNT, POINTER, SIZE, functions, reaches
+from elmo_scratch.native_library import COUNT, POINTER, SIZE, functions
 
 DTYPES = (torch.float32, torch.bfloat16)
 """The types of gates that it knows. Memory is in float32."""
@@ -32,25 +32,6 @@ class CompiledMemoryCells(MemoryCells):
     def __init__(self, library: ctypes.CDLL) -> None:
         self._open_gates = functions(library, "open_gates", DTYPES, OPEN_GATES)
         self._open_gates_back = functions(library, "open_gates_back", DTYPES, OPEN_GATES_BACK)
-
-    @staticmethod
-    def serves(dtype: torch.dtype, cell: torch.Tensor, *others: torch.Tensor) -> bool:
-        """
-        # Parameters
-
-        dtype : `torch.dtype`
-            Of gates.
-        cell : `torch.Tensor`
-            Memory.
-        others : `torch.Tensor`
-            Of what gates are made.
-
-        # Returns
-
-        `bool`
-            Whether there is code for them.
-        """
-        return dtype in DTYPES and cell.dtype == torch.float32 and reaches(cell, *others)
 
     def open_gates(self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]) -> Opened:
         gates, cell = gates.contiguous(), cell.contiguous()
