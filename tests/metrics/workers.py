@@ -20,4 +20,6 @@ def _run_as_worker(rank: int, function: Callable[[int], None], meeting_point: Pa
         "gloo", init_method=f"file://{meeting_point}", rank=rank, world_size=2
     )
     function(rank)
+    # A worker that is done at once would close connections that the other still makes.
+    distributed.barrier()
     distributed.destroy_process_group()
