@@ -40,12 +40,13 @@ class BiLm(torch.nn.Module, FromParams):
         the batch before ended with; `"warm"` the state that `warm_up` found.
     matmul_dtype : `str`, optional (default = `"float32"`)
         With `"bfloat16"` matrix products run in bfloat16, but on processors that are slower with it
-        (see `Bfloat16Speed`); weights, memory cells and all sums stay in float32.
+        (see `Bfloat16Speed`); weights and memory cells stay in float32.
 
     # Raises
 
     ValueError
-        If there is no such `state` or `matmul_dtype`, no LSTM layer, or a clip that is not above 0.
+        If there is no such `state` or `matmul_dtype`, no LSTM layer or memory cell, or a clip that
+        is not above 0.
 
     # Source
 
@@ -67,14 +68,16 @@ class BiLm(torch.nn.Module, FromParams):
         matmul_dtype: str = "float32",
     ) -> None:
         super().__init__()
-        if num_layers < 1:
-            raise ValueError(f"expected `num_layers` of 1 or more, but got {num_layers}")
+        for name, number in (("num_layers", num_layers), ("cell_size", cell_size)):
+            if number < 1:
+                raise ValueError(f"expected `{name}` of 1 or more, but got {number}")
         for name, clip in (("cell_clip", cell_clip), ("projection_clip", projection_clip)):
             if clip is not None and clip <= 0.0:
                 raise ValueError(f"expected `{name}` above 0, or null for none, but got {clip}")
         self.dim = token_encoder.dim
         self.width = 2 * token_encoder.dim
         self.num_layers = 1 + num_layers
+        """How many there are to mix: the token layer and those of the LSTMs."""
         self.token_encoder = token_encoder
         self.left_to_right, self.right_to_left = (
             LstmStack(
@@ -161,14 +164,18 @@ class BiLm(torch.nn.Module, FromParams):
         return ReadSentences(BiLmOutput(layers, mask), final)
 
     def read_windows(
-        self, ahead: torch.Tensor, back: torch.Tensor, mask: torch.Tensor, start: LstmState
+        self,
+        left_to_right: torch.Tensor,
+        right_to_left: torch.Tensor,
+        mask: torch.Tensor,
+        start: LstmState,
     ) -> ReadWindows:
         """
         Runs the LSTMs over windows of running text, of which each direction has its own.
 
         # Parameters
 
-        ahead, back : `torch.Tensor`
+        left_to_right, right_to_left : `torch.Tensor`
             Shape `(batch, positions, dim)`: the vectors of what the left-to-right and the
             right-to-left LSTMs read, each in the order in which it is read.
         mask : `torch.BoolTensor`
@@ -183,12 +190,12 @@ class BiLm(torch.nn.Module, FromParams):
         order = ReadingOrder.of(mask)
         # Both are laid in the order of reading already.
         places = (order.left_to_right, order.left_to_right)
-        stacks, final = self._run((ahead, back), places, order, start)
+        stacks, final = self._run((left_to_right, right_to_left), places, order, start)
         ahead_top, back_top = (
             vectors.new_zeros(mask.numel(), self.dim)
             .index_copy(0, order.left_to_right, read.layers[-1])
             .view(*mask.shape, self.dim)
-            for vectors, read in zip((ahead, back), stacks)
+            for vectors, read in zip((left_to_right, right_to_left), stacks)
         )
         return ReadWindows(ahead_top, back_top, final)
 
@@ -286,7 +293,7 @@ class BiLm(torch.nn.Module, FromParams):
         finals: List[LstmState] = []
         for direction, stack in enumerate((self.left_to_right, self.right_to_left)):
             laid_end_to_end = vectors[direction].flatten(0, 1)  # (batch * positions, dim)
-            own = start.half(direction).rows(order.rows)
-            stacks.append(stack(laid_end_to_end[places[direction]], order.widths, own))
-            finals.append(stacks[-1].state.rows(order.restored))
+            own = start.half(direction).rows(order.sorted_indices)
+            stacks.append(stack(laid_end_to_end[places[direction]], order.batch_sizes, own))
+            finals.append(stacks[-1].state.rows(order.unsorted_indices))
         return stacks, LstmState.cat(finals)

@@ -47,13 +47,13 @@ class ReadWindows(NamedTuple):
 
     # Parameters
 
-    ahead, back : `torch.Tensor`
+    left_to_right, right_to_left : `torch.Tensor`
         Shape `(batch, positions, dim)`: the last layer of each direction, in its own order of
         reading. Zero where the mask is `False`.
     state : `LstmState`
         Of shape `(layers, batch, ...)`: where each row ends.
     """
 
-    ahead: torch.Tensor
-    back: torch.Tensor
+    left_to_right: torch.Tensor
+    right_to_left: torch.Tensor
     state: LstmState

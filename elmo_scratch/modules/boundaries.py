@@ -14,7 +14,8 @@ class Bounded(NamedTuple):
     # Parameters
 
     ids : `torch.Tensor`
-        Shape `(batch, positions)`, or `(batch, positions, characters)`.
+        Shape `(batch, positions)`, `(batch, positions, characters)`, or, of vectors in the place of
+        ids, `(batch, positions, dim)`.
     mask : `torch.BoolTensor`
         Shape `(batch, positions)`.
     """
@@ -32,16 +33,17 @@ def add_boundaries(
     # Parameters
 
     ids : `torch.Tensor`
-        Shape `(batch, tokens)`, or `(batch, tokens, characters)`.
+        Shape `(batch, tokens)`, `(batch, tokens, characters)`, or, of vectors in the place of ids,
+        `(batch, tokens, dim)`.
     mask : `torch.BoolTensor`
         Shape `(batch, tokens)`; real tokens come first in each row.
     begin, end : `torch.Tensor`
-        The ids of one mark: shape `()`, or `(characters,)`.
+        One mark: shape `()`, `(characters,)` or `(dim,)`.
 
     # Returns
 
     `Bounded`
-        Ids of shape `(batch, tokens + 2, ...)`, 0 where `mask` is `False`.
+        Of shape `(batch, tokens + 2, ...)`, 0 where `mask` is `False`.
 
     # Raises
 

@@ -74,8 +74,8 @@ class CharacterConvolution(MixedPrecision):
             windows = characters[:, : num_windows + width - 1].unfold(1, width, 1)
             windows = windows.transpose(2, 3).flatten(2)  # (words, windows, width * character_dim)
             responses = convolution(windows.flatten(0, 1)).unflatten(0, (len(ids), num_windows))
-            maxima.append(maximum_over_windows(responses))
-        return ACTIVATIONS[self.activation](torch.cat(maxima, dim=1).to(weight.dtype))
+            maxima.append(maximum_over_windows(responses).to(weight.dtype))
+        return ACTIVATIONS[self.activation](torch.cat(maxima, dim=1))
 
 
 def lengths(ids: torch.Tensor) -> torch.Tensor:

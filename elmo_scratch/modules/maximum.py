@@ -8,8 +8,8 @@ from elmo_scratch.native_library import COUNT, LIBRARY, POINTER, SIZE, functions
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16)
 MAXIMA = functions(LIBRARY, "maxima", DTYPES, [POINTER, SIZE, SIZE, SIZE, POINTER, POINTER, COUNT])
-MAXIMA_BACK = functions(
-    LIBRARY, "maxima_back", DTYPES, [POINTER, POINTER, SIZE, SIZE, SIZE, POINTER, COUNT]
+MAXIMA_BACKWARD = functions(
+    LIBRARY, "maxima_backward", DTYPES, [POINTER, POINTER, SIZE, SIZE, SIZE, POINTER, COUNT]
 )
 
 
@@ -66,7 +66,7 @@ class _Maximum(torch.autograd.Function):
             return zeros.scatter(1, places.long().unsqueeze(1), gradients.unsqueeze(1))
         gradients, places = gradients.contiguous(), places.to(torch.int32).contiguous()
         responses = gradients.new_empty(words, windows, filters)
-        MAXIMA_BACK[gradients.dtype](
+        MAXIMA_BACKWARD[gradients.dtype](
             gradients.data_ptr(),
             places.data_ptr(),
             *responses.shape,

@@ -15,7 +15,7 @@ class _Piece(NamedTuple):
     """Consecutive steps: which part of a `ReadingOrder` they are, and how wide each is."""
 
     part: slice
-    widths: List[int]
+    batch_sizes: List[int]
 
 
 def read_in_pieces(
@@ -111,21 +111,21 @@ def _lay_direction(
     stack = (bilm.left_to_right, bilm.right_to_left)[direction]
     places = (order.left_to_right, order.right_to_left)[direction]
     device = start.hidden.device
-    state = start.half(direction).rows(order.rows.to(device))
-    for piece in _pieces(order.widths, at_once):
+    state = start.half(direction).rows(order.sorted_indices.to(device))
+    for piece in _pieces(order.batch_sizes, at_once):
         here = places[piece.part]
         inputs = laid[0, :, direction].index_select(0, here).to(device)
-        read = stack(inputs, piece.widths, state)
+        read = stack(inputs, piece.batch_sizes, state)
         state = read.state
         for number, outputs in enumerate(read.layers, start=1):
             laid[number, :, direction].index_copy_(0, here, outputs.to(laid))
-    return state.rows(order.restored.to(device))
+    return state.rows(order.unsorted_indices.to(device))
 
 
-def _pieces(widths: List[int], at_once: int) -> Iterator[_Piece]:
+def _pieces(batch_sizes: List[int], at_once: int) -> Iterator[_Piece]:
     """All steps of an order, piece by piece."""
     first = 0
-    for group in step_groups(widths, at_once):
+    for group in step_groups(batch_sizes, at_once):
         last = first + sum(group)
         yield _Piece(slice(first, last), group)
         first = last

@@ -6,7 +6,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
-from elmo_scratch.modules.products.frozen_products import Fingerprint, are_frozen, precision_of
+from elmo_scratch.modules.products import Fingerprint, are_frozen, precision_of
 
 
 class WordVectorCache:

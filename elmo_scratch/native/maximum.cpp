@@ -23,8 +23,9 @@ WIDER_TOO void maximum(const Number *__restrict row, ptrdiff_t window, ptrdiff_t
 }
 
 template <typename Number>
-WIDER_TOO void maximum_back(const Number *__restrict gradient, const std::int32_t *__restrict place,
-                            ptrdiff_t window, ptrdiff_t filters, Number *__restrict row) {
+WIDER_TOO void maximum_backward(const Number *__restrict gradient,
+                                const std::int32_t *__restrict place, ptrdiff_t window,
+                                ptrdiff_t filters, Number *__restrict row) {
     for (ptrdiff_t k = 0; k < filters; k++) {
         const Wide<Number> number = gradient[k];
         row[k] = place[k] == std::int32_t(window) ? number : 0;
@@ -34,8 +35,7 @@ WIDER_TOO void maximum_back(const Number *__restrict gradient, const std::int32_
 template <typename Number>
 void maxima(const Number *numbers, ptrdiff_t words, ptrdiff_t windows, ptrdiff_t filters,
             Number *highest, std::int32_t *places, int threads) {
-    const int worth =
-        threads_worth(words * windows * filters, NUMBERS_OF_A_THREAD, words, threads);
+    const int worth = threads_worth(words * windows * filters, NUMBERS_OF_A_THREAD, words, threads);
 #pragma omp parallel for num_threads(worth) if (worth > 1)
     for (ptrdiff_t word = 0; word < words; word++) {
         const Number *rows = numbers + word * windows * filters;
@@ -48,15 +48,14 @@ void maxima(const Number *numbers, ptrdiff_t words, ptrdiff_t windows, ptrdiff_t
 }
 
 template <typename Number>
-void maxima_back(const Number *gradients, const std::int32_t *places, ptrdiff_t words,
-                 ptrdiff_t windows, ptrdiff_t filters, Number *numbers, int threads) {
-    const int worth =
-        threads_worth(words * windows * filters, NUMBERS_OF_A_THREAD, words, threads);
+void maxima_backward(const Number *gradients, const std::int32_t *places, ptrdiff_t words,
+                     ptrdiff_t windows, ptrdiff_t filters, Number *numbers, int threads) {
+    const int worth = threads_worth(words * windows * filters, NUMBERS_OF_A_THREAD, words, threads);
 #pragma omp parallel for num_threads(worth) if (worth > 1)
     for (ptrdiff_t word = 0; word < words; word++)
         for (ptrdiff_t window = 0; window < windows; window++)
-            maximum_back(gradients + word * filters, places + word * filters, window, filters,
-                         numbers + (word * windows + window) * filters);
+            maximum_backward(gradients + word * filters, places + word * filters, window, filters,
+                             numbers + (word * windows + window) * filters);
 }
 
 }  // namespace
@@ -67,9 +66,10 @@ void maxima_back(const Number *gradients, const std::int32_t *places, ptrdiff_t 
                        ptrdiff_t filters, NUMBER *highest, std::int32_t *places, int threads) {    \
         maxima(numbers, words, windows, filters, highest, places, threads);                        \
     }                                                                                              \
-    void maxima_back_##NAME(const NUMBER *gradients, const std::int32_t *places, ptrdiff_t words,  \
-                            ptrdiff_t windows, ptrdiff_t filters, NUMBER *numbers, int threads) {  \
-        maxima_back(gradients, places, words, windows, filters, numbers, threads);                 \
+    void maxima_backward_##NAME(const NUMBER *gradients, const std::int32_t *places,               \
+                                ptrdiff_t words, ptrdiff_t windows, ptrdiff_t filters,             \
+                                NUMBER *numbers, int threads) {                                    \
+        maxima_backward(gradients, places, words, windows, filters, numbers, threads);             \
     }
 
 extern "C" {

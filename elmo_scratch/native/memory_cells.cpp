@@ -64,10 +64,10 @@ WIDER_TOO void open_row(const Number *__restrict gates, const float *__restrict 
 }
 
 template <typename Number>
-WIDER_TOO void open_row_back(const Number *__restrict gates, const float *__restrict before,
-                             const float *__restrict after, ptrdiff_t cells, float clip,
-                             const Number *__restrict d_output, float *__restrict d_cell,
-                             Number *__restrict d_gates) {
+WIDER_TOO void open_row_backward(const Number *__restrict gates, const float *__restrict before,
+                                 const float *__restrict after, ptrdiff_t cells, float clip,
+                                 const Number *__restrict d_output, float *__restrict d_cell,
+                                 Number *__restrict d_gates) {
     for (ptrdiff_t k = 0; k < cells; k++) {
         const float gate_i = gates[k], gate_j = gates[cells + k];
         const float gate_f = gates[2 * cells + k], gate_o = gates[3 * cells + k];
@@ -95,15 +95,15 @@ void open_gates(const Number *gates, const float *before, ptrdiff_t rows, ptrdif
 }
 
 template <typename Number>
-void open_gates_back(const Number *gates, const float *before, const float *after, ptrdiff_t rows,
-                     ptrdiff_t cells, float clip, const Number *d_output, float *d_cell,
-                     Number *d_gates, int threads) {
+void open_gates_backward(const Number *gates, const float *before, const float *after,
+                         ptrdiff_t rows, ptrdiff_t cells, float clip, const Number *d_output,
+                         float *d_cell, Number *d_gates, int threads) {
     const int worth = threads_worth(rows * cells, CELLS_OF_A_THREAD, rows, threads);
 #pragma omp parallel for num_threads(worth) if (worth > 1)
     for (ptrdiff_t row = 0; row < rows; row++)
-        open_row_back(gates + 4 * row * cells, before + row * cells, after + row * cells, cells,
-                      clip, d_output + row * cells, d_cell + row * cells,
-                      d_gates + 4 * row * cells);
+        open_row_backward(gates + 4 * row * cells, before + row * cells, after + row * cells, cells,
+                          clip, d_output + row * cells, d_cell + row * cells,
+                          d_gates + 4 * row * cells);
 }
 
 }  // namespace
@@ -115,12 +115,12 @@ void open_gates_back(const Number *gates, const float *before, const float *afte
                            int threads) {                                                          \
         open_gates(gates, before, rows, cells, clip, after, output, threads);                      \
     }                                                                                              \
-    void open_gates_back_##NAME(const NUMBER *gates, const float *before, const float *after,      \
-                                ptrdiff_t rows, ptrdiff_t cells, float clip,                       \
-                                const NUMBER *d_output, float *d_cell, NUMBER *d_gates,            \
-                                int threads) {                                                     \
-        open_gates_back(gates, before, after, rows, cells, clip, d_output, d_cell, d_gates,        \
-                        threads);                                                                  \
+    void open_gates_backward_##NAME(const NUMBER *gates, const float *before, const float *after,  \
+                                    ptrdiff_t rows, ptrdiff_t cells, float clip,                   \
+                                    const NUMBER *d_output, float *d_cell, NUMBER *d_gates,        \
+                                    int threads) {                                                 \
+        open_gates_backward(gates, before, after, rows, cells, clip, d_output, d_cell, d_gates,    \
+                            threads);                                                              \
     }
 
 extern "C" {

@@ -14,7 +14,7 @@ def test_sentences_and_windows_come_with_the_state_that_they_end_with() -> None:
     windows = bilm.read_windows(vectors, vectors, MASK, start)
     assert sentences.output.layers.shape == (LAYERS, BATCH, POSITIONS, 2 * DIM)
     assert sentences.output.mask.shape == (BATCH, POSITIONS)
-    assert windows.ahead.shape == windows.back.shape == (BATCH, POSITIONS, DIM)
+    assert windows.left_to_right.shape == windows.right_to_left.shape == (BATCH, POSITIONS, DIM)
     for state in (sentences.state, windows.state):
         assert state.hidden.shape == (2 * (LAYERS - 1), BATCH, DIM)
         assert state.cell.shape == (2 * (LAYERS - 1), BATCH, CELL)

@@ -76,13 +76,15 @@ def test_no_state_sees_what_it_must_predict(
     position, end = token + 1, int((IDS[row] > 0).sum()) + 2
     assert torch.equal(before[:, 1 - row], after[:, 1 - row])
     # Of shape (layers, positions): whether a state differs, one for each direction.
-    ahead, back = (before[:, row] != after[:, row]).unflatten(-1, (2, DIM)).any(dim=-1).unbind(-1)
-    assert not ahead[:, :position].any()
-    assert not back[:, position + 1 :].any()
+    differs = (before[:, row] != after[:, row]).unflatten(-1, (2, DIM)).any(dim=-1)
+    left_to_right, right_to_left = differs.unbind(-1)
+    assert not left_to_right[:, :position].any()
+    assert not right_to_left[:, position + 1 :].any()
     # It isn't that nothing ever changes: every state that may see the token does see it.
-    assert ahead[1:, position:end].all()
-    assert back[1:, : position + 1].all()
-    assert ahead[0].nonzero().tolist() == back[0].nonzero().tolist() == [[position]]
+    assert left_to_right[1:, position:end].all()
+    assert right_to_left[1:, : position + 1].all()
+    for direction in (left_to_right, right_to_left):
+        assert direction[0].nonzero().tolist() == [[position]]
 
 
 @each_encoder
@@ -197,10 +199,10 @@ def test_vectors_of_tokens_can_be_read_by_themselves(encoder: str) -> None:
 
 def test_the_directions_share_nothing_but_the_token_encoder() -> None:
     bilm = bilm_of()
-    ahead = {parameter.data_ptr() for parameter in bilm.left_to_right.parameters()}
-    back = {parameter.data_ptr() for parameter in bilm.right_to_left.parameters()}
-    assert len(ahead) == len(back) == 8
-    assert not ahead & back
+    left_to_right = {parameter.data_ptr() for parameter in bilm.left_to_right.parameters()}
+    right_to_left = {parameter.data_ptr() for parameter in bilm.right_to_left.parameters()}
+    assert len(left_to_right) == len(right_to_left) == 8
+    assert not left_to_right & right_to_left
 
 
 @pytest.mark.parametrize("state", ["reset", "carry", "warm"])
@@ -242,7 +244,14 @@ def test_a_setting_that_there_is_not_is_an_error(setting: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"num_layers": 0}, {"cell_clip": 0.0}, {"projection_clip": -3.0}]
+    "settings",
+    [
+        {"num_layers": 0},
+        {"cell_size": 0},
+        {"cell_size": -4},
+        {"cell_clip": 0.0},
+        {"projection_clip": -3.0},
+    ],
 )
 def test_a_setting_that_would_ruin_it_is_an_error(settings: Dict[str, Any]) -> None:
     (name,) = settings
@@ -380,14 +389,16 @@ WINDOW = 3
 def read_running_text(bilm: BiLm, size: int) -> Tuple[torch.Tensor, torch.Tensor]:
     """The last layer of each direction over two rows of running text, read in windows."""
     torch.manual_seed(7)
-    ahead, back = torch.randn(2, 2, 8, DIM)
+    left_to_right, right_to_left = torch.randn(2, 2, 8, DIM)
     mask = torch.tensor([[True] * 8, [True] * 5 + [False] * 3])
-    state = bilm.new_state_memory("carry").zeros(ahead, 2)
+    state = bilm.new_state_memory("carry").zeros(left_to_right, 2)
     tops = []
     for window in torch.arange(8).split(size):
-        read = bilm.read_windows(ahead[:, window], back[:, window], mask[:, window], state)
+        read = bilm.read_windows(
+            left_to_right[:, window], right_to_left[:, window], mask[:, window], state
+        )
         state = read.state
-        tops.append(torch.stack([read.ahead, read.back]))
+        tops.append(torch.stack([read.left_to_right, read.right_to_left]))
     whole = torch.cat(tops, dim=2)
     assert not whole[:, ~mask].any()
     return whole[0], whole[1]
@@ -404,9 +415,9 @@ def test_running_text_does_not_depend_on_where_it_is_cut() -> None:
 def test_each_direction_reads_running_text_in_the_order_it_is_given() -> None:
     bilm = bilm_of().requires_grad_(False)
     torch.manual_seed(7)
-    ahead, back = torch.randn(2, 2, 8, DIM)
+    left_to_right, right_to_left = torch.randn(2, 2, 8, DIM)
     widths = [2] * 8
-    for direction, vectors in ((0, ahead), (1, back)):
+    for direction, vectors in ((0, left_to_right), (1, right_to_left)):
         stack = (bilm.left_to_right, bilm.right_to_left)[direction]
         expected = stack(vectors.transpose(0, 1).flatten(0, 1), widths).layers[-1]
         read = read_running_text(bilm, 8)[direction]

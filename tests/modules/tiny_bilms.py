@@ -75,9 +75,9 @@ def read_alone(bilm: BiLm, *sentences: torch.Tensor) -> torch.Tensor:
         numbers = padded[padded > 0].unsqueeze(0)
         vectors = bilm.token_encoder(ids_for(bilm, numbers), numbers > 0).vectors[0]
         widths = [1] * len(vectors)
-        ahead = bilm.left_to_right(vectors, widths, states[0])
-        back = bilm.right_to_left(vectors.flip(0), widths, states[1])
-        states = [ahead.state, back.state]
-    backs = [layer.flip(0) for layer in back.layers]
-    pairs = [(vectors, vectors), *zip(ahead.layers, backs, strict=True)]
+        left_to_right = bilm.left_to_right(vectors, widths, states[0])
+        right_to_left = bilm.right_to_left(vectors.flip(0), widths, states[1])
+        states = [left_to_right.state, right_to_left.state]
+    backs = [layer.flip(0) for layer in right_to_left.layers]
+    pairs = [(vectors, vectors), *zip(left_to_right.layers, backs, strict=True)]
     return torch.stack([torch.cat(pair, dim=-1) for pair in pairs])

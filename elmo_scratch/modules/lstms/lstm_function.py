@@ -7,15 +7,15 @@ from torch.autograd.function import once_differentiable
 
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.memory_cells import Opened
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Step, read
-from elmo_scratch.modules.lstms.steps_back import read_back
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Step, run_steps
+from elmo_scratch.modules.lstms.steps_backward import run_steps_backward
 from elmo_scratch.modules.products import WeightProduct
 
 ROWS_OF_A_PIECE = 1024
-"""Of a product whose numbers are to be widened."""
+"""Rows that are multiplied together where the product is converted to a wider type."""
 
 
-class Reading(NamedTuple):
+class RunSettings(NamedTuple):
     """
     All that an LSTM reads by which is not a tensor with a gradient.
 
@@ -25,7 +25,7 @@ class Reading(NamedTuple):
         The weights that are given to `LstmFunction`, in the precision of products.
     products : `LstmProducts`
         The same, prepared.
-    widths : `Sequence[int]`
+    batch_sizes : `Sequence[int]`
         How many sentences are read at each step.
     clips : `Clips`
         Bounds of cells and outputs.
@@ -35,14 +35,14 @@ class Reading(NamedTuple):
 
     weights: LstmWeights
     products: LstmProducts
-    widths: Sequence[int]
+    batch_sizes: Sequence[int]
     clips: Clips
     output_scale: Optional[torch.Tensor]
 
 
 class LstmFunction(torch.autograd.Function):
     """
-    The steps of an LSTM. On the way back each weight's gradient is one large product over all
+    The steps of an LSTM. In the backward pass each weight's gradient is one large product over all
     steps, where PyTorch would make a small one at each and add them up; and of each step only
     gates, cells and outputs are kept.
     """
@@ -50,7 +50,7 @@ class LstmFunction(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        reading: Reading,
+        settings: RunSettings,
         inputs: torch.Tensor,
         input_weight: torch.Tensor,
         recurrent_weight: torch.Tensor,
@@ -62,7 +62,7 @@ class LstmFunction(torch.autograd.Function):
         """
         # Parameters
 
-        reading : `Reading`
+        reading : `RunSettings`
             How to read.
         inputs : `torch.Tensor`
             Shape `(read, input_dim)`.
@@ -84,25 +84,25 @@ class LstmFunction(torch.autograd.Function):
         `Tuple[torch.Tensor, torch.Tensor, torch.Tensor]`
             Outputs of shape `(read, dim)`, and the last states, shaped as `hidden` and `cell`.
         """
-        done = read(
-            reading.products,
+        done = run_steps(
+            settings.products,
             bias,
             inputs,
-            reading.widths,
+            settings.batch_sizes,
             LstmState(hidden, cell),
-            reading.clips,
-            reading.output_scale,
+            settings.clips,
+            settings.output_scale,
             keeps_steps=True,
         )
-        ctx.widths, ctx.clips = reading.widths, reading.clips
-        ctx.dtype = reading.products.from_hidden.dtype
+        ctx.batch_sizes, ctx.clips = settings.batch_sizes, settings.clips
+        ctx.dtype = settings.products.from_hidden.dtype
         ctx.memory_cells = done.memory_cells
-        ctx.is_projected = reading.products.projection is not None
-        # Unlike attributes, these are let go as soon as the way back is done, though a trainer
+        ctx.is_projected = settings.products.projection is not None
+        # Unlike attributes, these are let go as soon as the backward pass is done, though a trainer
         # holds on to the loss until it has the next one.
         ctx.save_for_backward(
             *(inputs, input_weight, recurrent_weight, projection_weight, hidden, done.outputs),
-            *(*reading.weights, reading.output_scale),
+            *(*settings.weights, settings.output_scale),
             *(tensor for step in done.steps for tensor in _tensors_of(step)),
         )
         return done.outputs, done.state.hidden, done.state.cell
@@ -117,7 +117,7 @@ class LstmFunction(torch.autograd.Function):
         input_weight, recurrent_weight, projection_weight, output_scale, *kept = others
         steps = _steps_of(kept)
         dtype: torch.dtype = ctx.dtype
-        back = read_back(
+        back = run_steps_backward(
             WeightProduct(recurrent_weight.t(), dtype, len(steps)),
             WeightProduct(projection_weight.t(), dtype, len(steps)) if ctx.is_projected else None,
             ctx.memory_cells,
@@ -137,7 +137,7 @@ class LstmFunction(torch.autograd.Function):
             None,
             product(gates, input_weight) if needed[1] else None,
             product(gates.t(), inputs) if needed[2] else None,
-            product(gates.t(), _before(hidden, outputs, ctx.widths)) if needed[3] else None,
+            product(gates.t(), _before(hidden, outputs, ctx.batch_sizes)) if needed[3] else None,
             product(back.projected.t(), _opened(steps, gates))
             if needed[4] and ctx.is_projected
             else None,
@@ -169,11 +169,13 @@ def _product(left: torch.Tensor, right: torch.Tensor, dtype: torch.dtype) -> tor
     return product
 
 
-def _before(hidden: torch.Tensor, outputs: torch.Tensor, widths: Sequence[int]) -> torch.Tensor:
+def _before(
+    hidden: torch.Tensor, outputs: torch.Tensor, batch_sizes: Sequence[int]
+) -> torch.Tensor:
     """The output that each step started from, of shape `(read, dim)`."""
-    steps = [hidden, *outputs.split(list(widths))] if widths else []
+    steps = [hidden, *outputs.split(list(batch_sizes))] if batch_sizes else []
     # A part without rows, because there may be no step.
-    return torch.cat([hidden[:0], *(step[:width] for step, width in zip(steps, widths))])
+    return torch.cat([hidden[:0], *(step[:active] for step, active in zip(steps, batch_sizes))])
 
 
 def _opened(steps: Sequence[Step], gates: torch.Tensor) -> torch.Tensor:

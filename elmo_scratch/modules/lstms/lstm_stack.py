@@ -81,14 +81,14 @@ class LstmStack(torch.nn.Module):
         self.use_skip_connections = use_skip_connections
 
     def forward(
-        self, inputs: torch.Tensor, widths: Sequence[int], state: Optional[LstmState] = None
+        self, inputs: torch.Tensor, batch_sizes: Sequence[int], state: Optional[LstmState] = None
     ) -> StackOutput:
         """
         # Parameters
 
         inputs : `torch.Tensor`
             Shape `(read, dim)`, in the order of a `ReadingOrder`.
-        widths : `Sequence[int]`
+        batch_sizes : `Sequence[int]`
             How many sentences are read at each step.
         state : `LstmState`, optional (default = `None`)
             Of shape `(layers, batch, ...)`: where each sentence, in the order of reading, starts.
@@ -103,7 +103,7 @@ class LstmStack(torch.nn.Module):
         states: List[LstmState] = []
         for number, layer in enumerate(self.layers):
             dropped = self.dropout(outputs[-1] if outputs else inputs)
-            read = layer(dropped, widths, None if state is None else state.layer(number))
+            read = layer(dropped, batch_sizes, None if state is None else state.layer(number))
             is_skipped = self.use_skip_connections and number > 0
             outputs.append(read.outputs + dropped if is_skipped else read.outputs)
             states.append(read.state)

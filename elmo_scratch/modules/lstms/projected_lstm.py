@@ -4,9 +4,9 @@ from typing import NamedTuple, Optional, Sequence
 
 import torch
 
-from elmo_scratch.modules.lstms.lstm_function import LstmFunction, Reading
+from elmo_scratch.modules.lstms.lstm_function import LstmFunction, RunSettings
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, read
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, run_steps
 from elmo_scratch.modules.products import FrozenProducts, MixedPrecision
 
 
@@ -88,14 +88,14 @@ class ProjectedLstm(MixedPrecision):
         self._frozen = FrozenProducts[LstmProducts]()
 
     def forward(
-        self, inputs: torch.Tensor, widths: Sequence[int], state: Optional[LstmState] = None
+        self, inputs: torch.Tensor, batch_sizes: Sequence[int], state: Optional[LstmState] = None
     ) -> LstmOutput:
         """
         # Parameters
 
         inputs : `torch.Tensor`
             Shape `(read, input_dim)`, in the order of a `ReadingOrder`.
-        widths : `Sequence[int]`
+        batch_sizes : `Sequence[int]`
             How many sentences are read at each step.
         state : `LstmState`, optional (default = `None`)
             Of shape `(batch, ...)`: where each sentence, in the order of reading, starts. `None`
@@ -107,7 +107,7 @@ class ProjectedLstm(MixedPrecision):
             Of shape `(read, dim)`, and the last states.
         """
         if state is None:
-            batch = widths[0] if widths else 0
+            batch = batch_sizes[0] if batch_sizes else 0
             state = LstmState(
                 inputs.new_zeros(batch, self.dim), inputs.new_zeros(batch, self.cell_size)
             )
@@ -123,14 +123,14 @@ class ProjectedLstm(MixedPrecision):
         graph = (inputs, *weights, bias, *state)
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph):
             rounded = LstmWeights(*(weight.detach().to(dtype) for weight in weights))
-            # Weights that are trained are prepared for this reading alone.
-            only = widths if any(weight.requires_grad for weight in weights) else None
+            # Weights that are trained are prepared for this run alone.
+            only = batch_sizes if any(weight.requires_grad for weight in weights) else None
             products = self._frozen.of(own, dtype, lambda: LstmProducts.of(rounded, dtype, only))
-            reading = Reading(rounded, products, widths, clips, scale)
-            outputs, hidden, cell = LstmFunction.apply(reading, inputs, *weights, bias, *state)
+            settings = RunSettings(rounded, products, batch_sizes, clips, scale)
+            outputs, hidden, cell = LstmFunction.apply(settings, inputs, *weights, bias, *state)
             return LstmOutput(outputs, LstmState(hidden, cell))
         products = self._frozen.of(own, dtype, lambda: LstmProducts.of(weights, dtype))
-        done = read(products, bias, inputs, widths, state, clips, scale)
+        done = run_steps(products, bias, inputs, batch_sizes, state, clips, scale)
         return LstmOutput(done.outputs, done.state)
 
     def _weights(self) -> LstmWeights:

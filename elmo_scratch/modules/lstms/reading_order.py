@@ -14,20 +14,20 @@ class ReadingOrder(NamedTuple):
 
     # Parameters
 
-    widths : `List[int]`
+    batch_sizes : `List[int]`
         For each step, how many sentences are still being read.
-    rows : `torch.Tensor`
+    sorted_indices : `torch.Tensor`
         Shape `(batch,)`: the numbers of the sentences, longest first.
-    restored : `torch.Tensor`
-        Shape `(batch,)`: the inverse of `rows`.
+    unsorted_indices : `torch.Tensor`
+        Shape `(batch,)`: the inverse of `sorted_indices`.
     left_to_right, right_to_left : `torch.Tensor`
         Shape `(read,)`: where each position that is read lies in a batch whose rows are laid end
         to end, for a reader that starts at the beginning and one that starts at the end.
     """
 
-    widths: List[int]
-    rows: torch.Tensor
-    restored: torch.Tensor
+    batch_sizes: List[int]
+    sorted_indices: torch.Tensor
+    unsorted_indices: torch.Tensor
     left_to_right: torch.Tensor
     right_to_left: torch.Tensor
 
@@ -51,9 +51,9 @@ class ReadingOrder(NamedTuple):
         lengths, rows = lengths.sort(descending=True, stable=True)
         step, rank = torch.where(steps.unsqueeze(1) < lengths)  # each (read,)
         starts = rows[rank] * positions
-        widths = (steps.unsqueeze(1) < lengths).sum(dim=1)
+        batch_sizes = (steps.unsqueeze(1) < lengths).sum(dim=1)
         return cls(
-            widths[widths > 0].tolist(),
+            batch_sizes[batch_sizes > 0].tolist(),
             rows.to(mask.device),
             rows.argsort().to(mask.device),
             (starts + step).to(mask.device),

@@ -3,11 +3,11 @@
 from typing import Iterator, List, Sequence
 
 
-def step_groups(widths: Sequence[int], at_once: int) -> Iterator[List[int]]:
+def step_groups(batch_sizes: Sequence[int], at_once: int) -> Iterator[List[int]]:
     """
     # Parameters
 
-    widths : `Sequence[int]`
+    batch_sizes : `Sequence[int]`
         How many sentences are read at each step.
     at_once : `int`
         How many positions a group may have.
@@ -15,15 +15,15 @@ def step_groups(widths: Sequence[int], at_once: int) -> Iterator[List[int]]:
     # Returns
 
     `Iterator[List[int]]`
-        The widths of consecutive steps, in groups of at most `at_once` positions, or of one step.
+        Those of consecutive steps, in groups of at most `at_once` positions, or of one step.
     """
     group: List[int] = []
     positions = 0
-    for width in widths:
-        if group and positions + width > at_once:
+    for active in batch_sizes:
+        if group and positions + active > at_once:
             yield group
             group, positions = [], 0
-        group.append(width)
-        positions += width
+        group.append(active)
+        positions += active
     if group:
         yield group

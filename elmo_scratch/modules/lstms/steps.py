@@ -51,7 +51,7 @@ class LstmProducts(NamedTuple):
 
     @classmethod
     def of(
-        cls, weights: LstmWeights, dtype: torch.dtype, widths: Optional[Sequence[int]] = None
+        cls, weights: LstmWeights, dtype: torch.dtype, batch_sizes: Optional[Sequence[int]] = None
     ) -> "LstmProducts":
         """
         # Parameters
@@ -60,11 +60,13 @@ class LstmProducts(NamedTuple):
             The weights.
         dtype : `torch.dtype`
             The precision of products.
-        widths : `Sequence[int]`, optional (default = `None`)
-            The only reading that they will serve, if it is known to be the only one.
+        batch_sizes : `Sequence[int]`, optional (default = `None`)
+            Those of the only run that they will serve, if it is known to be the only one.
         """
-        num_groups = None if widths is None else sum(1 for _ in step_groups(widths, ROWS_AT_ONCE))
-        num_steps = None if widths is None else len(widths)
+        num_groups = (
+            None if batch_sizes is None else sum(1 for _ in step_groups(batch_sizes, ROWS_AT_ONCE))
+        )
+        num_steps = None if batch_sizes is None else len(batch_sizes)
         return cls(
             WeightProduct(weights.from_inputs, dtype, num_groups),
             WeightProduct(weights.from_hidden, dtype, num_steps),
@@ -92,16 +94,16 @@ class Clips(NamedTuple):
 
 class Step(NamedTuple):
     """
-    What happened at one step, to `width` sentences.
+    What happened at one step, to `active` sentences.
 
     # Parameters
 
     previous_cell : `torch.Tensor`
-        Shape `(width, cell)`: memory before the step.
+        Shape `(active, cell)`: memory before the step.
     opened : `Opened`
         What became of it.
     output : `torch.Tensor`
-        Shape `(width, dim)`: clipped, before dropout.
+        Shape `(active, dim)`: clipped, before dropout.
     """
 
     previous_cell: torch.Tensor
@@ -109,7 +111,7 @@ class Step(NamedTuple):
     output: torch.Tensor
 
 
-class Read(NamedTuple):
+class Run(NamedTuple):
     """
     What an LSTM has read.
 
@@ -122,7 +124,7 @@ class Read(NamedTuple):
     steps : `List[Step]`
         Empty where they were not asked for.
     memory_cells : `MemoryCells`
-        Those that read.
+        Those that were used.
     """
 
     outputs: torch.Tensor
@@ -131,16 +133,16 @@ class Read(NamedTuple):
     memory_cells: MemoryCells
 
 
-def read(
+def run_steps(
     products: LstmProducts,
     bias: torch.Tensor,
     inputs: torch.Tensor,
-    widths: Sequence[int],
+    batch_sizes: Sequence[int],
     state: LstmState,
     clips: Clips,
     output_scale: Optional[torch.Tensor] = None,
     keeps_steps: bool = False,
-) -> Read:
+) -> Run:
     """
     Runs an LSTM over the positions of a `ReadingOrder`.
 
@@ -152,7 +154,7 @@ def read(
         Shape `(4 * cell,)`, the forget gate's constant included.
     inputs : `torch.Tensor`
         Shape `(read, input_dim)`.
-    widths : `Sequence[int]`
+    batch_sizes : `Sequence[int]`
         How many sentences are read at each step; never grows.
     state : `LstmState`
         Of shape `(batch, ...)`, where each sentence starts.
@@ -170,10 +172,10 @@ def read(
     ended: List[LstmState] = []  # the last first, as shorter sentences come last
     steps: List[Step] = []
     start = 0
-    for width, from_inputs in zip(widths, _input_shares(products, bias, inputs, widths)):
-        if width < hidden.size(0):
-            ended.append(LstmState(hidden[width:].to(cell.dtype), cell[width:]))
-            hidden, cell = hidden[:width], cell[:width]
+    for active, from_inputs in zip(batch_sizes, _input_shares(products, bias, inputs, batch_sizes)):
+        if active < hidden.size(0):
+            ended.append(LstmState(hidden[active:].to(cell.dtype), cell[active:]))
+            hidden, cell = hidden[:active], cell[:active]
         gates = products.from_hidden.added_to(from_inputs, hidden)
         opened = memory_cells.open_gates(gates, cell, clips.cell)
         output = opened.output
@@ -184,23 +186,23 @@ def read(
         if keeps_steps:
             steps.append(Step(cell, opened, output))
         cell = opened.cell
-        hidden = outputs[start : start + width]
+        hidden = outputs[start : start + active]
         if output_scale is None:
             hidden.copy_(output)
         else:
-            torch.mul(output, output_scale[:width], out=hidden)
-        start += width
+            torch.mul(output, output_scale[:active], out=hidden)
+        start += active
     ended.append(LstmState(hidden.to(cell.dtype), cell))
     final = LstmState(*(torch.cat(parts) for parts in zip(*reversed(ended))))
-    return Read(outputs.to(cell.dtype), final, steps, memory_cells)
+    return Run(outputs.to(cell.dtype), final, steps, memory_cells)
 
 
 def _input_shares(
-    products: LstmProducts, bias: torch.Tensor, inputs: torch.Tensor, widths: Sequence[int]
+    products: LstmProducts, bias: torch.Tensor, inputs: torch.Tensor, batch_sizes: Sequence[int]
 ) -> Iterator[torch.Tensor]:
-    """For each step the share of the inputs in its gates, of shape `(width, 4 * cell)`."""
+    """For each step the share of the inputs in its gates, of shape `(active, 4 * cell)`."""
     start = 0
-    for group in step_groups(widths, ROWS_AT_ONCE):
+    for group in step_groups(batch_sizes, ROWS_AT_ONCE):
         end = start + sum(group)
         yield from products.from_inputs(inputs[start:end], bias).split(group)
         start = end

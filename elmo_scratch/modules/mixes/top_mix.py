@@ -21,7 +21,7 @@ class TopMix(LayerMix):
 
     # Source
 
-    Peters et al. 2017 (TagLM), section 3.3.
+    Peters et al. 2017 (TagLM), section 2.3.
     """
 
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:

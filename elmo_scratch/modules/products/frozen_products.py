@@ -1,64 +1,12 @@
 """What is computed once from weights that don't change."""
 
-from typing import Callable, Generic, List, Optional, Sequence, Tuple, TypeVar
+from typing import Callable, Generic, Optional, Sequence, Tuple, TypeVar
 
 import torch
 
+from elmo_scratch.modules.products.fingerprint import Fingerprint
+
 Derived = TypeVar("Derived")
-
-SAMPLE_SIZE = 64
-"""How many numbers of a tensor stand for all of them where it is checked for a change."""
-
-NO_VERSION = -1
-"""Stands for the version of a tensor that has none."""
-
-
-class Fingerprint:
-    """
-    Tells whether tensors are what they were: the same storage, type and place, not written to as
-    far as PyTorch's version counters know, and, because writes through `.data` pass those by, with
-    the same numbers at `SAMPLE_SIZE` evenly spread places. Tensors made in inference mode, which
-    count no versions, never match.
-
-    # Parameters
-
-    tensors : `Sequence[torch.Tensor]`
-        The tensors as they are now.
-    """
-
-    def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
-        self._tensors: List[Tuple[int, int, torch.dtype, torch.device]] = _marks(tensors)
-        self._samples = [_sample(tensor).clone() for tensor in tensors]
-
-    def matches(self, tensors: Sequence[torch.Tensor]) -> bool:
-        """Whether `tensors` are still those that the fingerprint was taken of."""
-        marks = _marks(tensors)
-        if any(version == NO_VERSION for _, version, _, _ in marks):
-            return False
-        return self._tensors == marks and all(
-            torch.equal(sample, _sample(tensor)) for sample, tensor in zip(self._samples, tensors)
-        )
-
-
-def _marks(tensors: Sequence[torch.Tensor]) -> List[Tuple[int, int, torch.dtype, torch.device]]:
-    """What can be known of tensors without reading them."""
-    return [
-        (
-            tensor.data_ptr(),
-            NO_VERSION if tensor.is_inference() else tensor._version,
-            tensor.dtype,
-            tensor.device,
-        )
-        for tensor in tensors
-    ]
-
-
-def _sample(tensor: torch.Tensor) -> torch.Tensor:
-    """Evenly spread numbers of a tensor, as a view."""
-    flat = tensor.detach().flatten()
-    # An odd distance: rows often have a power of two of numbers, and an even one would meet the
-    # same few columns in each of them.
-    return flat[:: flat.numel() // SAMPLE_SIZE | 1]
 
 
 def are_frozen(weights: Sequence[torch.Tensor]) -> bool:
@@ -70,20 +18,6 @@ def are_frozen(weights: Sequence[torch.Tensor]) -> bool:
         trained. A module that a wrapper has split among devices has none of its own.
     """
     return bool(weights) and not any(weight.requires_grad for weight in weights)
-
-
-def precision_of(weights: Sequence[torch.Tensor]) -> torch.dtype:
-    """
-    # Returns
-
-    `torch.dtype`
-        To what vectors of these weights are rounded on the way: that of the weights, or that of
-        `torch.autocast` where it is on.
-    """
-    kind = weights[0].device.type
-    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
-        return torch.get_autocast_dtype(kind)
-    return weights[0].dtype
 
 
 class FrozenProducts(Generic[Derived]):

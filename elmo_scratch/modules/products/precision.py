@@ -4,7 +4,7 @@ import logging
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from functools import lru_cache
-from typing import Any, ContextManager, Optional
+from typing import Any, ContextManager, Optional, Sequence
 
 import torch
 
@@ -94,6 +94,20 @@ class MixedPrecision(torch.nn.Module, ABC):
         for part in module.modules():
             if isinstance(part, MixedPrecision):
                 part._matmul_dtype = MATMUL_DTYPES[name]
+
+
+def precision_of(weights: Sequence[torch.Tensor]) -> torch.dtype:
+    """
+    # Returns
+
+    `torch.dtype`
+        To what vectors of these weights are rounded on the way: that of the weights, or that of
+        `torch.autocast` where it is on.
+    """
+    kind = weights[0].device.type
+    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+        return torch.get_autocast_dtype(kind)
+    return weights[0].dtype
 
 
 def without_autocast(device: torch.device) -> ContextManager[Any]:

@@ -70,7 +70,7 @@ class LogUniformSampler(torch.nn.Module):
         # Returns
 
         `SampledWords`
-            Others at every call.
+            Different ones at every call.
         """
         generator = torch.Generator().manual_seed(int(self.seed) + int(self.num_draws))
         self.num_draws += 1

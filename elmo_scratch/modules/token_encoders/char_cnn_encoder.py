@@ -63,7 +63,7 @@ class CharCnnEncoder(TokenEncoder):
     # Raises
 
     ValueError
-        If the filters, the activation or the number of characters make no sense.
+        If a size, the filters, the activation or the number of characters make no sense.
 
     # Source
 
@@ -89,6 +89,13 @@ class CharCnnEncoder(TokenEncoder):
     ) -> None:
         super().__init__(dim)
         _check(filters, activation, max_characters_per_token)
+        if character_dim < 1:
+            raise ValueError(f"expected `character_dim` of 1 or more, but got {character_dim}")
+        if num_highway < 0 or cached_words < 0:
+            raise ValueError(
+                "expected `num_highway` and `cached_words` of 0 or more, but got "
+                f"{num_highway} and {cached_words}"
+            )
         self.max_characters_per_token = max_characters_per_token
         self.convolution = CharacterConvolution(character_dim, filters, activation)
         num_filters = self.convolution.output_dim
@@ -164,7 +171,7 @@ class CharCnnEncoder(TokenEncoder):
             vectors = self.encode_distinct(words.ids)
         else:
             vectors = self._cache.look_up(words.ids, weights, self.encode_distinct)
-        # Unlike the way back of `vectors[…]`, this one adds in the same order with many threads.
+        # Unlike the backward pass of `vectors[…]`, its adds in the same order with many threads.
         return torch.nn.functional.embedding(words.places, vectors)
 
     def encode_marks(self) -> Tuple[torch.Tensor, torch.Tensor]:

@@ -32,6 +32,11 @@ class TokenEncoder(torch.nn.Module, Registrable, ABC):
 
     dim : `int`
         The size of a vector.
+
+    # Raises
+
+    ValueError
+        If there is no such size.
     """
 
     reads_characters: ClassVar[bool]
@@ -39,6 +44,8 @@ class TokenEncoder(torch.nn.Module, Registrable, ABC):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
+        if dim < 1:
+            raise ValueError(f"expected `dim` of 1 or more, but got {dim}")
         self.dim = dim
 
     @abstractmethod

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from elmo_scratch.modules import LstmState, ProjectedLstm, ReadingOrder
-from elmo_scratch.modules.lstms.lstm_function import LstmFunction, Reading
+from elmo_scratch.modules.lstms.lstm_function import LstmFunction, RunSettings
 from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights
 from elmo_scratch.modules.products import MixedPrecision
 from tests.modules.lstms.plain_lstm import Clipped, mask_of, read_packed, read_plainly
@@ -48,7 +48,7 @@ def random_inputs(dim: int) -> Tuple[torch.Tensor, LstmState]:
 def dropout_of(lstm: ProjectedLstm, like: torch.Tensor) -> torch.Tensor:
     """What recurrent dropout multiplies the sentences of a batch with, after `manual_seed`."""
     in_reading_order = torch.nn.functional.dropout(torch.ones_like(like), lstm.recurrent_dropout)
-    return in_reading_order[ReadingOrder.of(mask_of(LENGTHS)).restored]
+    return in_reading_order[ReadingOrder.of(mask_of(LENGTHS)).unsorted_indices]
 
 
 def gradients_of(
@@ -92,8 +92,8 @@ def test_gradients_are_those_of_finite_differences(
         mask = mask_of(LENGTHS)
         order = ReadingOrder.of(mask)
         packed = inputs.flatten(0, 1)[order.left_to_right]
-        start = LstmState(hidden, cell).rows(order.rows)
-        done = torch.func.functional_call(lstm, named, (packed, order.widths, start))
+        start = LstmState(hidden, cell).rows(order.sorted_indices)
+        done = torch.func.functional_call(lstm, named, (packed, order.batch_sizes, start))
         return done.outputs, *done.state
 
     assert torch.autograd.gradcheck(read, (inputs, *state, *weights))
@@ -261,7 +261,7 @@ def test_it_takes_gates_in_the_order_of_the_file_format() -> None:
     weights = LstmWeights(input_weight, recurrent_weight, no_projection)
     products = LstmProducts.of(weights, torch.double)
     outputs, hidden, cell = LstmFunction.apply(
-        Reading(weights, products, [1], Clips(None, None), None),
+        RunSettings(weights, products, [1], Clips(None, None), None),
         torch.ones(1, 1).double(),
         input_weight,
         recurrent_weight,

@@ -39,7 +39,7 @@ def test_layers_that_are_stacked_come_back_one_by_one() -> None:
 
 def test_the_halves_put_together_are_the_whole() -> None:
     state = state_of(layers=4)
-    ahead, back = state.half(0), state.half(1)
-    assert torch.equal(ahead.hidden, state.hidden[:2])
-    assert torch.equal(back.cell, state.cell[2:])
-    assert same(LstmState.cat([ahead, back]), state)
+    left_to_right, right_to_left = state.half(0), state.half(1)
+    assert torch.equal(left_to_right.hidden, state.hidden[:2])
+    assert torch.equal(right_to_left.cell, state.cell[2:])
+    assert same(LstmState.cat([left_to_right, right_to_left]), state)

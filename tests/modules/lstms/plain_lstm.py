@@ -71,7 +71,11 @@ def read_packed(
     """What `lstm` makes of a batch, laid out as `read_plainly` does."""
     mask = mask_of(lengths)
     order = ReadingOrder.of(mask)
-    done = lstm(inputs.flatten(0, 1)[order.left_to_right], order.widths, state.rows(order.rows))
+    done = lstm(
+        inputs.flatten(0, 1)[order.left_to_right],
+        order.batch_sizes,
+        state.rows(order.sorted_indices),
+    )
     empty = done.outputs.new_zeros(mask.numel(), done.outputs.size(1))
     outputs = empty.index_copy(0, order.left_to_right, done.outputs)
-    return PaddedOutput(outputs.view(*mask.shape, -1), *done.state.rows(order.restored))
+    return PaddedOutput(outputs.view(*mask.shape, -1), *done.state.rows(order.unsorted_indices))

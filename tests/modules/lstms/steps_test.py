@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from elmo_scratch.modules import LstmState
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Read, read
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Run, run_steps
 
-WIDTHS = [3, 2, 2]
+BATCH_SIZES = [3, 2, 2]
 BATCH, READ, INPUT_DIM, DIM, CELL = 4, 7, 3, 5, 11
 
 
@@ -33,9 +33,16 @@ def given(is_projected: bool = True) -> Given:
 
 def run(
     given: Given, clips: Clips, scale: Optional[torch.Tensor] = None, keeps_steps: bool = False
-) -> Read:
-    return read(
-        given.products, given.bias, given.inputs, WIDTHS, given.state, clips, scale, keeps_steps
+) -> Run:
+    return run_steps(
+        given.products,
+        given.bias,
+        given.inputs,
+        BATCH_SIZES,
+        given.state,
+        clips,
+        scale,
+        keeps_steps,
     )
 
 

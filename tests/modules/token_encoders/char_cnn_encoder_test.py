@@ -252,6 +252,10 @@ def test_there_is_a_projection_where_sizes_differ(dim: int, is_projected: bool) 
     "settings, message",
     [
         ({"activation": "gelu"}, "`activation` among relu, tanh, but got 'gelu'"),
+        ({"dim": 0}, "expected `dim` of 1 or more, but got 0"),
+        ({"character_dim": 0}, "expected `character_dim` of 1 or more, but got 0"),
+        ({"num_highway": -1}, "`num_highway` and `cached_words` of 0 or more, but got -1 and"),
+        ({"cached_words": -2}, "`num_highway` and `cached_words` of 0 or more, but got . and -2"),
         ({"filters": []}, "at least one pair of a width and a number in `filters`"),
         ({"filters": [(13, 2)]}, r"widths from 1 to 12 .* but got \[13, 2\]"),
         ({"filters": [(1, 2), (0, 3)]}, r"widths from 1 to 12 .* but got \[0, 3\]"),

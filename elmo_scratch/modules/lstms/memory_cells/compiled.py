@@ -13,15 +13,15 @@ DTYPES = (torch.float32, torch.bfloat16)
 """The types of gates that it knows. Memory is in float32."""
 
 OPEN_GATES = [POINTER, POINTER, SIZE, SIZE, ctypes.c_float, POINTER, POINTER, COUNT]
-OPEN_GATES_BACK = [*[POINTER] * 3, SIZE, SIZE, ctypes.c_float, *[POINTER] * 3, COUNT]
+OPEN_GATES_BACKWARD = [*[POINTER] * 3, SIZE, SIZE, ctypes.c_float, *[POINTER] * 3, COUNT]
 """What its functions take."""
 
 
 class CompiledMemoryCells(MemoryCells):
     """
     On a processor: each number is read once, where PyTorch's operations each go through all of
-    them. Of the gates it keeps what it was given, as to squash them again costs less than to write
-    and to read what came of it.
+    them. It keeps the gates as they came: to compute their nonlinearities again costs less than to
+    write and to read them.
 
     # Parameters
 
@@ -31,7 +31,9 @@ class CompiledMemoryCells(MemoryCells):
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._open_gates = functions(library, "open_gates", DTYPES, OPEN_GATES)
-        self._open_gates_back = functions(library, "open_gates_back", DTYPES, OPEN_GATES_BACK)
+        self._open_gates_backward = functions(
+            library, "open_gates_backward", DTYPES, OPEN_GATES_BACKWARD
+        )
 
     def open_gates(self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]) -> Opened:
         gates, cell = gates.contiguous(), cell.contiguous()
@@ -49,7 +51,7 @@ class CompiledMemoryCells(MemoryCells):
         )
         return Opened(after, output, gates)
 
-    def open_gates_back(
+    def open_gates_backward(
         self,
         opened: Opened,
         previous_cell: torch.Tensor,
@@ -59,7 +61,7 @@ class CompiledMemoryCells(MemoryCells):
         gates_gradient: torch.Tensor,
     ) -> None:
         dtype = gates_gradient.dtype
-        # What was saved for the way back may have been kept by others, in their own way.
+        # What was saved for the backward pass may have been kept by others, in their own way.
         gates, output_gradient = (
             part.to(dtype).contiguous() for part in (opened.gates, output_gradient)
         )
@@ -68,7 +70,7 @@ class CompiledMemoryCells(MemoryCells):
         )
         cells = (cell, previous_cell, cell_gradient)
         _check([gates_gradient, gates], cells, [output_gradient])
-        self._open_gates_back[dtype](
+        self._open_gates_backward[dtype](
             gates.data_ptr(),
             previous_cell.data_ptr(),
             cell.data_ptr(),

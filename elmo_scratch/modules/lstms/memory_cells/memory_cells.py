@@ -8,16 +8,16 @@ import torch
 
 class Opened(NamedTuple):
     """
-    What a step makes of its gates.
+    What a step makes of its gates, for the `active` sentences that have not ended.
 
     # Parameters
 
     cell : `torch.Tensor`
-        Shape `(width, cell)`: memory after the step, clipped.
+        Shape `(active, cell)`: memory after the step, clipped.
     output : `torch.Tensor`
-        Shape `(width, cell)`, of the type of the gates: what goes on to the projection.
+        Shape `(active, cell)`, of the type of the gates: what goes on to the projection.
     gates : `torch.Tensor`
-        Shape `(width, 4 * cell)`: what the way back needs to know of the gates.
+        Shape `(active, 4 * cell)`: what the backward pass needs to know of the gates.
     """
 
     cell: torch.Tensor
@@ -42,16 +42,16 @@ class MemoryCells(ABC):
         # Parameters
 
         gates : `torch.Tensor`
-            Shape `(width, 4 * cell)`, in the order i, j, f, o, the forget gate's constant included;
-            may be written over.
+            Shape `(active, 4 * cell)`, in the order i, j, f, o, the forget gate's constant
+            included; may be written over.
         cell : `torch.Tensor`
-            Shape `(width, cell)`: memory before the step.
+            Shape `(active, cell)`: memory before the step.
         clip : `Optional[float]`
             The bound of memory, if there is one.
         """
 
     @abstractmethod
-    def open_gates_back(
+    def open_gates_backward(
         self,
         opened: Opened,
         previous_cell: torch.Tensor,
@@ -61,7 +61,7 @@ class MemoryCells(ABC):
         gates_gradient: torch.Tensor,
     ) -> None:
         """
-        The way back through `open_gates`.
+        The backward pass through `open_gates`.
 
         # Parameters
 
@@ -70,10 +70,10 @@ class MemoryCells(ABC):
         previous_cell, clip
             What it was given.
         output_gradient : `torch.Tensor`
-            Shape `(width, cell)`.
+            Shape `(active, cell)`.
         cell_gradient : `torch.Tensor`
-            Shape `(width, cell)`, contiguous: that of memory after the step; written over with that
-            of memory before it.
+            Shape `(active, cell)`, contiguous: that of memory after the step; written over with
+            that of memory before it.
         gates_gradient : `torch.Tensor`
-            Shape `(width, 4 * cell)`, contiguous: written.
+            Shape `(active, 4 * cell)`, contiguous: written.
         """

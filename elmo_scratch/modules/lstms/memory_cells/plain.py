@@ -23,13 +23,13 @@ class PlainMemoryCells(MemoryCells):
         squashed.mul_(2.0)
         sigmoid_(gates)
         squashed.mul_(2.0).sub_(1.0)
-        i, j, f, o = gates.chunk(4, dim=1)  # each (width, cell)
+        i, j, f, o = gates.chunk(4, dim=1)  # each (active, cell)
         after = torch.mul(f, cell).addcmul_(i, j)
         if clip is not None:
             after.clamp_(-clip, clip)
         return Opened(after, tanh(after).mul_(o).to(dtype), gates)
 
-    def open_gates_back(
+    def open_gates_backward(
         self,
         opened: Opened,
         previous_cell: torch.Tensor,

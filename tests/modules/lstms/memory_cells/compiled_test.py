@@ -37,16 +37,16 @@ def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 
 @each_clip
-@pytest.mark.parametrize("width", [1, 3, 40])
+@pytest.mark.parametrize("active", [1, 3, 40])
 @each_width
 def test_memory_and_output_are_those_of_the_formula(
     cells: int,
-    width: int,
+    active: int,
     clip: Optional[float],
     cells_at_work: CompiledMemoryCells,
     two_threads: None,
 ) -> None:
-    gates, cell = random(width, 4 * cells), random(width, cells)
+    gates, cell = random(active, 4 * cells), random(active, cells)
     expected = by_the_formula(gates.double(), cell.double(), clip)
     opened = cells_at_work.open_gates(gates, cell, clip)
     assert torch.allclose(opened.cell.double(), expected[0], rtol=6e-7, atol=6e-7)
@@ -73,7 +73,7 @@ def test_the_way_back_is_that_of_autograd(
     )
     gates_gradient = torch.empty_like(gates)
     opened = cells_at_work.open_gates(gates, cell, clip)
-    cells_at_work.open_gates_back(opened, cell, clip, from_output, from_cell, gates_gradient)
+    cells_at_work.open_gates_backward(opened, cell, clip, from_output, from_cell, gates_gradient)
     assert torch.allclose(gates_gradient.double(), expected[0], rtol=closeness, atol=closeness)
     assert torch.allclose(from_cell.double(), expected[1], rtol=4e-6, atol=4e-6)
     assert gates_gradient.any() and from_cell.any()
@@ -140,7 +140,7 @@ def test_no_number_depends_on_its_place_or_on_others(
         gradients = torch.empty(opened.gates.shape, dtype=dtype)
         d_cell = from_cell[rows, cells].clone()
         d_output = from_output[rows, cells]
-        cells_at_work.open_gates_back(opened, before, 2.0, d_output, d_cell, gradients)
+        cells_at_work.open_gates_backward(opened, before, 2.0, d_output, d_cell, gradients)
         return [opened.cell, opened.output, d_cell, *gradients.chunk(4, dim=1)]
 
     together = run(slice(None), slice(None))
@@ -182,7 +182,7 @@ def test_what_is_written_to_must_have_its_place(cells_at_work: CompiledMemoryCel
     opened = cells_at_work.open_gates(torch.zeros(3, 8), torch.zeros(3, 2), 3.0)
     for gradient in (torch.empty(3, 7), torch.empty(8, 3).t(), torch.empty(3, 8).double()):
         with pytest.raises(ValueError, match="expected four gates"):
-            cells_at_work.open_gates_back(
+            cells_at_work.open_gates_backward(
                 opened, torch.zeros(3, 2), 3.0, torch.zeros(3, 2), torch.zeros(3, 2), gradient
             )
 
@@ -193,7 +193,7 @@ def test_what_others_kept_in_their_own_way_is_read_too(cells_at_work: CompiledMe
 
     def back(opened: Opened) -> List[torch.Tensor]:
         from_cell, gradients = torch.ones(6, 2), torch.empty(6, 8)
-        cells_at_work.open_gates_back(opened, cell, 2.0, from_output, from_cell, gradients)
+        cells_at_work.open_gates_backward(opened, cell, 2.0, from_output, from_cell, gradients)
         return [from_cell, gradients]
 
     opened = cells_at_work.open_gates(gates, cell, 2.0)

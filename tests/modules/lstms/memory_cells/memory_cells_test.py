@@ -18,7 +18,7 @@ def there_and_back(
     from_output, from_cell = torch.randn(ROWS, CELLS).to(dtype), torch.randn(ROWS, CELLS)
     gates_gradient = torch.empty_like(gates)
     opened = memory_cells.open_gates(gates, cell, clip)
-    memory_cells.open_gates_back(opened, cell, clip, from_output, from_cell, gates_gradient)
+    memory_cells.open_gates_backward(opened, cell, clip, from_output, from_cell, gates_gradient)
     return [opened.cell, opened.output.float(), from_cell, gates_gradient.float()]
 
 

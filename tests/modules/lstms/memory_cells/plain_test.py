@@ -54,7 +54,7 @@ def test_the_way_back_is_that_of_autograd(clip: Optional[float]) -> None:
     gates_gradient = torch.empty(WIDTH, 4 * CELLS).double()
     with torch.no_grad():
         opened = PlainMemoryCells().open_gates(gates.clone(), cell, clip)
-        PlainMemoryCells().open_gates_back(
+        PlainMemoryCells().open_gates_backward(
             opened, cell, clip, from_output, from_cell, gates_gradient
         )
     assert torch.allclose(gates_gradient, expected[0], rtol=0, atol=1e-14)

@@ -4,18 +4,18 @@ import torch
 
 from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.lstms.memory_cells.plain import PlainMemoryCells
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Read, read
-from elmo_scratch.modules.lstms.steps_back import ReadGradients, read_back
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Run, run_steps
+from elmo_scratch.modules.lstms.steps_backward import RunGradients, run_steps_backward
 from elmo_scratch.modules.products import WeightProduct
 
-DIM, CELLS, WIDTHS = 3, 5, [3, 2, 2, 1]
+DIM, CELLS, BATCH_SIZES = 3, 5, [3, 2, 2, 1]
 """Three sentences of four, three and one positions."""
 
-ROWS = torch.tensor([row for width in WIDTHS for row in range(width)])
+ROWS = torch.tensor([row for active in BATCH_SIZES for row in range(active)])
 """The sentence of each position that is read."""
 
 
-def run(output_gradients: torch.Tensor, state: LstmState) -> Tuple[Read, ReadGradients]:
+def run(output_gradients: torch.Tensor, state: LstmState) -> Tuple[Run, RunGradients]:
     """There and back, without clips."""
     torch.manual_seed(13)
     weights = LstmWeights(
@@ -28,8 +28,8 @@ def run(output_gradients: torch.Tensor, state: LstmState) -> Tuple[Read, ReadGra
     vectors = torch.randn(len(ROWS), DIM).double()
     bias = torch.zeros(4 * CELLS).double()
     clips = Clips(None, None)
-    done = read(products, bias, vectors, WIDTHS, start, clips, keeps_steps=True)
-    back = read_back(
+    done = run_steps(products, bias, vectors, BATCH_SIZES, start, clips, keeps_steps=True)
+    back = run_steps_backward(
         WeightProduct(weights.from_hidden.t(), torch.double),
         WeightProduct(weights.projection.t(), torch.double),
         done.memory_cells,
@@ -48,7 +48,7 @@ def no_state_gradients() -> LstmState:
 
 def test_a_gradient_reaches_its_own_sentence_and_what_was_read_before_it() -> None:
     gradients = torch.zeros(len(ROWS), DIM).double()
-    third_of_second = 6  # widths 3 + 2, then the second row of the third step
+    third_of_second = 6  # batch_sizes 3 + 2, then the second row of the third step
     gradients[third_of_second] = 1.0
     _, back = run(gradients, no_state_gradients())
     reached = back.gates.any(dim=1)
@@ -70,7 +70,7 @@ def test_the_gradient_of_a_last_state_enters_where_its_sentence_ends() -> None:
 
 def test_a_sentence_without_positions_hands_its_gradient_through() -> None:
     state = LstmState(torch.ones(4, DIM).double(), torch.ones(4, CELLS).double())
-    back = read_back(
+    back = run_steps_backward(
         WeightProduct(torch.zeros(DIM, 4 * CELLS).double(), torch.double),
         None,
         PlainMemoryCells(),

@@ -1,4 +1,4 @@
-"""The way back through the steps of an LSTM."""
+"""The backward pass through the steps of an LSTM."""
 
 from typing import NamedTuple, Optional, Sequence
 
@@ -10,9 +10,9 @@ from elmo_scratch.modules.lstms.steps import Clips, Step
 from elmo_scratch.modules.products import WeightProduct
 
 
-class ReadGradients(NamedTuple):
+class RunGradients(NamedTuple):
     """
-    Gradients of all that went into `read`.
+    Gradients of all that went into `run_steps`.
 
     # Parameters
 
@@ -29,7 +29,7 @@ class ReadGradients(NamedTuple):
     state: LstmState
 
 
-def read_back(
+def run_steps_backward(
     to_hidden: WeightProduct,
     to_cell: Optional[WeightProduct],
     memory_cells: MemoryCells,
@@ -38,9 +38,9 @@ def read_back(
     output_scale: Optional[torch.Tensor],
     output_gradients: torch.Tensor,
     state_gradients: LstmState,
-) -> ReadGradients:
+) -> RunGradients:
     """
-    Goes through the steps of `read` backwards. Only the products that each step needs are made
+    Goes through the steps of `run_steps` backwards. Only the products that each step needs are made
     here; those for the weights' gradients are made for all steps at once from what is returned.
 
     # Parameters
@@ -48,11 +48,11 @@ def read_back(
     to_hidden, to_cell : `WeightProduct`
         The recurrent weights and the projection, transposed.
     memory_cells : `MemoryCells`
-        Those that `read` used.
+        Those that `run_steps` used.
     steps : `Sequence[Step]`
-        What `read` kept.
+        What `run_steps` kept.
     clips, output_scale
-        As in `read`.
+        As in `run_steps`.
     output_gradients : `torch.Tensor`
         Shape `(read, dim)`.
     state_gradients : `LstmState`
@@ -65,30 +65,32 @@ def read_back(
     d_hidden, d_cell = (
         gradient.clone(memory_format=torch.contiguous_format) for gradient in state_gradients
     )
+    # As the outputs know it, which may be rounded.
+    bound = clips.projection
+    if bound is not None and steps:
+        bound = float(torch.tensor(bound, dtype=steps[0].output.dtype, device="cpu"))
     end = num_rows
     for step in reversed(steps):
-        width = step.output.size(0)
-        start = end - width
-        d_output = d_hidden[:width].add_(output_gradients[start:end])
+        active = step.output.size(0)
+        start = end - active
+        d_output = d_hidden[:active].add_(output_gradients[start:end])
         if output_scale is not None:
-            d_output *= output_scale[:width]
+            d_output *= output_scale[:active]
         if to_cell is not None:
-            if clips.projection is not None:
-                # As the outputs know it, which may be rounded.
-                bound = float(torch.tensor(clips.projection, dtype=step.output.dtype, device="cpu"))
+            if bound is not None:
                 torch.ops.aten.hardtanh_backward(
                     d_output, step.output.to(d_output.dtype), -bound, bound, grad_input=d_output
                 )
             projected_gradients[start:end] = d_output
-            d_output = to_cell(d_output)  # (width, cell)
-        memory_cells.open_gates_back(
+            d_output = to_cell(d_output)  # (active, cell)
+        memory_cells.open_gates_backward(
             step.opened,
             step.previous_cell,
             clips.cell,
             d_output,
-            d_cell[:width],
+            d_cell[:active],
             gates_gradients[start:end],
         )
-        d_hidden[:width] = to_hidden(gates_gradients[start:end])
+        d_hidden[:active] = to_hidden(gates_gradients[start:end])
         end = start
-    return ReadGradients(gates_gradients, projected_gradients, LstmState(d_hidden, d_cell))
+    return RunGradients(gates_gradients, projected_gradients, LstmState(d_hidden, d_cell))
