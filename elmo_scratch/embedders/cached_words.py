@@ -37,7 +37,7 @@ class CachedWords(torch.nn.Module):
             for word in list(words) or [""]
         ]
         self.register_buffer(
-            # Workers of a distributed training send each other no buffers of less than 32 bits.
+            # Workers of a distributed training can't send each other numbers of 16 bits.
             "characters",
             torch.tensor(spelled, dtype=torch.int32),
             persistent=False,

@@ -9,7 +9,6 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
 import torch
 from allennlp.common import FromParams, Lazy
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.character_batch import batch_to_ids
 from elmo_scratch.data.split_sentences import are_words
@@ -17,6 +16,7 @@ from elmo_scratch.embedders.allennlp_names import accept_elmo
 from elmo_scratch.embedders.cached_words import CachedWords
 from elmo_scratch.embedders.flat_sentences import FlatSentences
 from elmo_scratch.embedders.kept_layers import KeptLayers, LayerStore
+from elmo_scratch.embedders.laid_rows import warm_up_batches
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.boundaries import remove_boundaries
@@ -25,9 +25,6 @@ from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 
 logger = logging.getLogger(__name__)
-
-WARM_UP_AT_ONCE = 64
-"""Sentences whose words are encoded together while a text warms the biLM up."""
 
 
 class Elmo(torch.nn.Module, FromParams):
@@ -207,9 +204,9 @@ class Elmo(torch.nn.Module, FromParams):
         encoder = self._character_encoder()
         assert isinstance(self.bilm, BiLm)
         device = next(self.bilm.parameters()).device
-        groups = lazy_groups_of(sentences, WARM_UP_AT_ONCE)
-        ids = (batch_to_ids(group, encoder.max_characters_per_token).to(device) for group in groups)
-        self.bilm.warm_up((group, (group > 0).any(dim=-1)) for group in ids)
+        most = encoder.max_characters_per_token
+        ids = (batch_to_ids(batch, most).to(device) for batch in warm_up_batches(sentences))
+        self.bilm.warm_up((batch, (batch > 0).any(dim=-1)) for batch in ids)
 
     def forward(
         self, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor] = None
@@ -231,7 +228,8 @@ class Elmo(torch.nn.Module, FromParams):
         `Dict[str, Union[torch.Tensor, List[torch.Tensor]]]`
             `elmo_representations`: `num_output_representations` tensors of shape
             `(batch, tokens, width)`, zero where a sentence has ended. `mask`: shape
-            `(batch, tokens)`.
+            `(batch, tokens)`. Both with the axes that came before these, and with
+            `keep_sentence_boundaries` with `positions` in place of `tokens`.
         """
         id_axes = 2 if self._are_words_alone(inputs, word_inputs) else self._id_axes()
         sentences = FlatSentences.of(inputs, word_inputs, id_axes)

@@ -43,8 +43,13 @@ class FlatSentences(NamedTuple):
         # Raises
 
         ValueError
-            If `inputs` has fewer axes.
+            If `inputs` is no tensor or has fewer axes.
         """
+        if not isinstance(inputs, torch.Tensor):
+            raise ValueError(
+                "expected ids in a tensor, as `batch_to_ids` makes it, but got a "
+                f"{type(inputs).__name__}"
+            )
         if inputs.dim() < id_axes:
             form = "(batch, tokens, characters)" if id_axes == 3 else "(batch, tokens)"
             raise ValueError(f"expected ids in the shape {form}, but got {tuple(inputs.shape)}")

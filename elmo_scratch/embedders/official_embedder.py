@@ -9,10 +9,11 @@ from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from elmo_scratch.data.text_lines import text_lines
+from elmo_scratch.data.text_lines import split_lines
 from elmo_scratch.embedders.allennlp_names import accept_embedder
 from elmo_scratch.embedders.elmo import Elmo
 from elmo_scratch.embedders.kept_layers import LayerStore
+from elmo_scratch.interop.awaited_weights import without_weights
 from elmo_scratch.interop.official import (
     RELEASED_OPTIONS,
     RELEASED_WEIGHTS,
@@ -136,7 +137,7 @@ class OfficialEmbedder(TokenEmbedder):
     def _warm_up(self, warm_up_file: str, is_archived: bool) -> None:
         """Reads a text to warm up with. In an archive the state lies among the weights."""
         try:
-            self.elmo.warm_up(line.split() for line in text_lines(warm_up_file) if line.split())
+            self.elmo.warm_up(split_lines(warm_up_file))
         except ConfigurationError:
             if not is_archived:
                 raise
@@ -197,9 +198,4 @@ def _read_or_build(
         if kept is None:
             raise
     logger.info("%s is not what it was; its weights come from the archive", weight_file)
-    bilm = kept.build(state=state, matmul_dtype=matmul_dtype)
-    with torch.no_grad():
-        # Were there none in the archive, no vector would pass for a right one.
-        for weight in bilm.parameters():
-            weight.fill_(float("nan"))
-    return bilm.eval()
+    return without_weights(kept.build(state=state, matmul_dtype=matmul_dtype)).eval()

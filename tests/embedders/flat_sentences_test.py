@@ -1,3 +1,6 @@
+from typing import Any
+
+import numpy
 import pytest
 import torch
 
@@ -22,3 +25,9 @@ def test_the_axes_before_the_tokens_become_one(axes: tuple) -> None:
 def test_too_few_axes_are_an_error(id_axes: int, form: str) -> None:
     with pytest.raises(ValueError, match=rf"the shape \({form}\), but got \(7"):
         FlatSentences.of(torch.zeros((7, 5)[: id_axes - 1]), None, id_axes)
+
+
+@pytest.mark.parametrize("wrong", [[[[1, 2]]], numpy.ones((1, 2, 3))])
+def test_what_is_no_tensor_is_an_error(wrong: Any) -> None:
+    with pytest.raises(ValueError, match=f"ids in a tensor, .* a {type(wrong).__name__}$"):
+        FlatSentences.of(wrong, None, 3)

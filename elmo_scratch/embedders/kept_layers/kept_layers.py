@@ -10,8 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.embedders.kept_layers.layer_store import LayerStore
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.evaluating import evaluating
-from elmo_scratch.modules.products import without_autocast
-from elmo_scratch.modules.products.frozen_products import Fingerprint
+from elmo_scratch.modules.products import Fingerprint, without_autocast
 from elmo_scratch.modules.token_encoders.id_check import check_id_type
 
 

@@ -12,8 +12,9 @@ from elmo_scratch.interop.file_identity import stamp_of
 @TokenIndexer.register("elmo_scratch_layer_file")
 class LayerFileIndexer(TokenIndexer):
     """
-    Gives each token its number among all tokens of a file of layers, from 1. The tokens of a text,
-    with spaces between them, must be a sentence of the file. There is no need for a vocabulary.
+    Gives each token a number that tells it from all other tokens of a file of layers, and from
+    those of files of other texts. The tokens of a text, with spaces between them, must be a
+    sentence of the file. There is no need for a vocabulary.
 
     Registered as a `TokenIndexer` with name "elmo_scratch_layer_file".
 
@@ -52,7 +53,7 @@ class LayerFileIndexer(TokenIndexer):
         # Returns
 
         `Dict[str, List[int]]`
-            `token_numbers`: one a token, from 1.
+            `token_numbers`: one a token, above 0.
 
         # Raises
 

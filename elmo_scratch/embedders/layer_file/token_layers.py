@@ -114,8 +114,7 @@ class LayersInMemory(TokenLayers):
 
     def of(self, numbers: numpy.ndarray) -> numpy.ndarray:
         """As in `TokenLayers`."""
-        self._numbers.check(numbers)
-        return self._layers[:, numbers - 1]
+        return self._layers[:, self._numbers.rows(numbers)]
 
 
 def _read(layer_file: LayerFile, numbers: TokenNumbers, place: int) -> numpy.ndarray:

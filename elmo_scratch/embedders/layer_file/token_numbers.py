@@ -1,5 +1,6 @@
 """The numbers by which an indexer tells an embedder which tokens of a file are meant."""
 
+import hashlib
 import os
 from array import array
 from functools import lru_cache
@@ -15,6 +16,12 @@ from elmo_scratch.interop.layer_files.sentence_index import SentenceIndex
 
 SHOWN = 300
 """Characters of a sentence in an error message."""
+
+TOKEN_BITS, TEXT_BITS = 40, 22
+"""
+The lower bits of a number tell a token from others of its file, the higher ones its text from
+others. A number of 64 bits, with its sign, has room for both.
+"""
 
 
 class TokenPlaces(NamedTuple):
@@ -35,7 +42,9 @@ class TokenPlaces(NamedTuple):
 
 class TokenNumbers:
     """
-    Numbers the tokens of all sentences of a file of layers, one sentence after the other, from 1.
+    Numbers the tokens of all sentences of a file of layers, one sentence after the other. The
+    numbers of another text are others, so that an embedder that reads another file than the indexer
+    doesn't take them for its own.
 
     # Parameters
 
@@ -50,14 +59,14 @@ class TokenNumbers:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        counts = array("q")
+        counts, digest = array("q"), hashlib.blake2b(digest_size=8)
         with LayerFile(file) as layer_file:
             if layer_file.facts.pool is not None:
                 raise ConfigurationError(
                     f"{file}: expected the vectors of tokens, but they were pooled to one a "
                     "sentence. Export the text without --pool."
                 )
-            self._index = SentenceIndex(_counted(layer_file, counts))
+            self._index = SentenceIndex(_counted(layer_file, counts, digest))
             if not len(self._index) and len(layer_file):
                 raise ConfigurationError(
                     f"{file}: expected a file that knows its sentences. Export the text without "
@@ -65,6 +74,9 @@ class TokenNumbers:
                 )
         # Before the sentence at a place there are so many tokens.
         self._starts = numpy.concatenate([[0], numpy.cumsum(counts, dtype="int64")])
+        text = int.from_bytes(digest.digest(), "big") % 2**TEXT_BITS
+        self.before_first = text << TOKEN_BITS
+        """One less than the number of the first token."""
 
     def __len__(self) -> int:
         """How many tokens there are."""
@@ -94,21 +106,35 @@ class TokenNumbers:
                 "are none. Export every text that the task reads, training, validation and test "
                 "data, one a line, cut into the same tokens, with spaces between them."
             )
-        start = 0 if place is None else int(self._starts[place])
+        start = self.before_first + (0 if place is None else int(self._starts[place]))
         return range(start + 1, start + 1 + len(words))
 
-    def check(self, numbers: numpy.ndarray) -> None:
+    def rows(self, numbers: numpy.ndarray) -> numpy.ndarray:
         """
+        # Parameters
+
+        numbers : `numpy.ndarray`
+            Shape `(n,)`: numbers of tokens.
+
+        # Returns
+
+        `numpy.ndarray`
+            Shape `(n,)`: how many tokens come before each, from 0.
+
         # Raises
 
         ConfigurationError
-            If a number is none of a token.
+            If a number is none of a token of this text.
         """
-        if numbers.size and not 1 <= numbers.min() <= numbers.max() <= len(self):
+        rows = numbers - (self.before_first + 1)
+        if rows.size and not 0 <= rows.min() <= rows.max() < len(self):
             raise ConfigurationError(
-                f"{self.file} holds the tokens 1 to {len(self)}, but the texts were given other "
-                "numbers. Name the same file for the indexer and the embedder."
+                f"{self.file}: expected the numbers of tokens of this file's text, but those of "
+                "another one came. Name the same file for the indexer and the embedder: the `file` "
+                "in the `token_indexers` of the reader and that in the `token_embedders` of the "
+                "model."
             )
+        return rows
 
     def places(self, numbers: numpy.ndarray) -> TokenPlaces:
         """
@@ -125,11 +151,11 @@ class TokenNumbers:
         # Raises
 
         ConfigurationError
-            If there is no such token.
+            As `rows`.
         """
-        self.check(numbers)
-        sentences = numpy.searchsorted(self._starts, numbers, "left") - 1
-        return TokenPlaces(sentences, numbers - 1 - self._starts[sentences])
+        rows = self.rows(numbers)
+        sentences = numpy.searchsorted(self._starts, rows, "right") - 1
+        return TokenPlaces(sentences, rows - self._starts[sentences])
 
     def key(self, place: int) -> str:
         """The name of the data set of the sentence at a place."""
@@ -177,9 +203,16 @@ def _token_numbers(file: str, *identity: object) -> TokenNumbers:
     return TokenNumbers(file)
 
 
-def _counted(layer_file: LayerFile, counts: array) -> Iterator[Tuple[str, str]]:
-    """Yields tokens between single spaces and a key, and notes how many tokens there are."""
+def _counted(
+    layer_file: LayerFile, counts: array, digest: "hashlib.blake2b"
+) -> Iterator[Tuple[str, str]]:
+    """
+    Yields tokens between single spaces and a key, notes how many tokens there are, and adds the
+    sentence to the digest of the text.
+    """
     for sentence, key in layer_file.sentences():
         tokens = sentence.split()
         counts.append(len(tokens))
-        yield " ".join(tokens), key
+        spaced = " ".join(tokens)
+        digest.update(spaced.encode("utf-8", "surrogatepass") + b"\n")
+        yield spaced, key

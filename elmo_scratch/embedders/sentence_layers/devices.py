@@ -20,9 +20,11 @@ def device_of(cuda_device: int) -> torch.device:
         raise ConfigurationError(
             f"expected the number of a GPU, or -1 for the processor, but got {cuda_device!r}"
         )
-    if not -1 <= cuda_device < torch.cuda.device_count():
+    count = torch.cuda.device_count()
+    if not -1 <= cuda_device < count:
+        seen = f"those from 0 to {count - 1}" if count else "none"
         raise ConfigurationError(
-            f"expected a GPU with the number {cuda_device}, but PyTorch sees "
-            f"{torch.cuda.device_count()}; -1 stands for the processor"
+            f"expected a GPU with the number {cuda_device}, but PyTorch sees {seen}; -1 stands for "
+            "the processor"
         )
     return torch.device("cuda", cuda_device) if cuda_device >= 0 else torch.device("cpu")

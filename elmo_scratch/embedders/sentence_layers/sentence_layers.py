@@ -9,18 +9,15 @@ import torch
 from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.split_sentences import check_sentences
+from elmo_scratch.embedders.laid_rows import row_groups, warm_up_batches
 from elmo_scratch.embedders.sentence_layers.devices import device_of
 from elmo_scratch.embedders.sentence_layers.fitting_reader import FittingReader
-from elmo_scratch.embedders.sentence_layers.laid_rows import row_groups
 from elmo_scratch.embedders.sentence_layers.readable_bilm import ReadableBiLm, Source
 from elmo_scratch.embedders.sentence_layers.spelled_batch import SpelledBatch
 from elmo_scratch.embedders.sentence_layers.speller import Sentences
 from elmo_scratch.modules.lstms import LstmState
 from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
-
-WARM_UP_AT_ONCE = 64
-"""Sentences whose words are encoded together while a text warms the biLM up."""
 
 CACHED_AT_ONCE = 2**13
 """Words that are encoded ahead together."""
@@ -226,12 +223,10 @@ class SentenceLayers:
         digest = sha256()
 
         def batches() -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
-            for group in lazy_groups_of(sentences, WARM_UP_AT_ONCE):
-                words = [list(sentence) for sentence in group]
+            for words in warm_up_batches(sentences):
                 digest.update(json.dumps(words).encode("utf-8"))
-                for rows in row_groups(list(map(len, words))):
-                    batch = self.spell(words[rows])
-                    yield batch.ids.to(self._device), batch.mask.to(self._device)
+                batch = self.spell(words)
+                yield batch.ids.to(self._device), batch.mask.to(self._device)
 
         self._bilm.warm_up(batches())
         self._warmed_up_with = digest.hexdigest()

@@ -12,6 +12,7 @@ from allennlp.data.fields import ListField, TextField
 from allennlp.nn.util import get_text_field_mask
 
 from elmo_scratch.embedders import LayerFileIndexer
+from elmo_scratch.embedders.layer_file.token_numbers import shared_token_numbers
 from tests.interop.layer_files.tiny_layers import write_layers
 
 SENTENCES = ["The river rose .", "a", "x y z"]
@@ -32,6 +33,12 @@ def batch_of(fields: List[Any]) -> Any:
     return batch.as_tensor_dict()["text"]
 
 
+def places_of(numbers: torch.Tensor, indexer: LayerFileIndexer) -> torch.Tensor:
+    """The places of tokens in the file, from 1, and 0 for padding."""
+    before_first = shared_token_numbers(indexer.file).before_first
+    return torch.where(numbers == 0, 0, numbers - before_first)
+
+
 def test_it_is_built_from_a_config(tmp_path: Path) -> None:
     path = write_layers(tmp_path / "layers.hdf5", SENTENCES)
     params = Params({"type": "elmo_scratch_layer_file", "file": str(path)})
@@ -40,7 +47,8 @@ def test_it_is_built_from_a_config(tmp_path: Path) -> None:
 
 def test_tokens_get_their_numbers_and_padding_none(indexer: LayerFileIndexer) -> None:
     batch = batch_of([text_field(text, indexer) for text in ("x y z", "The river rose .", "")])
-    assert batch["elmo"]["token_numbers"].tolist() == [[6, 7, 8, 0], [1, 2, 3, 4], [0, 0, 0, 0]]
+    numbers = places_of(batch["elmo"]["token_numbers"], indexer)
+    assert numbers.tolist() == [[6, 7, 8, 0], [1, 2, 3, 4], [0, 0, 0, 0]]
     assert get_text_field_mask(batch).tolist() == [
         [True, True, True, False],
         [True, True, True, True],
@@ -56,7 +64,8 @@ def test_texts_in_lists_are_padded(indexer: LayerFileIndexer) -> None:
         ]
     )
     numbers = batch["elmo"]["token_numbers"]
-    assert numbers.tolist() == [[[5, 0, 0], [6, 7, 8]], [[5, 0, 0], [0, 0, 0]]]
+    places = places_of(numbers, indexer)
+    assert places.tolist() == [[[5, 0, 0], [6, 7, 8]], [[5, 0, 0], [0, 0, 0]]]
     mask = get_text_field_mask(batch, num_wrapping_dims=1)
     assert torch.equal(mask, numbers != 0)
 
@@ -80,4 +89,5 @@ def test_another_file_in_its_place_is_an_error(indexer: LayerFileIndexer) -> Non
 def test_it_goes_to_other_processes(indexer: LayerFileIndexer) -> None:
     for other in (pickle.loads(pickle.dumps(indexer)), copy.deepcopy(indexer)):
         assert other == indexer
-        assert batch_of([text_field("a", other)])["elmo"]["token_numbers"].tolist() == [[5]]
+        numbers = batch_of([text_field("a", other)])["elmo"]["token_numbers"]
+        assert places_of(numbers, indexer).tolist() == [[5]]

@@ -19,11 +19,13 @@ def numbers(tmp_path: Path) -> TokenNumbers:
     return TokenNumbers(str(write_layers(tmp_path / "layers.hdf5", SENTENCES)))
 
 
-def test_tokens_are_numbered_from_one(numbers: TokenNumbers) -> None:
+def test_tokens_are_numbered_one_after_the_other(numbers: TokenNumbers) -> None:
     # The file's map has the repeated "a" once, where it was last.
     found = [list(numbers.of(sentence.split())) for sentence in SENTENCES]
     assert found[1] == found[4]
-    assert sorted(sum(found[:4] + found[5:], [])) == list(range(1, 13))
+    first = numbers.before_first + 1
+    assert sorted(sum(found[:4] + found[5:], [])) == list(range(first, first + 12))
+    assert 0 < first < first + 12 < 2**62
     assert len(numbers) == 12
     assert numbers.num_sentences == 5
 
@@ -74,8 +76,21 @@ def test_a_long_sentence_is_shown_by_its_beginning(numbers: TokenNumbers) -> Non
 
 @pytest.mark.parametrize("number", [0, 13, -1])
 def test_a_number_of_no_token_is_an_error(number: int, numbers: TokenNumbers) -> None:
-    with pytest.raises(ConfigurationError, match="holds the tokens 1 to 12.*the same file"):
-        numbers.places(numpy.array([1, number]))
+    first = numbers.before_first
+    with pytest.raises(ConfigurationError, match="those of another one came.*the same file"):
+        numbers.places(numpy.array([first + 1, first + number]))
+
+
+@pytest.mark.parametrize("others", [SENTENCES[::-1], [*SENTENCES, "more"], ["a b", "c"]])
+def test_the_numbers_of_another_text_are_others(
+    others: List[str], numbers: TokenNumbers, tmp_path: Path
+) -> None:
+    other = TokenNumbers(str(write_layers(tmp_path / "other.hdf5", others)))
+    found = numpy.array(other.of(others[0].split()))
+    with pytest.raises(ConfigurationError, match="layers.hdf5: .*those of another one came"):
+        numbers.places(found)
+    again = TokenNumbers(str(write_layers(tmp_path / "again.hdf5", SENTENCES)))
+    assert list(again.of(["a"])) == list(numbers.of(["a"]))
 
 
 def test_pooled_vectors_are_an_error(tmp_path: Path) -> None:
@@ -93,7 +108,8 @@ def test_a_file_that_forgot_its_sentences_is_an_error(tmp_path: Path) -> None:
 def test_a_file_with_sentences_for_keys_will_do(tmp_path: Path) -> None:
     path = write_layers(tmp_path / "a.hdf5", ["a b", "c"], keys=["a b", "c"], has_index=False)
     numbers = TokenNumbers(str(path))
-    assert sorted([*numbers.of(["a", "b"]), *numbers.of(["c"])]) == [1, 2, 3]
+    found = sorted([*numbers.of(["a", "b"]), *numbers.of(["c"])])
+    assert [number - numbers.before_first for number in found] == [1, 2, 3]
 
 
 def test_a_missing_file_is_an_error_that_helps(tmp_path: Path) -> None:

@@ -17,8 +17,12 @@ def test_a_gpu_has_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("number", [97, -2])
-def test_a_gpu_that_is_not_there_is_an_error(number: int) -> None:
-    message = f"a GPU with the number {number}, but PyTorch sees"
+@pytest.mark.parametrize("count, seen", [(0, "none"), (2, "those from 0 to 1")])
+def test_a_gpu_that_is_not_there_is_an_error(
+    number: int, count: int, seen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    message = f"a GPU with the number {number}, but PyTorch sees {seen};"
     with pytest.raises(ConfigurationError, match=message):
         device_of(number)
 

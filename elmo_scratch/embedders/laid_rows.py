@@ -1,12 +1,17 @@
 """Sentences that are laid side by side."""
 
-from typing import Iterator, Sequence
+from typing import Iterable, Iterator, List, Sequence
+
+from allennlp.common.util import lazy_groups_of
 
 MAX_POSITIONS_LAID = 2**16
 """
 How many positions a batch of layers may have, with what fills its shorter sentences up; unless one
 sentence has more. With the released original model they take 800 MB.
 """
+
+WARM_UP_AT_ONCE = 64
+"""Sentences whose words are encoded together while a text warms the biLM up."""
 
 
 def row_groups(lengths: Sequence[int]) -> Iterator[slice]:
@@ -34,3 +39,21 @@ def row_groups(lengths: Sequence[int]) -> Iterator[slice]:
             first, longest = row, length
     if first < len(lengths):
         yield slice(first, len(lengths))
+
+
+def warm_up_batches(sentences: Iterable[Sequence[str]]) -> Iterator[List[List[str]]]:
+    """
+    # Parameters
+
+    sentences : `Iterable[Sequence[str]]`
+        The words of each sentence of a text to warm up with, in its order.
+
+    # Returns
+
+    `Iterator[List[List[str]]]`
+        The same, `WARM_UP_AT_ONCE` at a time, or fewer where one is very long.
+    """
+    for group in lazy_groups_of(sentences, WARM_UP_AT_ONCE):
+        words = [list(sentence) for sentence in group]
+        for rows in row_groups(list(map(len, words))):
+            yield words[rows]
