@@ -8,6 +8,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenIndexer
 from allennlp.data.tokenizers import Tokenizer
 
 from elmo_scratch.data.ag_news_rows import ag_news_rows, ag_news_text
+from elmo_scratch.data.max_tokens import check_max_tokens
 from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 
 
@@ -43,6 +44,7 @@ class AgNewsReader(DatasetReader):
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )
+        check_max_tokens(max_tokens)
         self._tokenizer = tokenizer or SpacyBlankTokenizer()
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._use_title = use_title

@@ -20,6 +20,9 @@ from elmo_scratch.data.vocabulary_file import (
 
 logger = logging.getLogger(__name__)
 
+MUCH_UNKNOWN = 0.5
+"""From this share of a corpus on, unknown tokens are worth a warning."""
+
 
 @Vocabulary.register("elmo_scratch_corpus", constructor="from_corpus")
 class CorpusVocabulary(Vocabulary):
@@ -72,7 +75,7 @@ class CorpusVocabulary(Vocabulary):
 
         ConfigurationError
             If both or none of `data_path` and `vocab_file` are given, a setting doesn't go with
-            them, or a file can't be read.
+            them, a file can't be read, or no word occurs often enough.
         """
         if (data_path is None) == (vocab_file is None):
             raise ConfigurationError(
@@ -89,11 +92,18 @@ class CorpusVocabulary(Vocabulary):
                 data_path, tokenizer, max_tokens, cache_dir, skip_empty_shards
             )
             words = _frequent_words(corpus, min_count, max_size, lowercase)
+            if not words:
+                raise ConfigurationError(
+                    f"{data_path}: expected words that occur {min_count} times or more, but there "
+                    "are none. Take a lower `min_count`."
+                )
             vocab = cls._of([*MARKS, *words], namespace)
-            logger.info(
+            share = corpus.unknown_share(vocab, namespace, lowercase)
+            logger.log(
+                logging.WARNING if share > MUCH_UNKNOWN else logging.INFO,
                 "Vocabulary of %d words; %.4f%% of the corpus's tokens are unknown",
                 vocab.get_vocab_size(namespace) - 1,
-                100 * corpus.unknown_share(vocab, namespace, lowercase),
+                100 * share,
             )
             return vocab
         assert vocab_file is not None

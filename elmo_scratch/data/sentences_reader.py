@@ -10,15 +10,16 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenIndexer
 from allennlp.data.tokenizers import Token, Tokenizer, WhitespaceTokenizer
 
 from elmo_scratch.data.ag_news_rows import ag_news_rows, ag_news_text
-from elmo_scratch.data.corpus import DataPath, list_shards
+from elmo_scratch.data.corpus import DataPath, is_table, list_shards
 from elmo_scratch.data.corpus.shard_blocks import shard_blocks
+from elmo_scratch.data.max_tokens import check_max_tokens
 
 
 @DatasetReader.register("elmo_scratch_sentences")
 class SentencesReader(DatasetReader):
     """
     Reads one sentence a line from text files, plain or gzip (a path, or a pattern such as
-    `corpus/*.txt.gz`), and one text a row from AG News files (paths that end in `.csv`), or a list
+    `corpus/*.txt.gz`), and one text a row from AG News files (names that end in `.csv`), or a list
     of both, into instances with a `TextField` "sentence". Lines and texts without a token are
     passed over.
 
@@ -48,6 +49,7 @@ class SentencesReader(DatasetReader):
         super().__init__(
             manual_distributed_sharding=True, manual_multiprocess_sharding=True, **kwargs
         )
+        check_max_tokens(max_tokens)
         self.tokenizer = tokenizer or WhitespaceTokenizer()
         self.token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self.use_title = use_title
@@ -85,10 +87,11 @@ class SentencesReader(DatasetReader):
 def _texts(data_path: DataPath, use_title: bool) -> Iterator[str]:
     """The texts of one file or of many, each by the kind that its name tells."""
     for path in [data_path] if isinstance(data_path, (str, PathLike)) else data_path:
-        if str(path).endswith(".csv"):
-            for row in ag_news_rows(str(path)):
-                yield ag_news_text(row.description, row.title, use_title)
-        else:
-            for shard in list_shards(path):
+        for shard in list_shards(path):
+            # A file that was fetched has a name that says nothing.
+            if is_table(path) or is_table(shard):
+                for row in ag_news_rows(shard):
+                    yield ag_news_text(row.description, row.title, use_title)
+            else:
                 for block in shard_blocks(shard):
                     yield from block.removesuffix("\n").split("\n")

@@ -1,10 +1,12 @@
 """The lines of a UTF-8 text file, with an error that names the line where the text breaks."""
 
+from io import BufferedReader
 from os import PathLike
-from typing import Iterator, Optional, Union
+from typing import Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.data.unpacked import damage_told, unpacked
 from elmo_scratch.located import located
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -20,14 +22,15 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
     # Parameters
 
     path : `Union[str, PathLike]`
-        A file, or an address that AllenNLP's `cached_path` can fetch.
+        A file, plain or packed by gzip, or an address that AllenNLP's `cached_path` can fetch.
     name : `str`, optional (default = `path`)
         What errors call it.
 
     # Raises
 
     ConfigurationError
-        If the file is missing, is a folder, holds nothing, or a line is not UTF-8.
+        If the file is missing, is a folder, holds nothing, is a damaged gzip file, or a line is not
+        UTF-8.
     """
     name = name or str(path)
     try:
@@ -41,7 +44,7 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
         raise ConfigurationError(f"{name}: it can't be fetched: {error}") from None
     number = 0
     with file:
-        for number, raw in enumerate(file, start=1):
+        for number, raw in enumerate(_raw_lines(file, name), start=1):
             try:
                 line = raw.decode("utf-8")
             except UnicodeDecodeError as error:
@@ -52,3 +55,32 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
             yield line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
     if number == 0:
         raise ConfigurationError(f"{name}: expected at least one line of text, but it is empty")
+
+
+def split_lines(path: Union[str, PathLike]) -> Iterator[List[str]]:
+    """
+    Yields what white space separates in each line that is not blank.
+
+    # Parameters
+
+    path : `Union[str, PathLike]`
+        As in `text_lines`.
+
+    # Raises
+
+    ConfigurationError
+        As there, and if all lines are blank.
+    """
+    is_blank = True
+    for line in text_lines(path):
+        if words := line.split():
+            is_blank = False
+            yield words
+    if is_blank:
+        raise ConfigurationError(f"{path}: expected sentences, but no line holds a token")
+
+
+def _raw_lines(file: BufferedReader, name: str) -> Iterator[bytes]:
+    """The lines as bytes."""
+    with damage_told(name):
+        yield from unpacked(file)

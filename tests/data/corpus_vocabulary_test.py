@@ -87,7 +87,6 @@ def test_an_unknown_word_has_the_id_of_its_mark(text: str) -> None:
         ({"min_count": 2, "max_size": 9}, ["the", "cat", "mat"]),
         ({"min_count": 3, "lowercase": True}, ["the", "cat"]),
         ({"min_count": 2, "lowercase": True}, ["the", "cat", "mat"]),
-        ({"min_count": 9}, []),
         ({"min_count": 2, "max_tokens": 2}, ["cat"]),
         ({"min_count": 4, "tokenizer": "character"}, None),
     ],
@@ -99,6 +98,12 @@ def test_settings_say_which_words_are_known(text: str, settings: Dict, words: An
         assert " " not in words_of(vocab)  # which no vocabulary file could hold
     else:
         assert words_of(vocab) == [*MARKS, *words]
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_a_vocabulary_without_words_is_an_error(text: str, lowercase: bool) -> None:
+    with pytest.raises(ConfigurationError, match="words that occur 9 times or more, but there are"):
+        built(data_path=text, min_count=9, lowercase=lowercase)
 
 
 def test_in_lower_case_marks_keep_their_case(text: str) -> None:
@@ -119,6 +124,9 @@ def test_the_log_tells_size_and_share_of_unknown_words(
         built(data_path=text, min_count=2)
     # Unknown are 9 of 18 tokens: The, Cat, saw, and, <UNK>, <s>, @@PADDING@@, sat, on.
     assert "Vocabulary of 6 words; 50.0000% of the corpus's tokens are unknown" in caplog.text
+    assert "WARNING" not in caplog.text
+    built(data_path=text, min_count=3)
+    assert "WARNING" in caplog.text
 
 
 def test_a_vocabulary_file_keeps_its_order(tmp_path: Path) -> None:

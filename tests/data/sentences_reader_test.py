@@ -1,3 +1,4 @@
+import gzip
 from pathlib import Path
 from typing import List
 
@@ -64,6 +65,16 @@ def test_news_and_plain_text_are_read_together(tmp_path: Path) -> None:
     read = SentencesReader().read([tmp_path / "news.csv", tmp_path / "*.txt"])
     sentences = [" ".join(words_of(instance)) for instance in read]
     assert sentences == ["Oil rose", "text one", "text two"]
+
+
+def test_the_kind_of_each_file_is_that_of_its_own_name(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('"3","Oil Up","Oil rose"\n')
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b'"3","Oil Down","Oil fell"\n'))
+    (tmp_path / "c.txt").write_text("plain text\n")
+    sentences = [
+        " ".join(words_of(instance)) for instance in SentencesReader().read(tmp_path / "*")
+    ]
+    assert sentences == ["Oil rose", "Oil fell", "plain text"]
 
 
 def test_the_fixtures_have_as_many_sentences_as_their_origin_says() -> None:

@@ -1,9 +1,10 @@
+import gzip
 from pathlib import Path
 
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.text_lines import text_lines
+from elmo_scratch.data.text_lines import split_lines, text_lines
 from tests import FIXTURES_ROOT
 
 
@@ -57,3 +58,31 @@ def test_a_folder_is_an_error_that_names_it(tmp_path: Path) -> None:
     folder.mkdir()
     with pytest.raises(ConfigurationError, match="folder.txt: cannot be read"):
         list(text_lines(folder))
+
+
+def test_a_packed_file_has_the_lines_of_what_is_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt.gz"
+    path.write_bytes(gzip.compress("\ufeffone\nzwölf".encode("utf-8")))
+    assert list(text_lines(path)) == ["one\n", "zwölf"]
+
+
+def test_a_damaged_packed_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt.gz"
+    path.write_bytes(gzip.compress(b"one\n" * 9)[:20])
+    with pytest.raises(ConfigurationError, match="text.txt.gz: the gzip file is damaged"):
+        list(text_lines(path))
+
+
+def test_the_words_of_lines_are_split_at_white_space_and_blank_lines_passed_over(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\n one\ttwo  three \n \nfour", encoding="utf-8")
+    assert list(split_lines(path)) == [["one", "two", "three"], ["four"]]
+
+
+def test_a_file_of_blank_lines_is_an_error_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "blank.txt"
+    path.write_text("\n \n", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="blank.txt: expected sentences, but no line"):
+        list(split_lines(path))

@@ -6,10 +6,11 @@ process with the same text and settings finds the same prepared folder, and that
 whole or not there.
 """
 
-from elmo_scratch.data.corpus.audit_log import tell_audit as tell_audit
+from elmo_scratch.data.corpus.audit_log import log_audit as log_audit
 from elmo_scratch.data.corpus.corpus_audit import CorpusAudit as CorpusAudit
 from elmo_scratch.data.corpus.prepared_corpus import PreparedCorpus as PreparedCorpus
 from elmo_scratch.data.corpus.shards import DataPath as DataPath
+from elmo_scratch.data.corpus.shards import is_table as is_table
 from elmo_scratch.data.corpus.shards import list_shards as list_shards
 from elmo_scratch.data.corpus.word_table import WordTable as WordTable
 
@@ -18,6 +19,7 @@ __all__ = [
     "DataPath",
     "PreparedCorpus",
     "WordTable",
+    "is_table",
     "list_shards",
-    "tell_audit",
+    "log_audit",
 ]

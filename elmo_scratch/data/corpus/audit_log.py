@@ -10,7 +10,7 @@ MUCH = 0.2
 """From this share of unknown tokens on the vocabulary is likely that of another text."""
 
 
-def tell_audit(audit: CorpusAudit, name: str) -> None:
+def log_audit(audit: CorpusAudit, name: str) -> None:
     """
     Logs the audit, and warns where much is unknown: on a text of unknown words a language model
     soon has a good perplexity, and has learned nothing.

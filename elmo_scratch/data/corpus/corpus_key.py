@@ -6,13 +6,14 @@ import logging
 import os
 import re
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.tokenizers import Tokenizer
+
+from elmo_scratch.whole_file import whole_file
 
 logger = logging.getLogger(__name__)
 
@@ -120,15 +121,12 @@ def _remembered_digest(shard: Path, folder: Path) -> str:
     digest = _content_digest(shard)
     if time.time() - state.st_mtime < _SETTLED_AFTER:
         return digest
-    temporary = memory.with_name(f".{memory.name}.{os.getpid()}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(digest, "ascii")
-        os.replace(temporary, memory)
+        with whole_file(memory) as temporary:
+            temporary.write_text(digest, "ascii")
     except OSError as error:
         logger.info("The digest of %s is not remembered: %s", shard, error)
-        with suppress(OSError):
-            temporary.unlink()
     return digest
 
 

@@ -22,9 +22,10 @@ from elmo_scratch.data.corpus.preparation import (
     TOKENS,
     prepare_corpus,
 )
-from elmo_scratch.data.corpus.shards import DataPath, first_names, list_shards
+from elmo_scratch.data.corpus.shards import DataPath, first_names, is_table, list_shards
 from elmo_scratch.data.corpus.whole_folder import make_once
 from elmo_scratch.data.corpus.word_table import WordTable
+from elmo_scratch.data.max_tokens import check_max_tokens
 from elmo_scratch.data.vocabulary_file import MARKS
 
 logger = logging.getLogger(__name__)
@@ -90,8 +91,7 @@ class PreparedCorpus:
             If no file matches, one can't be read, is not UTF-8, is a damaged gzip file, changes
             while it is read or holds no token, none holds one, or the disk is full.
         """
-        if max_tokens is not None and max_tokens < 1:
-            raise ConfigurationError(f"expected `max_tokens` of at least 1, but got {max_tokens}")
+        check_max_tokens(max_tokens)
         if type(tokenizer) is WhitespaceTokenizer:
             tokenizer = None
         shards = list_shards(data_path)
@@ -207,7 +207,7 @@ def _check_not_empty(empty: List[Path]) -> None:
 def _check_kind(shards: List[Path]) -> None:
     """Explains files whose lines are not sentences."""
     for shard in shards:
-        if shard.name.endswith((".csv", ".csv.gz")):
+        if is_table(shard):
             raise ConfigurationError(
                 f"{shard}: a corpus is plain text, one sentence a line, but this is a table. "
                 "AG News files are read without `elmo_scratch_stream` and `elmo_scratch_corpus`, "

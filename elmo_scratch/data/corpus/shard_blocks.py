@@ -1,18 +1,16 @@
 """The text of a shard, many lines at a time."""
 
-import gzip
-import zlib
 from pathlib import Path
-from typing import BinaryIO, Callable, Iterator, Optional, cast
+from typing import Callable, Iterator, Optional
 
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.text_lines import BYTE_ORDER_MARK
+from elmo_scratch.data.unpacked import damage_told, unpacked
 
 BLOCK_SIZE = 2**18
 """Bytes of text that are read at once: many lines, and still in the processor's cache."""
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _TAR_MAGICS = (b"ustar\x0000", b"ustar  \x00")  # of POSIX and of GNU tar, at byte 257
 
 
@@ -38,12 +36,8 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
     except OSError as error:
         raise ConfigurationError(f"{shard}: cannot be read ({error.strerror})") from None
     with file:
-        start = file.read(len(_GZIP_MAGIC))
-        file.seek(0)
-        text_file: BinaryIO = file
-        if start == _GZIP_MAGIC:
-            text_file = cast(BinaryIO, gzip.GzipFile(fileobj=file))
-        elif start and shard.suffix == ".gz":
+        text_file = unpacked(file)
+        if text_file is file and shard.suffix == ".gz" and file.peek(1):
             raise ConfigurationError(
                 f"{shard}: expected a gzip file, as its name says, but it doesn't begin like one. "
                 "Rename it if it is plain text."
@@ -51,7 +45,8 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
         lines_before = 0
         reported = 0
         while True:
-            raw = _read_block(text_file, shard)
+            with damage_told(str(shard)):
+                raw = text_file.read(BLOCK_SIZE) + text_file.readline()
             if not raw:
                 break
             if lines_before == 0 and raw[257:265] in _TAR_MAGICS:
@@ -67,16 +62,6 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
                 position = file.tell()
                 on_read(position - reported)
                 reported = position
-
-
-def _read_block(file: BinaryIO, shard: Path) -> bytes:
-    """The next lines."""
-    try:
-        return file.read(BLOCK_SIZE) + file.readline()
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ConfigurationError(
-            f"{shard}: the gzip file is damaged or was cut off ({error}). Fetch or pack it again."
-        ) from None
 
 
 def _decoded(raw: bytes, shard: Path, lines_before: int) -> str:

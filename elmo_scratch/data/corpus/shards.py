@@ -47,6 +47,11 @@ def list_shards(data_path: DataPath) -> List[Path]:
     return shards
 
 
+def is_table(path: Union[str, PathLike]) -> bool:
+    """Whether the name of a file, or its address, is that of a comma-separated table."""
+    return os.fspath(path).endswith((".csv", ".csv.gz"))
+
+
 def first_names(shards: List[Path]) -> str:
     """
     # Parameters
@@ -59,7 +64,8 @@ def first_names(shards: List[Path]) -> str:
     `str`
         The paths of the first three, with a sign where there are more.
     """
-    return ", ".join(map(str, shards[:3])) + (", …" if len(shards) > 3 else "")
+    names = ", ".join(map(str, shards[:_NAMES_TO_SHOW]))
+    return names + (", …" if len(shards) > _NAMES_TO_SHOW else "")
 
 
 def _matching(pattern: str) -> List[Path]:

@@ -23,17 +23,17 @@ class Positions(NamedTuple):
 
     # Parameters
 
-    ahead : `numpy.ndarray`
+    left_to_right : `numpy.ndarray`
         Shape `(positions,)`: each sentence from its beginning to its end.
-    back : `numpy.ndarray`
+    right_to_left : `numpy.ndarray`
         Shape `(positions,)`: each sentence from its end to its beginning.
     predicts : `numpy.ndarray`
         Shape `(positions,)`, of bool: whether the next position is of the same sentence, so that
         it is predicted from here.
     """
 
-    ahead: numpy.ndarray
-    back: numpy.ndarray
+    left_to_right: numpy.ndarray
+    right_to_left: numpy.ndarray
     predicts: numpy.ndarray
 
     def between(self, start: int, end: Optional[int] = None) -> "Positions":
@@ -43,7 +43,7 @@ class Positions(NamedTuple):
     @property
     def size(self) -> int:
         """How many positions."""
-        return len(self.ahead)
+        return len(self.left_to_right)
 
     @classmethod
     def cat(cls, parts: List["Positions"]) -> "Positions":
@@ -74,13 +74,14 @@ def read_sentences(
     lengths_there, starts_there = numpy.repeat(lengths, spans), numpy.repeat(starts, spans)
     predicts = offsets <= lengths_there
     is_word = predicts & (offsets > 0)
-    ahead = numpy.where(offsets == 0, BEGIN, END)
-    back = numpy.where(offsets == 0, END, BEGIN)
+    left_to_right = numpy.where(offsets == 0, BEGIN, END)
+    right_to_left = numpy.where(offsets == 0, END, BEGIN)
     words = offsets[is_word]
     first = starts_there[is_word]
-    ahead[is_word] = tokens[first + words - 1].astype(numpy.int64) + NUM_MARKS
-    back[is_word] = tokens[first + lengths_there[is_word] - words].astype(numpy.int64) + NUM_MARKS
-    return Positions(ahead, back, predicts)
+    left_to_right[is_word] = tokens[first + words - 1].astype(numpy.int64) + NUM_MARKS
+    mirrored = first + lengths_there[is_word] - words
+    right_to_left[is_word] = tokens[mirrored].astype(numpy.int64) + NUM_MARKS
+    return Positions(left_to_right, right_to_left, predicts)
 
 
 def windows(

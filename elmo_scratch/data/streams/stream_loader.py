@@ -12,7 +12,7 @@ from allennlp.data.data_loaders import TensorDict
 from allennlp.nn.util import move_to_device
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
-from elmo_scratch.data.corpus import DataPath, PreparedCorpus, list_shards, tell_audit
+from elmo_scratch.data.corpus import DataPath, PreparedCorpus, list_shards, log_audit
 from elmo_scratch.data.sentences_reader import SentencesReader
 from elmo_scratch.data.streams.spelling import Spelling
 from elmo_scratch.data.streams.stream import Positions, windows
@@ -36,11 +36,11 @@ class StreamLoader(DataLoader):
     - `words`, shape `(distinct,)`: the ids of the distinct words of the batch in the vocabulary;
     - `characters`, shape `(distinct, characters)`: their spelling, if the reader has an indexer of
       characters;
-    - `ahead` and `back`, shape `(batch, positions)`: what each of both directions reads, as rows of
-      `words`;
-    - `ahead_targets` and `back_targets`, shape `(batch, positions)`: the id of the word that
-      follows in each direction, and 0 where none is predicted: after the end of a sentence, where
-      what follows is sure, and where a stream has ended;
+    - `left_to_right` and `right_to_left`, shape `(batch, positions)`: what each direction reads, as
+      rows of `words`;
+    - `left_to_right_targets` and `right_to_left_targets`, shape `(batch, positions)`: the id of the
+      word that follows in each direction, and 0 where none is predicted: after the end of a
+      sentence, where what follows is sure, and where a stream has ended;
     - `mask`, of bool, shape `(batch, positions)`: where a stream goes on;
     - `is_first`, of bool, shape `()`: whether an epoch begins.
 
@@ -191,7 +191,7 @@ class StreamLoader(DataLoader):
         unknown = vocab.get_token_index(vocab._oov_token, namespace)
         share = self._corpus.share_of(ids == unknown)
         self.audit = self._corpus.audit._replace(unknown_share=share)
-        tell_audit(self.audit, str(self._data_path))
+        log_audit(self.audit, str(self._data_path))
         self._word_ids = numpy.concatenate([[begin, end], ids])
         if self._character_indexer is not None:
             self._spelling = Spelling(
@@ -231,7 +231,7 @@ class StreamLoader(DataLoader):
     def _batch(self, parts: List[Optional[Positions]]) -> Dict[str, torch.Tensor]:
         """The windows of all streams as tensors."""
         shape = (len(parts), self._unroll_steps)
-        numbers = numpy.zeros((2, *shape), dtype=numpy.int64)  # ahead and back
+        numbers = numpy.zeros((2, *shape), dtype=numpy.int64)  # of both directions
         following = numpy.zeros_like(numbers)
         mask, predicts = numpy.zeros(shape, dtype=bool), numpy.zeros(shape, dtype=bool)
         for row, part in enumerate(parts):
@@ -240,19 +240,19 @@ class StreamLoader(DataLoader):
             size = min(part.size, self._unroll_steps)
             mask[row, :size] = True
             predicts[row, :size] = part.predicts[:size]
-            for direction, read in enumerate((part.ahead, part.back)):
+            for direction, read in enumerate((part.left_to_right, part.right_to_left)):
                 numbers[direction, row, :size] = read[:size]
                 following[direction, row, : part.size - 1] = read[1:]
         distinct, rows = numpy.unique(numbers, return_inverse=True)
-        ahead, back = torch.from_numpy(rows.reshape(numbers.shape))
+        left_to_right, right_to_left = torch.from_numpy(rows.reshape(numbers.shape))
         assert self._word_ids is not None
         targets = numpy.where(predicts, self._word_ids[following], 0)
         batch = {
             "words": torch.from_numpy(self._word_ids[distinct]),
-            "ahead": ahead,
-            "back": back,
-            "ahead_targets": torch.from_numpy(targets[0]),
-            "back_targets": torch.from_numpy(targets[1]),
+            "left_to_right": left_to_right,
+            "right_to_left": right_to_left,
+            "left_to_right_targets": torch.from_numpy(targets[0]),
+            "right_to_left_targets": torch.from_numpy(targets[1]),
             "mask": torch.from_numpy(mask),
         }
         if self._spelling is not None:

@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from elmo_scratch.data.corpus import CorpusAudit, tell_audit
+from elmo_scratch.data.corpus import CorpusAudit, log_audit
 
 AUDIT = CorpusAudit(
     tokens=12,
@@ -22,12 +22,12 @@ def test_much_that_is_unknown_is_a_warning(
 ) -> None:
     audit = AUDIT._replace(unknown_share=share)
     with caplog.at_level(logging.INFO):
-        tell_audit(audit, "text.txt")
+        log_audit(audit, "text.txt")
     assert f"text.txt: {audit.describe()}" in caplog.text
     message = f"{100 * share:.0f}% of the tokens of text.txt are not in the vocabulary"
     assert (message in caplog.text) == warns
 
 
 def test_without_a_vocabulary_nothing_is_unknown(caplog: pytest.LogCaptureFixture) -> None:
-    tell_audit(AUDIT, "text.txt")
+    log_audit(AUDIT, "text.txt")
     assert caplog.text == ""

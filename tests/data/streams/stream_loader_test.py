@@ -73,21 +73,21 @@ def as_known(sentence: str) -> List[str]:
 
 def test_each_direction_reads_all_sentences(corpus: Path) -> None:
     batches = batches_of(loader_of(corpus))
-    ahead = [word for row in range(3) for word in read_words(batches, "ahead", row)]
-    back = [word for row in range(3) for word in read_words(batches, "back", row)]
+    left_to_right = [word for row in range(3) for word in read_words(batches, "left_to_right", row)]
+    right_to_left = [word for row in range(3) for word in read_words(batches, "right_to_left", row)]
     sentences = [as_known(sentence) for sentence in TEXT + OTHER_TEXT]
-    assert ahead == [word for one in sentences for word in ("<S>", *one, "</S>")]
-    assert back == [word for one in sentences for word in ("</S>", *one[::-1], "<S>")]
+    assert left_to_right == [word for one in sentences for word in ("<S>", *one, "</S>")]
+    assert right_to_left == [word for one in sentences for word in ("</S>", *one[::-1], "<S>")]
 
 
 def test_what_follows_within_a_sentence_is_the_target_even_across_windows(corpus: Path) -> None:
     for size in (1, 4, 30):
         batches = batches_of(loader_of(corpus, unroll_steps=size, batch_size=1))
         vocab = vocabulary()
-        for direction, end in (("ahead", "</S>"), ("back", "<S>")):
+        for direction, end in (("left_to_right", "</S>"), ("right_to_left", "<S>")):
             targets = [int(word) for batch in batches for word in batch[f"{direction}_targets"][0]]
             words = [vocab.get_token_from_index(word) for word in targets if word > 0]
-            steps = 1 if direction == "ahead" else -1
+            steps = 1 if direction == "left_to_right" else -1
             expected = []
             for sentence in TEXT + OTHER_TEXT:
                 expected += [*as_known(sentence)[::steps], end]
@@ -98,7 +98,7 @@ def test_what_follows_within_a_sentence_is_the_target_even_across_windows(corpus
 def test_words_are_spelled_where_the_reader_has_an_indexer_of_characters(corpus: Path) -> None:
     assert "characters" not in batches_of(loader_of(corpus))[0]
     for batch in batches_of(loader_of(corpus, with_characters=True, batch_size=1)):
-        places = batch["ahead"][0]
+        places = batch["left_to_right"][0]
         assert batch["characters"].size(1) == 12
         for place in places[batch["mask"][0]]:
             word = vocabulary().get_token_from_index(int(batch["words"][place]))

@@ -18,8 +18,8 @@ MANY = TinyText.random(num_shards=2, num_sentences=6000)
 class Read(NamedTuple):
     """What the windows of a stream hold, without what is only there to be predicted."""
 
-    ahead: List[int]
-    back: List[int]
+    left_to_right: List[int]
+    right_to_left: List[int]
     predicts: List[bool]
 
 
@@ -31,8 +31,8 @@ def test_a_sentence_is_read_in_both_orders_between_its_marks() -> None:
     text = TinyText.of([[3, 1]])
     read = read_sentences(text.tokens, text.sentence_starts, numpy.array([0, 1]))
     # 0 and 1 are the marks, 2 the first word.
-    assert read.ahead.tolist() == [0, 2, 3, 4, 1, 0, 5, 1]
-    assert read.back.tolist() == [1, 4, 3, 2, 0, 1, 5, 0]
+    assert read.left_to_right.tolist() == [0, 2, 3, 4, 1, 0, 5, 1]
+    assert read.right_to_left.tolist() == [1, 4, 3, 2, 0, 1, 5, 0]
     assert read.predicts.tolist() == [True] * 4 + [False] + [True] * 2 + [False]
 
 
@@ -47,8 +47,8 @@ def test_windows_hold_the_whole_stream_in_its_order(
         numbers = [int(number) for part in order.sentences(place) for number in part]
         parts = text.windows(order, place, size)
         read = joined(parts, size)
-        assert read.ahead == text.ahead(numbers)
-        assert read.back == text.back(numbers)
+        assert read.left_to_right == text.left_to_right(numbers)
+        assert read.right_to_left == text.right_to_left(numbers)
         assert len(parts) == -(-order.num_positions(place) // size)
         assert all(part.size == size + 1 for part in parts[:-1])
 
@@ -56,7 +56,8 @@ def test_windows_hold_the_whole_stream_in_its_order(
 def test_each_window_but_the_last_ends_with_the_beginning_of_the_next() -> None:
     parts = TEXT.windows(TEXT.order(1), 0, 20)
     for part, following in zip(parts, parts[1:]):
-        assert (part.ahead[-1], part.back[-1]) == (following.ahead[0], following.back[0])
+        assert part.left_to_right[-1] == following.left_to_right[0]
+        assert part.right_to_left[-1] == following.right_to_left[0]
     assert not parts[-1].predicts[-1]
 
 

@@ -70,10 +70,10 @@ class TinyText(NamedTuple):
         """The windows of a stream."""
         return list(windows(self.tokens, self.sentence_starts, order, stream, size, skipped))
 
-    def ahead(self, numbers: Sequence[int]) -> List[int]:
+    def left_to_right(self, numbers: Sequence[int]) -> List[int]:
         """What the left-to-right direction reads of these sentences."""
         return [word for number in numbers for word in (BEGIN, *self.sentence(number), END)]
 
-    def back(self, numbers: Sequence[int]) -> List[int]:
+    def right_to_left(self, numbers: Sequence[int]) -> List[int]:
         """What the right-to-left direction reads of these sentences."""
         return [word for number in numbers for word in (END, *self.sentence(number)[::-1], BEGIN)]

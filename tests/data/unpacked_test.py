@@ -1,0 +1,51 @@
+import gzip
+import os
+import threading
+from pathlib import Path
+from typing import List
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.data.unpacked import damage_told, unpacked
+
+TEXT = "eins\nfünf\n".encode("utf-8")
+
+
+def lines_of(path: Path) -> List[bytes]:
+    with open(path, "rb") as file, damage_told(str(path)):
+        return list(unpacked(file))
+
+
+@pytest.mark.parametrize("content", [TEXT, gzip.compress(TEXT)])
+def test_what_is_packed_is_known_by_its_bytes(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(content)
+    assert lines_of(path) == TEXT.splitlines(keepends=True)
+
+
+def test_nothing_is_lost_of_a_file_that_is_shorter_than_the_sign(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    for content, lines in [(b"", []), (b"\x1f", [b"\x1f"]), (b"a", [b"a"])]:
+        path.write_bytes(content)
+        assert lines_of(path) == lines
+
+
+@pytest.mark.parametrize("content", [TEXT, gzip.compress(TEXT)])
+def test_it_reads_pipes(tmp_path: Path, content: bytes) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(content,))
+    writer.start()
+    assert lines_of(pipe) == TEXT.splitlines(keepends=True)
+    writer.join()
+
+
+@pytest.mark.parametrize("number", [3, 12, 25, -1])
+def test_a_packed_file_that_was_cut_off_is_an_error_that_names_it(
+    tmp_path: Path, number: int
+) -> None:
+    path = tmp_path / "cut.gz"
+    path.write_bytes(gzip.compress(TEXT)[:number])
+    with pytest.raises(ConfigurationError, match="cut.gz: the gzip file is damaged or was cut off"):
+        lines_of(path)
