@@ -1,17 +1,15 @@
 """All it takes to build a biLM again, but its weights."""
 
-import json
 from copy import deepcopy
 from os import PathLike
-from pathlib import Path
 from typing import Any, Dict, NamedTuple, Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.interop.archived_json import archived_path, keep_in_archive, kept_in_archive
 from elmo_scratch.interop.word_list import WordList
 from elmo_scratch.modules import BiLm
-from elmo_scratch.whole_file import whole_file
 
 
 class BiLmBlueprint(NamedTuple):
@@ -51,21 +49,18 @@ class BiLmBlueprint(NamedTuple):
         ConfigurationError
             If the folder holds the blueprint of another biLM by this name.
         """
-        path = _blueprint_path(serialization_dir, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
         plan = {
             "bilm": self.config,
             "words": self.words.words,
             "unknown_word": self.words.unknown_word,
         }
-        text = json.dumps(plan, ensure_ascii=False)
-        if path.exists() and path.read_text(encoding="utf-8") != text:
+        if kept_in_archive(serialization_dir, f"_{name}") not in (None, plan):
             raise ConfigurationError(
-                f"{path}: holds the words of another biLM already. Give each biLM of a model, and "
-                "the indexer of its words, a `namespace` of its own."
+                f"{archived_path(serialization_dir, f'_{name}')}: holds the words of another biLM "
+                "already. Give each biLM of a model, and the indexer of its words, a `namespace` "
+                "of its own."
             )
-        with whole_file(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        keep_in_archive(serialization_dir, f"_{name}", plan)
 
     @classmethod
     def read(cls, serialization_dir: Union[str, PathLike], name: str) -> "BiLmBlueprint":
@@ -77,21 +72,11 @@ class BiLmBlueprint(NamedTuple):
         ConfigurationError
             If there is none.
         """
-        path = _blueprint_path(serialization_dir, name)
-        try:
-            plan = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        plan = kept_in_archive(serialization_dir, f"_{name}")
+        if plan is None:
             raise ConfigurationError(
-                f"{path}: there is no such file. A biLM is built from a trained archive, named by "
-                "`pretrained_file`, or from the blueprint that a training keeps in the folder "
-                "`vocabulary` of its own archive."
-            ) from None
+                f"{archived_path(serialization_dir, f'_{name}')}: there is no such file. A biLM is "
+                "built from a trained archive, named by `pretrained_file`, or from the blueprint "
+                "that a training keeps in the folder `vocabulary` of its own archive."
+            )
         return cls(plan["bilm"], WordList(plan["words"], plan["unknown_word"]))
-
-
-def _blueprint_path(serialization_dir: Union[str, PathLike], name: str) -> Path:
-    """
-    AllenNLP archives the whole folder `vocabulary` and takes every file in it for a namespace, but
-    for those whose names begin with a dot.
-    """
-    return Path(serialization_dir, "vocabulary", f".elmo_scratch_{name}.json")

@@ -16,8 +16,8 @@ class WordList:
     # Parameters
 
     words : `List[str]`
-        All words in the order of their ids, AllenNLP's padding and unknown words first and
-        `BEGIN_SENTENCE_WORD` and `END_SENTENCE_WORD` among them.
+        All words in the order of their ids, AllenNLP's padding first, `unknown_word` among them,
+        and for a biLM also `BEGIN_SENTENCE_WORD` and `END_SENTENCE_WORD`.
     unknown_word : `str`
         The word that stands for all others.
     """

@@ -6,11 +6,13 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple
 import h5py
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.modules.state_memory import STATES
+
 CHOICES: Dict[str, Tuple[Any, ...]] = {
     "kept": ("all", "top", "average"),
     "pool": (None, "mean", "max"),
     "dtype": ("float32", "float16"),
-    "state": ("carry", "reset", "warm"),
+    "state": STATES,
 }
 """The values of those facts that are a choice."""
 

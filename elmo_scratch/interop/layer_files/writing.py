@@ -19,7 +19,7 @@ from elmo_scratch.interop.layer_files.reading import LayerFile
 from elmo_scratch.interop.output_stream import OutputStream
 from elmo_scratch.whole_file import check_place, whole_file
 
-COMPRESSIONS = (None, "gzip", "lzf")
+COMPRESSIONS = ("gzip", "lzf")
 COPIED_AT_ONCE = 8192
 """Data sets. HDF5 keeps some kilobytes of memory for each until the file it came from is closed."""
 
@@ -88,8 +88,11 @@ class LayerFileWriter:
         ValueError
             If there is no such compression.
         """
-        if compression not in COMPRESSIONS:
-            raise ValueError(f"expected one of {COMPRESSIONS}, but got {compression!r}")
+        if compression not in (None, *COMPRESSIONS):
+            raise ValueError(
+                f"expected a `compression` among {', '.join(COMPRESSIONS)}, or none, but got "
+                f"{compression!r}"
+            )
         path = Path(path)
         check_place(path)
         with whole_file(path) as temporary, OutputStream.open(temporary, path) as stream:

@@ -1,20 +1,16 @@
 """The sizes of the official biLMs of a task, kept in the task's own archive."""
 
-import json
 from os import PathLike
-from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Union
 
+from elmo_scratch.interop.archived_json import archived_path, keep_in_archive, kept_in_archive
 from elmo_scratch.interop.official.reading import build_bilm
 from elmo_scratch.interop.official.writing import official_options
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import WordEncoder
 from elmo_scratch.options import Options
-from elmo_scratch.whole_file import whole_file
 
-# AllenNLP archives the whole folder `vocabulary` and takes every file in it for a namespace, but
-# for those whose names begin with a dot.
-BLUEPRINT_NAME = ".elmo_scratch-official.json"
+NAME = "-official"
 
 
 class OfficialBlueprint(NamedTuple):
@@ -56,12 +52,9 @@ class OfficialBlueprint(NamedTuple):
         options_file : `str`
             The file that the options came from, by which they are found again.
         """
-        path = Path(serialization_dir, "vocabulary", BLUEPRINT_NAME)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        kept = _read(path)
+        kept = _kept(serialization_dir)
         kept[options_file] = {"options": self.options.to_json(), "num_words": self.num_words}
-        with whole_file(path) as temporary:
-            temporary.write_text(json.dumps(kept, indent=2), encoding="utf-8")
+        keep_in_archive(serialization_dir, NAME, kept)
 
     @classmethod
     def read(
@@ -80,13 +73,13 @@ class OfficialBlueprint(NamedTuple):
         `Optional[OfficialBlueprint]`
             What `write` kept, if it did.
         """
-        path = Path(serialization_dir, "vocabulary", BLUEPRINT_NAME)
-        plan = _read(path).get(options_file)
+        plan = _kept(serialization_dir).get(options_file)
         if plan is None:
             return None
+        path = archived_path(serialization_dir, NAME)
         return cls(Options.from_json(plan["options"], str(path)), plan["num_words"])
 
 
-def _read(path: Path) -> Dict[str, Any]:
-    """The plans that a file keeps, by their options files."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+def _kept(serialization_dir: Union[str, PathLike]) -> Dict[str, Any]:
+    """The plans that are kept, by their options files."""
+    return kept_in_archive(serialization_dir, NAME) or {}

@@ -26,7 +26,7 @@ FILES = (WEIGHTS_NAME, VOCABULARY_NAME, OPTIONS_NAME)
 
 
 def export_bilm(
-    archive_file: Union[str, PathLike], folder: Union[str, PathLike], *, force: bool = False
+    archive_file: Union[str, PathLike], folder: Union[str, PathLike], *, overwrite: bool = False
 ) -> None:
     """
     Writes `options.json`, `weights.hdf5` and `vocab.txt`, all three or none. The vocabulary begins
@@ -40,7 +40,7 @@ def export_bilm(
         The archive of a language model, or the output folder of a training.
     folder : `Union[str, PathLike]`
         Is made if it doesn't exist.
-    force : `bool`, optional (default = `False`)
+    overwrite : `bool`, optional (default = `False`)
         Replace an older export.
 
     # Raises
@@ -50,7 +50,7 @@ def export_bilm(
         holds one of the files already.
     """
     folder = Path(folder)
-    _check_place(folder, force)
+    _check_place(folder, overwrite)
     pretrained = read_bilm_archive(archive_file)
     official = OfficialWords.of(pretrained.blueprint.words)
     bilm = pretrained.bilm
@@ -134,7 +134,7 @@ def _obstacles_to_allennlp(bilm: BiLm) -> List[str]:
     return found
 
 
-def _check_place(folder: Path, force: bool) -> None:
+def _check_place(folder: Path, overwrite: bool) -> None:
     """Makes the folders above, and explains why a folder can't be written to."""
     for above in (folder, *folder.absolute().parents):
         if above.exists() and not above.is_dir():
@@ -145,9 +145,9 @@ def _check_place(folder: Path, force: bool) -> None:
     for name in older:
         if (folder / name).is_dir():
             raise ConfigurationError(f"{folder / name}: expected a file, but it is a folder")
-    if older and not force:
+    if older and not overwrite:
         raise ConfigurationError(
             f"{folder}: there are files of another biLM already: {', '.join(sorted(older))}. "
-            "Choose another folder, or replace them by `--force`."
+            "Choose another folder, or replace them by `--overwrite`."
         )
     folder.absolute().parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 """The tensors of an official weight file, which may come from anyone."""
 
+import os
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -31,7 +32,7 @@ def local_file(file: Source) -> Path:
     # Raises
 
     ConfigurationError
-        If it is missing, is a folder or can't be fetched.
+        If it is missing, is a folder, may not be read or can't be fetched.
     """
     try:
         path = located(file)
@@ -42,6 +43,8 @@ def local_file(file: Source) -> Path:
         raise ConfigurationError(f"{file}: it can't be fetched: {error}") from None
     if path.is_dir():
         raise ConfigurationError(f"{file}: expected a file, but it is a folder")
+    if not os.access(path, os.R_OK):
+        raise ConfigurationError(f"{file}: cannot be read (permission denied)")
     return path
 
 

@@ -9,8 +9,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from elmo_scratch.interop import BiLmBlueprint, WordList
+from elmo_scratch.interop.archived_json import archived_path
 from elmo_scratch.interop.official import build_bilm
-from elmo_scratch.interop.official.blueprint import BLUEPRINT_NAME, OfficialBlueprint
+from elmo_scratch.interop.official.blueprint import NAME, OfficialBlueprint
 from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
 
 LSTM = LstmOptions(
@@ -94,12 +95,12 @@ def test_the_vocabulary_beside_it_does_not_mind(tmp_path: Path) -> None:
 
 def test_nothing_else_is_left_in_the_folder(tmp_path: Path) -> None:
     keep_options(tmp_path, ADDRESS, OF_WORDS)
-    assert [path.name for path in (tmp_path / "vocabulary").iterdir()] == [BLUEPRINT_NAME]
+    assert list((tmp_path / "vocabulary").iterdir()) == [archived_path(tmp_path, NAME)]
 
 
 def test_a_reader_finds_the_sizes_in_the_official_form(tmp_path: Path) -> None:
     keep_options(tmp_path, ADDRESS, OF_CHARACTERS)
-    text = (tmp_path / "vocabulary" / BLUEPRINT_NAME).read_text(encoding="utf-8")
+    text = archived_path(tmp_path, NAME).read_text(encoding="utf-8")
     record = json.loads(json.loads(text)[ADDRESS]["options"])
     assert record["lstm"]["projection_dim"] == 16
     assert record["char_cnn"]["filters"] == [[1, 4], [2, 8]]
@@ -107,7 +108,7 @@ def test_a_reader_finds_the_sizes_in_the_official_form(tmp_path: Path) -> None:
 
 def test_options_that_were_spoilt_are_named_with_their_file(tmp_path: Path) -> None:
     keep_options(tmp_path, ADDRESS, OF_WORDS)
-    path = tmp_path / "vocabulary" / BLUEPRINT_NAME
+    path = archived_path(tmp_path, NAME)
     path.write_text(json.dumps({ADDRESS: {"options": "{}", "num_words": None}}), encoding="utf-8")
     with pytest.raises(ConfigurationError, match=f"{re.escape(str(path))}: .*`lstm`.*missing"):
         kept_options(tmp_path, ADDRESS)

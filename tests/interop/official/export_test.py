@@ -161,16 +161,16 @@ def contents(folder: Path) -> Dict[str, bytes]:
 @pytest.mark.parametrize("name", FILES)
 def test_an_older_export_is_refused(name: str, character_archive: Path, tmp_path: Path) -> None:
     (tmp_path / name).write_text("old")
-    with pytest.raises(ConfigurationError, match=f"already: {name}.*replace them by `--force`"):
+    with pytest.raises(ConfigurationError, match=f"already: {name}.*replace them by `--overwrite`"):
         export_bilm(character_archive, tmp_path)
     assert contents(tmp_path) == {name: b"old"}
 
 
-def test_an_older_export_gives_way_to_force(
+def test_an_older_export_gives_way_if_it_may_be_replaced(
     character_archive: Path, word_archive: Path, tmp_path: Path
 ) -> None:
     export_bilm(word_archive, tmp_path / "again")
-    export_bilm(character_archive, tmp_path / "again", force=True)
+    export_bilm(character_archive, tmp_path / "again", overwrite=True)
     export_bilm(character_archive, tmp_path / "once")
     assert contents(tmp_path / "again") == contents(tmp_path / "once")
 
@@ -195,7 +195,7 @@ def test_a_write_that_fails_changes_nothing(
     before = contents(folder) if has_older else None
     monkeypatch.setattr(export, writer, full_disk)
     with pytest.raises(OSError, match="No space left"):
-        export_bilm(character_archive, folder, force=True)
+        export_bilm(character_archive, folder, overwrite=True)
     assert (contents(folder) if has_older else None) == before
     assert os.listdir(tmp_path) == (["official"] if has_older else [])
 
@@ -212,7 +212,7 @@ def test_a_file_in_place_of_a_folder_is_an_error(character_archive: Path, tmp_pa
 def test_a_folder_in_place_of_a_file_is_an_error(character_archive: Path, tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").mkdir()
     with pytest.raises(ConfigurationError, match="vocab.txt: expected a file, but it is a folder"):
-        export_bilm(character_archive, tmp_path, force=True)
+        export_bilm(character_archive, tmp_path, overwrite=True)
     assert os.listdir(tmp_path) == ["vocab.txt"]
 
 

@@ -8,7 +8,7 @@ import requests
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop.official import read_official_options
-from elmo_scratch.interop.official.weight_file import WeightFile
+from elmo_scratch.interop.official.weight_file import WeightFile, local_file
 from tests.interop.official.reference import (
     RESIDUAL,
     copied,
@@ -141,3 +141,9 @@ def test_tensors_that_have_no_room_are_not_taken_for_damaged(
     message = reading_error(RESIDUAL)
     assert message.startswith(f"{RESIDUAL.weights}: its tensors don't fit into memory; there was ")
     assert "download" not in message
+
+
+def test_a_file_that_may_not_be_read_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elmo_scratch.interop.official.weight_file.os.access", lambda *_: False)
+    with pytest.raises(ConfigurationError, match="weights.hdf5: cannot be read .permission denied"):
+        local_file(RESIDUAL.weights)
