@@ -26,9 +26,12 @@ class WordPrediction:
         self._class_of_word = torch.full((num_words,), num_chosen, dtype=torch.long)
         self._class_of_word[confusion_words] = torch.arange(num_chosen)
         self._confusion = ConfusionMatrix(num_chosen + 1)
-        # Rows: rightly predicted, predicted, true. Shape: (3, words)
+        # Rows: rightly predicted, predicted, true. Shape: (3, words). Of this worker alone: with a
+        # large vocabulary it takes long to add up those of all, which is done when it is asked for.
         self._counts = torch.zeros(3, num_words, dtype=torch.long)
-        self._num_hits_in_best = 0
+        self._num_hits = self._num_hits_in_best = 0
+        self.num_predicted = 0
+        """How many words were predicted."""
 
     def __call__(self, best: torch.Tensor, targets: torch.Tensor) -> None:
         """
@@ -41,21 +44,21 @@ class WordPrediction:
         """
         best, targets = best.cpu(), targets.cpu()
         guesses = best[:, 0]
-        counts = torch.stack(
-            [
-                torch.bincount(words, minlength=self._counts.size(1))
-                for words in (guesses[guesses == targets], guesses, targets)
-            ]
-        )
-        self._counts += dist_reduce_sum(counts).cpu()
+        hits = guesses[guesses == targets]
+        for counts, words in zip(self._counts, (hits, guesses, targets)):
+            counts.index_add_(0, words, torch.ones_like(words))
         in_best = int((best == targets.unsqueeze(1)).sum())
-        self._num_hits_in_best += dist_reduce_sum(in_best)
+        numbers = torch.tensor([len(hits), in_best, len(targets)])
+        num_hits, num_hits_in_best, num_predicted = dist_reduce_sum(numbers).tolist()
+        self._num_hits += num_hits
+        self._num_hits_in_best += num_hits_in_best
+        self.num_predicted += num_predicted
         self._confusion(self._class_of_word[guesses], self._class_of_word[targets])
 
     @property
     def top_1_accuracy(self) -> float:
         """The share of words that were guessed first."""
-        return self._counts[0].sum().item() / max(self.num_predicted, 1)
+        return self._num_hits / max(self.num_predicted, 1)
 
     @property
     def top_5_accuracy(self) -> float:
@@ -68,16 +71,14 @@ class WordPrediction:
         return self._confusion.counts
 
     def macro(self) -> MacroScores:
-        """Means of precision, recall and F1 over the words that were true or guessed."""
-        return PrecisionRecallF1.from_counts(*self._counts).macro()
+        """
+        Means of precision, recall and F1 over the words that were true or guessed. All workers of a
+        distributed training have to ask for them.
+        """
+        return PrecisionRecallF1.from_counts(*dist_reduce_sum(self._counts).cpu()).macro()
 
     def reset(self) -> None:
         """Forgets everything seen."""
         self._counts.zero_()
-        self._num_hits_in_best = 0
+        self._num_hits = self._num_hits_in_best = self.num_predicted = 0
         self._confusion.reset()
-
-    @property
-    def num_predicted(self) -> int:
-        """How many words were predicted."""
-        return int(self._counts[2].sum())

@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
+from allennlp.nn import InitializerApplicator
 from allennlp.nn.util import dist_reduce_sum, get_text_field_mask
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
@@ -52,12 +53,15 @@ class LanguageModel(Model):
         archive of the training loads where the file is no more.
     matmul_dtype : `str`, optional (default = `None`)
         With `"bfloat16"` all matrix products of the training run in bfloat16, those of the softmax
-        too; weights, memory cells, losses and all sums stay in float32. `None` leaves it to `bilm`.
+        too; weights, memory cells and losses stay in float32. `None` leaves it to `bilm`.
     loss_weight : `float`, optional (default = `1.0`)
         Multiplies the loss that is trained on. The original trains on the loss of a window, not of
         a word: its settings of optimizer and clipping go with the weight `unroll_steps`.
     num_confusion_words : `int`, optional (default = `20`)
         The confusion matrix tells this many of the most frequent words apart.
+    initializer : `InitializerApplicator`, optional (default = `None`)
+        Draws weights anew, those whose names it matches. `None` leaves them as the parts drew them:
+        `training_config/bilm/official.libsonnet` tells how the original draws them.
 
     # Source
 
@@ -79,6 +83,7 @@ class LanguageModel(Model):
         matmul_dtype: Optional[str] = None,
         loss_weight: float = 1.0,
         num_confusion_words: int = 20,
+        initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab, **kwargs)
@@ -100,6 +105,8 @@ class LanguageModel(Model):
         self._running_text = self.bilm.new_state_memory("carry")
         self.register_buffer("_begin", torch.tensor(sizes["begin_id"]), persistent=False)
         self.register_buffer("_end", torch.tensor(sizes["end_id"]), persistent=False)
+        if initializer is not None:
+            initializer(self)
         if pretrained_file is not None:
             start_words(self.bilm.token_encoder, words, pretrained_file)
         # A vocabulary counts its words in order of frequency, after the padding.
@@ -144,14 +151,14 @@ class LanguageModel(Model):
             predictions = self._of_sentences(sentence)
         else:
             raise ValueError("expected a batch with the field `sentence` or `windows`")
-        states, targets, num_ahead, fullness = predictions
+        states, targets, num_left_to_right, fullness = predictions
         # Losses are not rounded, whatever the trainer's `use_amp` does to the rest.
         states = self.dropout(states.to(torch.promote_types(states.dtype, torch.float32)))
         with without_autocast(states.device):
             scored = self.softmax(states, targets)  # over (predicted,)
         if scored.is_exact:
-            self._left_to_right(scored.losses[:num_ahead])
-            self._right_to_left(scored.losses[num_ahead:])
+            self._left_to_right(scored.losses[:num_left_to_right])
+            self._right_to_left(scored.losses[num_left_to_right:])
         if scored.best.size(1):
             self._prediction(scored.best, targets)
         # AllenNLP's workers average their gradients as if all had predicted as many words.
@@ -161,7 +168,7 @@ class LanguageModel(Model):
             # last one would throw weights far off: to an optimizer such as Adam it is a gradient
             # as large as any, and for rare words larger than all before.
             share *= mean_over_workers(fullness) * self._loss_weight
-        return {"loss": scored.loss * share, "num_tokens": torch.tensor(num_ahead)}
+        return {"loss": scored.loss * share, "num_tokens": torch.tensor(num_left_to_right)}
 
     def _of_sentences(self, sentence: TextFieldTensors) -> Predictions:
         """What is predicted within sentences."""
@@ -192,14 +199,18 @@ class LanguageModel(Model):
         vectors = encoder.encode_words(words)  # (distinct, dim)
         mask = windows["mask"]  # (batch, positions)
         read = self.bilm.read_windows(
-            torch.nn.functional.embedding(windows["ahead"], vectors),
-            torch.nn.functional.embedding(windows["back"], vectors),
+            torch.nn.functional.embedding(windows["left_to_right"], vectors),
+            torch.nn.functional.embedding(windows["right_to_left"], vectors),
             mask,
             self._running_text.start(vectors, len(mask)),
         )
         self._running_text.keep(read.state)
         return Predictions.of_windows(
-            read.ahead, read.back, windows["ahead_targets"], windows["back_targets"], mask
+            read.left_to_right,
+            read.right_to_left,
+            windows["left_to_right_targets"],
+            windows["right_to_left_targets"],
+            mask,
         )
 
     def get_metrics(self, reset: bool = False) -> Dict[str, Any]:

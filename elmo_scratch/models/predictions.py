@@ -15,7 +15,7 @@ class Predictions(NamedTuple):
         Shape `(predicted, dim)`: what each word is predicted from; the left-to-right ones first.
     targets : `torch.Tensor`
         Shape `(predicted,)`: the ids of the words.
-    num_ahead : `int`
+    num_left_to_right : `int`
         How many are of the left-to-right direction.
     fullness : `float`, optional (default = `1.0`)
         Of a window of running text the share in which there is text, in `[0, 1]`: the last ones of
@@ -24,7 +24,7 @@ class Predictions(NamedTuple):
 
     states: torch.Tensor
     targets: torch.Tensor
-    num_ahead: int
+    num_left_to_right: int
     fullness: float = 1.0
 
     @classmethod
@@ -44,9 +44,9 @@ class Predictions(NamedTuple):
         mask : `torch.BoolTensor`
             Shape `(batch, positions)`.
         """
-        ahead, back = top.chunk(2, dim=-1)  # each (batch, positions, dim)
+        left_to_right, right_to_left = top.chunk(2, dim=-1)  # each (batch, positions, dim)
         followed = mask[:, 1:]  # (batch, positions - 1)
-        from_left, from_right = ahead[:, :-1][followed], back[:, 1:][followed]
+        from_left, from_right = left_to_right[:, :-1][followed], right_to_left[:, 1:][followed]
         return cls(
             torch.cat([from_left, from_right]),
             torch.cat([words[:, 1:][followed], words[:, :-1][followed]]),
@@ -56,27 +56,29 @@ class Predictions(NamedTuple):
     @classmethod
     def of_windows(
         cls,
-        ahead: torch.Tensor,
-        back: torch.Tensor,
-        ahead_targets: torch.Tensor,
-        back_targets: torch.Tensor,
+        left_to_right: torch.Tensor,
+        right_to_left: torch.Tensor,
+        left_to_right_targets: torch.Tensor,
+        right_to_left_targets: torch.Tensor,
         mask: torch.Tensor,
     ) -> "Predictions":
         """
         # Parameters
 
-        ahead, back : `torch.Tensor`
+        left_to_right, right_to_left : `torch.Tensor`
             Shape `(batch, positions, dim)`: the last layer of each direction, in its own order of
             reading.
-        ahead_targets, back_targets : `torch.Tensor`
+        left_to_right_targets, right_to_left_targets : `torch.Tensor`
             Shape `(batch, positions)`: the word that follows in each direction, 0 for none.
         mask : `torch.BoolTensor`
             Shape `(batch, positions)`: where a stream goes on.
         """
-        from_left, from_right = ahead[ahead_targets > 0], back[back_targets > 0]
+        from_left = left_to_right[left_to_right_targets > 0]
+        from_right = right_to_left[right_to_left_targets > 0]
+        targets = [words[words > 0] for words in (left_to_right_targets, right_to_left_targets)]
         return cls(
             torch.cat([from_left, from_right]),
-            torch.cat([ahead_targets[ahead_targets > 0], back_targets[back_targets > 0]]),
+            torch.cat(targets),
             len(from_left),
             int(mask.sum()) / mask.numel(),
         )

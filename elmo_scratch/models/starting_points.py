@@ -11,6 +11,7 @@ from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import BiLmBlueprint, WordList
+from elmo_scratch.interop.awaited_weights import without_weights
 from elmo_scratch.interop.kept_config import keep_bilm_config, kept_bilm_config
 from elmo_scratch.interop.starting_point import StartingPoint
 from elmo_scratch.modules import BiLm, OutputSoftmax
@@ -111,12 +112,7 @@ def start_bilm(
             keep_bilm_config(serialization_dir, config)
         return Started(bilm, point)
     assert kept is not None
-    bilm = BiLmBlueprint(kept, words).build()
-    with torch.no_grad():
-        # Were there none in the archive, no vector would pass for a right one.
-        for weight in bilm.parameters():
-            weight.fill_(float("nan"))
-    return Started(bilm, None)
+    return Started(without_weights(BiLmBlueprint(kept, words).build()), None)
 
 
 def start_softmax(softmax: OutputSoftmax, point: StartingPoint, words: WordList) -> bool:

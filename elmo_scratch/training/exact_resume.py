@@ -109,6 +109,10 @@ class ExactResume(TrainerCallback):
             self._goes_on_at = (epochs, batches)
             self._epoch_starts = self._saved["epoch_starts"]
             self._restore_carried()
+            trained = self._saved.get("trained")
+            for name, parameter in trainer.model.named_parameters():
+                if trained is not None:
+                    parameter.requires_grad_(name in trained)
             if self._saved.get("bfloat16_is_slow") is not None:
                 BFLOAT16.known = self._saved["bfloat16_is_slow"]
             validation = trainer._validation_data_loader
@@ -154,6 +158,8 @@ class ExactResume(TrainerCallback):
             "is_best": not in_epoch
             and trainer._should_validate_this_epoch
             and trainer._metric_tracker.is_best_so_far(),
+            # A scheduler may have frozen some for now, as `slanted_triangular` does.
+            "trained": [name for name, weight in model.named_parameters() if weight.requires_grad],
             "bfloat16_is_slow": BFLOAT16.known if MixedPrecision.is_asked_for(model) else None,
             "scaler": None if trainer._scaler is None else trainer._scaler.state_dict(),
         }

@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.nn.util import dist_reduce_sum
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 from torch.utils.hooks import RemovableHandle
@@ -64,8 +65,14 @@ class StopAtNan(TrainerCallback):
     def _check_loss(
         self, model: torch.nn.Module, inputs: Tuple[Any, ...], outputs: Dict[str, Any]
     ) -> None:
-        if model.training and "loss" in outputs and not bool(outputs["loss"].isfinite().all()):
-            self._stop(f"the loss is {outputs['loss'].item()}")
+        if not model.training or "loss" not in outputs:
+            return
+        loss = outputs["loss"]
+        has_diverged = not bool(loss.isfinite().all())
+        # All workers stop: those of other machines would wait for one that is gone.
+        if dist_reduce_sum(int(has_diverged)):
+            own = f"the loss is {loss.item()}"
+            self._stop(own if has_diverged else "the loss of another worker is not finite")
 
     def _check_gradients(self, *step: Any) -> None:
         gradients = [

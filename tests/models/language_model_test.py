@@ -129,6 +129,14 @@ def test_evaluation_weights_batches_by_their_words(bilm_archive: Path) -> None:
     assert found["loss"] == pytest.approx(math.log(found["perplexity"]), rel=1e-5)
 
 
+def test_an_initializer_draws_what_it_matches() -> None:
+    vocab = Vocabulary.from_instances(instances_of("a b"))
+    drawn = {"regexes": [["softmax.bias", {"type": "constant", "val": 7.0}]]}
+    model = model_for(vocab, initializer=drawn)
+    assert (model.get_parameter("softmax.bias") == 7.0).all()
+    assert not (model.get_parameter("softmax.weight") == 7.0).any()
+
+
 def test_a_namespace_without_words_is_an_error() -> None:
     vocab = Vocabulary.from_instances(instances_of("a b"))
     with pytest.raises(ConfigurationError, match=r"namespace 'words' .* are \['tokens'\]"):
@@ -212,10 +220,10 @@ def by_loop(
             sentence = torch.tensor([ids[1:-1]])
             top = news_model.bilm(sentence, torch.ones_like(sentence).bool()).layers[-1, 0]
             for place, state in enumerate(top):
-                ahead, back = state[:7], state[7:]
+                left_to_right, right_to_left = state[:7], state[7:]
                 for direction, half, target_place in (
-                    ("left_to_right", ahead, place + 1),
-                    ("right_to_left", back, place - 1),
+                    ("left_to_right", left_to_right, place + 1),
+                    ("right_to_left", right_to_left, place - 1),
                 ):
                     if 0 <= target_place < len(ids):
                         scores = torch.log_softmax(weight @ half + bias, dim=0)

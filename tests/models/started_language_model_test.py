@@ -161,7 +161,7 @@ def started_config(folder: Path, start: str, source: Path) -> Dict[str, Any]:
     if start == FROM_ARCHIVE:
         model["archive_file"] = str(shutil.copy(source, folder / "source.tar.gz"))
     else:
-        export_bilm(source, folder / "source", force=True)
+        export_bilm(source, folder / "source", overwrite=True)
         model["options_file"] = str(folder / "source" / "options.json")
         model["weight_file"] = str(folder / "source" / "weights.hdf5")
         model["vocab_file"] = str(folder / "source" / "vocab.txt")

@@ -72,6 +72,28 @@ def test_an_interrupted_run_ends_in_the_same_bits(through: Path, at: Place, tmp_
     assert not differences(outcome(tmp_path / "run"), outcome(through))
 
 
+@pytest.mark.parametrize("at", [(0, 3, True), (1, 3, True), (2, 1, True)], ids=str)
+def test_layers_that_are_thawed_one_after_the_other_come_back_as_they_were(
+    at: Place, tmp_path: Path
+) -> None:
+    config = tiny_config(
+        optimizer={
+            "type": "adam",
+            "lr": 0.03,
+            "parameter_groups": [
+                [["token_encoder"], {}],
+                [["left_to_right", "right_to_left"], {}],
+                [["softmax"], {}],
+            ],
+        },
+        learning_rate_scheduler={"type": "slanted_triangular", "gradual_unfreezing": True},
+    )
+    run(config, tmp_path / "through")
+    run_until(at, config, tmp_path / "run")
+    run(config, tmp_path / "run", recover=True)
+    assert not differences(outcome(tmp_path / "run"), outcome(tmp_path / "through"))
+
+
 def test_products_are_rounded_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tiny_config()
     config["model"]["matmul_dtype"] = "bfloat16"

@@ -1,4 +1,5 @@
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable, Dict, List
 
 import pytest
@@ -6,6 +7,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.models import LanguageModel
+from elmo_scratch.training import StopAtNan
+from tests.metrics.workers import run_in_two_workers
 from tests.training.tiny_runs import run, tiny_config
 
 CHECKPOINTS = {"type": "elmo_scratch_whole", "save_every_num_batches": 2}
@@ -96,6 +99,26 @@ def test_weights_that_are_no_numbers_are_not_saved(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="the weights of .* is not finite"):
         run(config, tmp_path / "run")
     assert not written(tmp_path / "run")
+
+
+def check_worker(rank: int) -> None:
+    callback = StopAtNan("unused")
+    trainer: Any = SimpleNamespace(
+        _checkpointer=None,
+        _batches_in_epoch_completed=3,
+        _total_batches_completed=8,
+        _epochs_completed=1,
+    )
+    callback.trainer = trainer
+    model = torch.nn.Identity().train()
+    callback._check_loss(model, (), {"loss": torch.tensor(1.0 + rank)})
+    told = "the loss of another worker is not finite" if rank else "the loss is nan"
+    with pytest.raises(ConfigurationError, match=f"{told} in epoch 1, batch 4"):
+        callback._check_loss(model, (), {"loss": torch.tensor(1.0 if rank else float("nan"))})
+
+
+def test_all_workers_stop_where_one_diverges(tmp_path: Path) -> None:
+    run_in_two_workers(check_worker, tmp_path)
 
 
 def test_a_sound_training_is_left_alone(tmp_path: Path) -> None:
