@@ -66,7 +66,7 @@ def _target(path: Path) -> Path:
 def whole_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     """
     Gives the block an empty folder, and moves the files that the block wrote there to `folder` when
-    it ends without an error. After an error nothing has changed.
+    it ends without an error. After an error in the block nothing has changed.
 
     A new folder appears with all its files at once. In a folder that is there already, the last of
     the files goes first and comes last: where it is, the others are those that belong to it.

@@ -29,9 +29,18 @@ class CommandError(ConfigurationError, SystemExit):
 
 class Terminated(KeyboardInterrupt):
     """
-    SIGTERM. Unlike AllenNLP's `SigTermReceived` it is no `Exception`: what reads files takes those
-    for signs of a damaged file.
+    A signal from outside, such as SIGTERM. Unlike AllenNLP's `SigTermReceived` it is no
+    `Exception`: what reads files takes those for signs of a damaged file.
+
+    # Parameters
+
+    number : `int`
+        Of the signal.
     """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.status = 128 + number
 
 
 @contextmanager
@@ -53,7 +62,8 @@ def command_errors(command: str, output: str, way_on: str = "") -> Iterator[None
 
     CommandError
     SystemExit
-        With status 130 or 143, if the command is interrupted or ended from outside.
+        If the command is interrupted, with status 130, or ended by another signal, with 128 and
+        its number.
     """
     try:
         with _terminated_by_signal():
@@ -66,7 +76,7 @@ def command_errors(command: str, output: str, way_on: str = "") -> Iterator[None
     except KeyboardInterrupt as error:
         then = f"; {way_on}" if way_on else ""
         print(f"allennlp {command}: interrupted{then}", file=sys.stderr)
-        raise SystemExit(143 if isinstance(error, Terminated) else 130) from None
+        raise SystemExit(error.status if isinstance(error, Terminated) else 130) from None
 
 
 @contextmanager
@@ -83,5 +93,5 @@ def _terminated_by_signal() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _terminate(*_: Any) -> None:
-    raise Terminated
+def _terminate(number: int, _: Any) -> None:
+    raise Terminated(number)

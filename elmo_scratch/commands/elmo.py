@@ -21,7 +21,7 @@ from elmo_scratch.commands.elmo_arguments import (
     WARM_UP_SENTENCES,
     add_arguments,
 )
-from elmo_scratch.data.text_lines import text_lines
+from elmo_scratch.data.text_lines import split_lines, text_lines
 from elmo_scratch.export import (
     ExportSettings,
     InputText,
@@ -70,7 +70,7 @@ def export_from_args(args: argparse.Namespace) -> None:
     CommandError
         For what the command line or a file causes.
     SystemExit
-        With status 130 or 143, if it is interrupted or ended from outside.
+        If it is interrupted, as in `command_errors`.
     """
     if args.file_friendly_logging:
         common_logging.FILE_FRIENDLY_LOGGING = True
@@ -117,9 +117,7 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
     warm_up: Optional[List[List[str]]] = None
     default_warm_up: Optional[List[List[str]]] = None
     if args.warm_up_file is not None:
-        # In memory, because all of it will be, and a pipe can be read only once.
-        given = InputText(args.warm_up_file, list(text_lines(args.warm_up_file)))
-        warm_up = [sentence.tokens for sentence in given.sentences()]
+        warm_up = list(split_lines(args.warm_up_file))
     elif args.state == "warm":
         default_warm_up = [sentence.tokens for sentence in text.sample(WARM_UP_SENTENCES)]
     words: List[str] = []

@@ -2,7 +2,8 @@
 
 import argparse
 
-from elmo_scratch.export.export_settings import COMPRESSIONS, DTYPES, POOLS
+from elmo_scratch.export.export_settings import DTYPES, POOLS
+from elmo_scratch.interop.layer_files.writing import COMPRESSIONS
 from elmo_scratch.modules.products.precision import MATMUL_DTYPES
 from elmo_scratch.modules.state_memory import STATES
 

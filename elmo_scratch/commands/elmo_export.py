@@ -37,7 +37,9 @@ class ElmoExport(Subcommand):
             "folder", type=str, help="the folder to write to, made if it doesn't exist"
         )
         subparser.add_argument(
-            "--force", action="store_true", help="replace files of an older export in the folder"
+            "--overwrite",
+            action="store_true",
+            help="replace files of an older export there",
         )
         subparser.set_defaults(func=export_from_args)
         return subparser
@@ -51,6 +53,8 @@ def export_from_args(args: argparse.Namespace) -> None:
 
     CommandError
         For what the command line or a file causes.
+    SystemExit
+        If it is interrupted, as in `command_errors`.
     """
     with command_errors("elmo-export", args.folder):
-        export_bilm(args.archive_file, args.folder, force=args.force)
+        export_bilm(args.archive_file, args.folder, overwrite=args.overwrite)

@@ -46,6 +46,8 @@ def join_from_args(args: argparse.Namespace) -> None:
 
     CommandError
         For what the command line or a file causes.
+    SystemExit
+        If it is interrupted, as in `command_errors`.
     """
     with command_errors("elmo-join", args.output_file):
         join_shards(Path(args.output_file), remove=args.remove_shards, overwrite=args.overwrite)

@@ -10,7 +10,7 @@ from typing import Any, Iterator
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_scratch.commands.command_error import command_errors
+from elmo_scratch.commands.command_error import Terminated, command_errors
 from elmo_scratch.search import Search, read_sweep, table, write_best
 
 DESCRIPTION = """
@@ -86,6 +86,8 @@ def search_from_args(args: argparse.Namespace) -> None:
 
     CommandError
         For what the command line or a file causes.
+    SystemExit
+        If it is interrupted, as in `command_errors`.
     """
     # What is left of a search that was killed is known by its whole path.
     folder = Path(args.serialization_dir).resolve()
@@ -94,7 +96,7 @@ def search_from_args(args: argparse.Namespace) -> None:
     with command_errors("elmo-search", args.serialization_dir, way_on), _interrupted_by_signals():
         sweep = read_sweep(Path(args.sweep_file))
         search = Search(
-            sweep, Path(args.config_file), folder, args.overrides, args.seed, words=packages
+            sweep, Path(args.config_file), folder, args.overrides, args.seed, arguments=packages
         )
         study = search.run(args.trials, args.jobs)
         print(table(study, sweep))
@@ -115,8 +117,8 @@ def _interrupted_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _stop(*_: Any) -> None:
+def _stop(number: int, _: Any) -> None:
     """Interrupts, and lets no further signal interrupt while the trainings are being ended."""
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    for other in SIGNALS:
+        signal.signal(other, signal.SIG_IGN)
+    raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)

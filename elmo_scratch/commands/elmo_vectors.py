@@ -57,6 +57,8 @@ def vectors_from_args(args: argparse.Namespace) -> None:
 
     CommandError
         For what the command line or a file causes.
+    SystemExit
+        If it is interrupted, as in `command_errors`.
     """
     if args.file_friendly_logging:
         common_logging.FILE_FRIENDLY_LOGGING = True

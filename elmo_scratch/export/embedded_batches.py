@@ -6,7 +6,8 @@ from typing import Generator, Iterator, List, NamedTuple, Optional
 import torch
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentence_layers import SpelledBatch, row_groups
+from elmo_scratch.embedders.laid_rows import row_groups
+from elmo_scratch.embedders.sentence_layers import SpelledBatch
 from elmo_scratch.export.batches import Batch, blocks_of_batches
 from elmo_scratch.export.export_settings import ExportSettings
 from elmo_scratch.export.input_text import InputText
@@ -42,7 +43,7 @@ class EmbeddedBatch(NamedTuple):
     layers : `torch.Tensor`
         Shape `(layers, batch, tokens, width)`.
     end : `Optional[PartEnd]`
-        Given where all sentences before a number have been embedded, and it is time to say so.
+        Given with a batch after which a part can be finished.
     """
 
     sentences: Batch

@@ -1,8 +1,10 @@
 """What an export keeps of the layers of a sentence, and in which form."""
 
-from typing import Callable, Dict, NamedTuple, Optional
+from typing import Callable, Dict, NamedTuple, Optional, Tuple
 
 import numpy
+
+from elmo_scratch.interop.layer_files.facts import CHOICES
 
 KEPT: Dict[str, Callable[[numpy.ndarray], numpy.ndarray]] = {
     "all": lambda layers: layers,
@@ -17,8 +19,8 @@ POOLS: Dict[str, Callable[[numpy.ndarray], numpy.ndarray]] = {
 }
 """What makes one vector of those of all tokens, of shape `(..., tokens, width)`."""
 
-DTYPES = ("float32", "float16")
-COMPRESSIONS = ("gzip", "lzf")
+DTYPES: Tuple[str, ...] = CHOICES["dtype"]
+"""The types that numbers can have in a file."""
 
 
 class ExportSettings(NamedTuple):
@@ -32,7 +34,7 @@ class ExportSettings(NamedTuple):
     dtype : `str`, optional (default = `"float32"`)
         The type of the numbers in the file.
     compression : `str`, optional (default = `None`)
-        Of the data sets: one of `COMPRESSIONS`.
+        Of the data sets: `"gzip"` or `"lzf"`.
     batch_size : `int`, optional (default = `64`)
         Sentences a batch.
     max_tokens : `int`, optional (default = `None`)

@@ -161,7 +161,7 @@ class InputText:
         numbers = [number + 1 for number, line, _ in self.sentences() if _digest(line) in repeated]
         raise ConfigurationError(
             f"{self.name}, {_named(numbers)}: expected no sentence twice, but these lines repeat "
-            "each other. Leave --use-sentence-keys out, or remove them."
+            "each other. Leave --use-sentence-keys (`use_sentence_keys`) out, or remove them."
         )
 
     def _check_key(self, sentence: Sentence) -> None:
@@ -171,12 +171,12 @@ class InputText:
             if character in sentence.line:
                 raise ConfigurationError(
                     f"{place}: the sentence holds {described}, and no key in an HDF5 file can. "
-                    "Leave --use-sentence-keys out, or replace it."
+                    "Leave --use-sentence-keys (`use_sentence_keys`) out, or replace it."
                 )
         if sentence.line in (".", "sentence_to_index"):
             raise ConfigurationError(
                 f"{place}: {sentence.line!r} is a name that HDF5 files of layers keep for "
-                "themselves. Leave --use-sentence-keys out."
+                "themselves. Leave --use-sentence-keys (`use_sentence_keys`) out."
             )
 
     def _current_stamp(self) -> Optional[Stamp]:

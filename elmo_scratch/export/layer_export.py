@@ -75,7 +75,7 @@ def export_layers(
     facts = facts_of(text, layers, settings)
     # Parts and output lie where a link leads, and the link stays.
     folder = PartFolder(Path(os.path.realpath(output_file)))
-    is_whole = is_there(output_file, facts.export, overwrite, folder.num_done(facts.export))
+    is_whole = check_output(output_file, facts.export, overwrite, folder.num_done(facts.export))
     output_file = Path(os.path.realpath(output_file))
     if is_whole and resume:
         logger.info("%s is whole already", output_file)
@@ -137,7 +137,7 @@ def check_settings(
         text.check_keys()
 
 
-def is_there(output_file: Path, export: str, overwrite: bool, num_done: int = 0) -> bool:
+def check_output(output_file: Path, export: str, overwrite: bool, num_done: int = 0) -> bool:
     """
     # Parameters
 

@@ -48,14 +48,17 @@ class ModelSource(NamedTuple):
             If a file or the device can't be used, or `state` and `warm_up` don't go together.
         """
         if self.state != "warm" and self.warm_up is not None:
-            raise ConfigurationError("a text to warm up with needs the state warm")
+            raise ConfigurationError(
+                f"--warm-up-file needs --state warm, but the state is {self.state}"
+            )
         layers = self.read()
         warm_up = self.warm_up
         if self.state == "warm" and warm_up is None and not layers.is_warm:
             warm_up = self.default_warm_up
             if warm_up is None:
                 raise ConfigurationError(
-                    f"{self.weight_file}: the state warm needs a text to warm up with"
+                    f"{self.weight_file}: the state warm needs a text to warm up with, by "
+                    "--warm-up-file"
                 )
         if warm_up is not None:
             layers.warm_up(warm_up)
@@ -79,13 +82,27 @@ class ModelSource(NamedTuple):
                 matmul_dtype=self.matmul_dtype,
                 cuda_device=self.cuda_device,
             )
-        return SentenceLayers.from_official(
-            self.options_file or RELEASED_OPTIONS,
-            weight_file,
-            state=self.state,
-            matmul_dtype=self.matmul_dtype,
-            cuda_device=self.cuda_device,
-        )
+        if weight_file.endswith(".tar.gz"):
+            raise ConfigurationError(
+                f"{weight_file}: an archive holds its options: leave --options-file out"
+            )
+        try:
+            return SentenceLayers.from_official(
+                self.options_file or RELEASED_OPTIONS,
+                weight_file,
+                state=self.state,
+                matmul_dtype=self.matmul_dtype,
+                cuda_device=self.cuda_device,
+            )
+        except ConfigurationError as error:
+            missing = {"--options-file": self.options_file, "--weight-file": self.weight_file}
+            for option, file in missing.items():
+                if file is None and any(missing.values()):
+                    raise ConfigurationError(
+                        f"{error.message} ({option} was not given: it is that of the released "
+                        "original model. Name both files of one model.)"
+                    ) from None
+            raise
 
 
 def _absolute(name: Optional[str]) -> Optional[str]:

@@ -9,7 +9,7 @@ from typing import Dict, Set
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 
-from elmo_scratch.export.layer_export import is_there
+from elmo_scratch.export.layer_export import check_output
 from elmo_scratch.export.part_folder import PartFolder
 from elmo_scratch.export.part_writing import JOINED
 from elmo_scratch.export.shard import Shard
@@ -37,7 +37,7 @@ def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = Fa
     """
     shards = _shards_of(output_file)
     facts = _shared_facts(shards)
-    is_there(output_file, facts.export, overwrite)
+    check_output(output_file, facts.export, overwrite)
     # Where a link leads; and within a folder in which the next run clears away what is left of one
     # that was killed.
     output_file = Path(os.path.realpath(output_file))

@@ -14,9 +14,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import parse_overrides, with_overrides
 from filelock import FileLock, Timeout
 
+from elmo_scratch.search.process_group import stop_left_over
 from elmo_scratch.search.study import next_trial, num_tried, open_study, study_errors
 from elmo_scratch.search.sweep import Sweep
-from elmo_scratch.search.trial_training import TrialTraining, stop_left_over
+from elmo_scratch.search.trial_training import TrialTraining
 
 if TYPE_CHECKING:
     import optuna
@@ -52,7 +53,7 @@ class Search:
         What else is different from the config, as for `allennlp train`.
     seed : `int`, optional (default = `0`)
         Of what is drawn. The trainings have their own seeds.
-    words : `Sequence[str]`, optional (default = `()`)
+    arguments : `Sequence[str]`, optional (default = `()`)
         More words for the command line of each training.
 
     # Raises
@@ -68,7 +69,7 @@ class Search:
         folder: Path,
         overrides: str = "",
         seed: int = 0,
-        words: Sequence[str] = (),
+        arguments: Sequence[str] = (),
     ) -> None:
         self.sweep = sweep
         self.folder = folder
@@ -92,7 +93,7 @@ class Search:
                 f"{config}: can't take the parameters of the sweep beside the overrides: {error}"
             ) from None
         self._seed = seed
-        self._words = words
+        self._arguments = arguments
 
     def run(self, num_trials: Optional[int] = None, num_jobs: int = 1) -> "optuna.Study":
         """
@@ -174,7 +175,7 @@ class Search:
             self._folder_of(trial),
             self._path,
             {**self.overrides, **values},
-            self._words,
+            self._arguments,
             num_threads=max(1, (os.cpu_count() or 1) // num_jobs) if num_jobs > 1 else None,
         )
         try:

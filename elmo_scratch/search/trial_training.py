@@ -3,14 +3,12 @@
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from elmo_scratch.search.metric import Metric
+from elmo_scratch.search.process_group import ProcessGroup
 
 ALLENNLP = (sys.executable, "-m", "allennlp")
 """What is started."""
@@ -20,9 +18,6 @@ RESULT = "metrics.json"
 
 LAST_LINES = 5
 """How many lines of the log of a training tell why it failed."""
-
-PROCESSES = Path("/proc")
-"""Where Linux tells of processes."""
 
 
 class TrialTraining:
@@ -37,7 +32,7 @@ class TrialTraining:
         What it trains.
     overrides : `Dict[str, Any]`
         What is different in this trial.
-    words : `Sequence[str]`, optional (default = `()`)
+    arguments : `Sequence[str]`, optional (default = `()`)
         More of the command line.
     num_threads : `int`, optional (default = `None`)
         Of the processor, where `OMP_NUM_THREADS` doesn't say it.
@@ -48,7 +43,7 @@ class TrialTraining:
         folder: Path,
         config: Path,
         overrides: Dict[str, Any],
-        words: Sequence[str] = (),
+        arguments: Sequence[str] = (),
         num_threads: Optional[int] = None,
     ) -> None:
         self.folder = folder
@@ -57,30 +52,22 @@ class TrialTraining:
         environment = dict(os.environ)
         if num_threads is not None:
             environment.setdefault("OMP_NUM_THREADS", str(num_threads))
-        with self.log.open("wb") as log:
-            # With a session of its own it can be stopped with all the processes that it starts.
-            self._process = subprocess.Popen(
-                [*ALLENNLP, "train", str(config), "-s", str(folder)]
-                + ["--overrides", json.dumps(overrides), *words],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=environment,
-                start_new_session=True,
-            )
+        command = [*ALLENNLP, "train", str(config), "-s", str(folder)]
+        command += ["--overrides", json.dumps(overrides), *arguments]
+        self._processes = ProcessGroup(command, self.log, environment)
 
     @property
     def pid(self) -> int:
-        """The number of its process, and of the group of all that it starts."""
-        return self._process.pid
+        """The number of the group of its processes."""
+        return self._processes.pid
 
     def has_ended(self) -> bool:
         """Whether it is over, well or not."""
-        return self._process.poll() is not None
+        return self._processes.status is not None
 
     def has_failed(self) -> bool:
         """Whether it is over, but came to no result."""
-        return self._process.poll() not in (None, 0) or self._has_no_result()
+        return self._processes.status not in (None, 0) or self._has_no_result()
 
     def result(self, metric: Metric) -> float:
         """
@@ -118,9 +105,7 @@ class TrialTraining:
 
     def stop(self) -> None:
         """Ends it, if it is not over."""
-        if not self.has_ended():
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+        self._processes.stop()
 
     def last_lines(self) -> str:
         """
@@ -131,7 +116,7 @@ class TrialTraining:
             ended well but without a result.
         """
         printed = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        status = self._process.poll()
+        status = self._processes.status
         if status is not None and status < 0:
             printed.append(f"ended by signal {-status}")
         if self._has_no_result():
@@ -140,52 +125,7 @@ class TrialTraining:
 
     def _has_no_result(self) -> bool:
         """Whether it says that it ended well, but left nothing that can be read."""
-        return self._process.poll() == 0 and not _is_json(self.folder / RESULT)
-
-
-def stop_left_over(pid: int, folder: Path) -> None:
-    """
-    Ends the training of a search that was killed, if it still runs: it would go on writing to the
-    folder.
-
-    # Parameters
-
-    pid : `int`
-        What `TrialTraining.pid` was. Another process may have this number by now.
-    folder : `Path`
-        Where the training writes to.
-    """
-    if f" {folder} " in f" {_command_of(pid)} ":
-        os.killpg(pid, signal.SIGKILL)
-        while _is_running(pid):
-            time.sleep(0.05)
-
-
-def _command_of(pid: int) -> str:
-    """The words of a process's command line; none of one that is over."""
-    if not PROCESSES.is_dir():
-        return _listed(pid, "command=")
-    try:
-        return os.fsdecode((PROCESSES / str(pid) / "cmdline").read_bytes()).replace("\0", " ")
-    except OSError:
-        return ""
-
-
-def _is_running(pid: int) -> bool:
-    """Whether a process is more than an entry that nobody has asked about."""
-    if not PROCESSES.is_dir():
-        return _listed(pid, "state=")[:1] not in ("", "Z")
-    try:
-        state = (PROCESSES / str(pid) / "stat").read_text(encoding="utf-8").rpartition(")")[2]
-    except OSError:
-        return False
-    return state.split()[0] != "Z"
-
-
-def _listed(pid: int, column: str) -> str:
-    """What `ps` knows of a process, where there are no files about it: on a Mac."""
-    command = ["ps", "-ww", "-o", column, "-p", str(pid)]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+        return self._processes.status == 0 and not _is_json(self.folder / RESULT)
 
 
 def _epochs(folder: Path) -> List[Path]:

@@ -11,7 +11,7 @@ from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import ListField, TextField
 
 from elmo_scratch.data import PreparedCorpus
-from elmo_scratch.data.corpus import DataPath, list_shards
+from elmo_scratch.data.corpus import DataPath, is_table, list_shards
 
 
 class NumberedText(NamedTuple):
@@ -51,7 +51,7 @@ class NumberedText(NamedTuple):
             If there is no such text, or a file is not what it should be.
         """
         for shard in list_shards(data_path):
-            if shard.suffix == ".csv":
+            if is_table(shard):
                 raise ConfigurationError(
                     f"{shard}: expected text with one sentence a line, but the name is that of a "
                     "table. Say how to read it, for AG News by --reader ag_news."

@@ -49,7 +49,7 @@ def test_the_output_folder_of_a_training_will_do(
     assert sorted(os.listdir(tmp_path / "official")) == FILES
 
 
-def test_an_older_export_goes_only_by_force(
+def test_an_older_export_is_replaced_only_if_asked(
     allennlp: Allennlp, archive: Path, tmp_path: Path
 ) -> None:
     allennlp("elmo-export", archive, "official")
@@ -57,9 +57,9 @@ def test_an_older_export_goes_only_by_force(
     weights.write_text("old")
     message = fails(lambda: allennlp("elmo-export", archive, "official"))
     assert "official: there are files of another biLM already" in message
-    assert message.endswith("or replace them by `--force`.")
+    assert message.endswith("or replace them by `--overwrite`.")
     assert weights.read_text() == "old"
-    allennlp("elmo-export", archive, "official", "--force")
+    allennlp("elmo-export", archive, "official", "--overwrite")
     read_official_bilm("official/options.json", "official/weights.hdf5")
 
 
@@ -71,7 +71,7 @@ def test_the_help_text_tells_what_there_is(
     assert stop.value.code == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "usage: allennlp elmo-export" in text
-    for part in ("archive_file", "folder", "--force", *FILES, "<S>, </S> and <UNK>"):
+    for part in ("archive_file", "folder", "--overwrite", *FILES, "<S>, </S> and <UNK>"):
         assert part in text
 
 

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Callable, List, Sequence, Type
+from typing import Any, Callable, List, Sequence
 
 import h5py
 import numpy
@@ -128,14 +128,17 @@ def test_warm_vectors_depend_on_the_text_that_warms_up(
     export: Callable[..., h5py.File], tmp_path: Path
 ) -> None:
     other_text = tmp_path / "warm.txt"
-    other_text.write_text("a bank of the river\n", encoding="utf-8")
+    other_text.write_text("\na bank of the river\n \n", encoding="utf-8")
     own = arrays_of(export("--all", "--state", "warm"))
     other = arrays_of(export("--all", "--state", "warm", "--warm-up-file", str(other_text)))
     reset = arrays_of(export("--all", "--state", "reset"))
     assert not numpy.allclose(own[0], other[0], atol=1e-4)
     assert not numpy.allclose(own[0], reset[0], atol=1e-4)
     message = fails(lambda: export("--all", "--warm-up-file", str(other_text)))
-    assert "needs the state warm" in message
+    assert "needs --state warm" in message
+    other_text.write_text(" \n\n", encoding="utf-8")
+    message = fails(lambda: export("--all", "--state", "warm", "--warm-up-file", str(other_text)))
+    assert "warm.txt: expected sentences, but no line holds a token" in message
 
 
 def test_warm_vectors_do_not_depend_on_the_order_of_the_lines(
@@ -477,18 +480,20 @@ def test_a_full_disk_is_an_error(
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("kind, status", [(KeyboardInterrupt, 130), (Terminated, 143)])
+@pytest.mark.parametrize(
+    "interruption, status", [(KeyboardInterrupt(), 130), (Terminated(15), 143)]
+)
 @pytest.mark.parametrize("given", [[], ["--overwrite"]])
 def test_an_interruption_is_one_line(
     given: List[str],
-    kind: Type[BaseException],
+    interruption: KeyboardInterrupt,
     status: int,
     export: Callable[..., h5py.File],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
 ) -> None:
     def interrupt(*_: Any) -> None:
-        raise kind
+        raise interruption
 
     monkeypatch.setattr(SentenceLayers, "read", interrupt)
     with pytest.raises(SystemExit) as stop:

@@ -63,7 +63,7 @@ def test_the_warm_state_needs_a_text() -> None:
 
 
 def test_a_text_to_warm_up_with_needs_the_warm_state() -> None:
-    with pytest.raises(ConfigurationError, match="needs the state warm"):
+    with pytest.raises(ConfigurationError, match="needs --state warm"):
         OFFICIAL._replace(warm_up=[WORDS]).load()
 
 
@@ -85,3 +85,23 @@ def test_words_computed_ahead_change_no_vector() -> None:
 def test_a_missing_archive_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="there is no such archive"):
         ModelSource(weight_file="nowhere/model.tar.gz").load()
+
+
+def test_an_archive_goes_without_options() -> None:
+    source = OFFICIAL._replace(weight_file="nowhere/model.tar.gz")
+    with pytest.raises(ConfigurationError, match="model.tar.gz: an archive holds its options"):
+        source.load()
+
+
+def test_one_official_file_without_the_other_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = tmp_path / "released.json"
+    monkeypatch.setattr("elmo_scratch.export.model_source.RELEASED_OPTIONS", str(released))
+    monkeypatch.setattr("elmo_scratch.export.model_source.RELEASED_WEIGHTS", str(released))
+    with pytest.raises(ConfigurationError, match="--options-file was not given: .*Name both"):
+        OFFICIAL._replace(options_file=None).load()
+    with pytest.raises(ConfigurationError, match="--weight-file was not given: .*Name both"):
+        OFFICIAL._replace(weight_file=None).load()
+    with pytest.raises(ConfigurationError, match="no such archive$"):
+        ModelSource().load()

@@ -1,14 +1,11 @@
 import json
-import os
-import shutil
 import time
 from pathlib import Path
 
 import pytest
 
-from elmo_scratch.search import trial_training
 from elmo_scratch.search.metric import Metric
-from elmo_scratch.search.trial_training import TrialTraining, stop_left_over
+from elmo_scratch.search.trial_training import TrialTraining
 
 ACCURACY = Metric("validation/accuracy", is_maximized=True)
 
@@ -79,24 +76,3 @@ def test_it_can_be_stopped(config: Path, tmp_path: Path) -> None:
     assert training.has_ended()
     assert training.last_lines() == "ended by signal 9"
     training.stop()
-
-
-@pytest.mark.parametrize("has_files", [True, False])
-def test_one_that_a_killed_search_has_left_is_stopped(
-    has_files: bool, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not has_files:
-        if shutil.which("ps") is None:
-            pytest.skip("there is no `ps`")
-        monkeypatch.setattr(trial_training, "PROCESSES", tmp_path / "none")
-    (tmp_path / "wait").write_text("1", encoding="utf-8")
-    training = TrialTraining(tmp_path / "trial-0", config, {})
-    # The number may be another process's by now.
-    stop_left_over(training.pid, tmp_path / "trial-1")
-    stop_left_over(os.getpid(), tmp_path / "trial-0")
-    time.sleep(0.2)
-    assert not training.has_ended()
-    stop_left_over(training.pid, tmp_path / "trial-0")
-    wait_for(training)
-    assert "ended by signal 9" in training.last_lines()
-    stop_left_over(training.pid, tmp_path / "trial-0")
