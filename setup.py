@@ -58,7 +58,6 @@ setup(
         "h5py>=3.6",
         "lmdb>=1.2",
         "pyyaml>=5.4",
-        "scikit-learn>=1.2",
         "scipy>=1.9",
         "threadpoolctl>=2.0",
         "spacy>=3.8",

@@ -201,7 +201,7 @@ def where_time_goes(
     sums = Parts(*map(sum, zip(*parts)))
     seconds = sum(sums)
     shares = {f"{name}_share": round(part / seconds, 3) for name, part in sums._asdict().items()}
-    tokens = sum(int((batch["windows"]["ahead_targets"] > 0).sum()) for batch in epoch)
+    tokens = sum(int((batch["windows"]["left_to_right_targets"] > 0).sum()) for batch in epoch)
     return {
         **shares,
         "loader_tokens_per_s": round(tokens / loading_alone),
@@ -227,7 +227,10 @@ def operations(model: LanguageModel, batch: Any, args: argparse.Namespace) -> fl
     windows = batch["windows"]
     needed = int(windows["mask"].sum()) * lstm_operations(model.bilm)
     needed += word_operations(model.bilm.token_encoder, windows["characters"])  # type: ignore
-    predicted = int((windows["ahead_targets"] > 0).sum() + (windows["back_targets"] > 0).sum())
+    predicted = sum(
+        int((windows[f"{direction}_targets"] > 0).sum())
+        for direction in ("left_to_right", "right_to_left")
+    )
     if args.softmax != "adaptive":
         weight = model.get_parameter("softmax.weight")
         rows = args.samples if args.softmax == "sampled" else weight.size(0)

@@ -5,13 +5,11 @@ from typing import Callable, Tuple, TypeVar
 
 import torch
 
+from elmo_scratch.alphabet import PADDING_ID
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 
 Result = TypeVar("Result")
-
-END_OF_WORD = 260
-"""In a batch; what follows is padding."""
 
 
 def timed(run: Callable[[], Result], device: torch.device) -> Tuple[float, Result]:
@@ -55,5 +53,5 @@ def word_operations(encoder: CharCnnEncoder, words: torch.Tensor) -> float:
         for name, weight in encoder.named_parameters()
         if name.endswith("weight") and not name.startswith("convolution")
     )
-    windows = int((words <= END_OF_WORD).sum()) + len(words)
+    windows = int((words != PADDING_ID).sum()) + len(words)
     return float(windows * convolutions + len(words) * above)

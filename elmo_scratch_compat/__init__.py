@@ -3,8 +3,9 @@ Lets stock AllenNLP 2.10.1, archived in 2022, run on today's PyTorch.
 
 PyTorch calls `apply` at the end of `import torch` (entry points of the group `torch.backends`), so
 nothing here may import AllenNLP, or the package, or anything slow: every program of the environment
-that imports PyTorch passes by. `apply` only leaves a note of the few AllenNLP modules that need
-help; each is helped when it is imported, and where it isn't, nothing happens. The environment
+that imports PyTorch passes by. `apply` leaves a note of the few AllenNLP modules that need help,
+each of which is helped when it is imported, and lets `torch.load` read the kinds of numbers that
+checkpoints of AllenNLP hold (`checkpoints.py`); beyond that nothing changes. The environment
 variable `TORCH_DEVICE_BACKEND_AUTOLOAD=0` turns it all off.
 
 Each function that `HELP` names explains what breaks without it.

@@ -1,4 +1,4 @@
-"""Vocabularies that are read from files."""
+"""Vocabularies that are written to files and read from them."""
 
 import filecmp
 import functools

@@ -40,7 +40,7 @@ class Row(NamedTuple):
         Over all seeds: true classes in rows, predicted ones in columns, in the order of `classes`.
     needs_no_seed : `bool`, optional (default = `False`)
         Whether another run would reach the very same.
-    last_accuracies : `List[float]`, optional (default = `[]`)
+    last_accuracies : `Sequence[float]`, optional (default = `()`)
         Accuracies after the last epoch, which dev has not chosen, a number a seed.
     """
 
@@ -52,7 +52,7 @@ class Row(NamedTuple):
     classes: List[str]
     confusion: List[List[int]]
     needs_no_seed: bool = False
-    last_accuracies: List[float] = []
+    last_accuracies: Sequence[float] = ()
 
     def mean(self, score: str) -> float:
         """Of one of `SCORES`, over the seeds."""

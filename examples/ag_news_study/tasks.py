@@ -2,8 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from tqdm import tqdm
 
-from elmo_scratch.search.trial_training import stop_left_over
+from elmo_scratch.search.process_group import ProcessGroup, stop_left_over
 from elmo_scratch.whole_file import whole_file
 
 SECONDS = 0.1
@@ -142,18 +140,9 @@ class _Running:
         task.folder.mkdir(parents=True, exist_ok=True)
         task.stop_left_over()
         environment = {**os.environ, **task.variables, "OMP_NUM_THREADS": str(threads)}
-        with open(task.folder / "log.txt", "wb") as log:
-            # With a session of its own it can be stopped with all the processes that it starts.
-            self._process = subprocess.Popen(
-                task.command,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        self._processes = ProcessGroup(task.command, task.folder / "log.txt", environment)
         try:
-            task.add_seconds(0.0, self._process.pid)
+            task.add_seconds(0.0, self._processes.pid)
         except BaseException:
             # Nobody would know of it.
             self.kill()
@@ -161,12 +150,12 @@ class _Running:
 
     def has_ended(self) -> bool:
         """Whether it is over, well or not."""
-        return self._process.poll() is not None
+        return self._processes.status is not None
 
     def end(self) -> bool:
         """Says whether it ended well, and writes that down."""
         self.task.add_seconds(time.monotonic() - self._started)
-        if self._process.returncode:
+        if self._processes.status:
             tqdm.write(f"{self.task.name} failed: see {self.task.folder / 'log.txt'}")
             return False
         (self.task.folder / "done").touch()
@@ -174,12 +163,10 @@ class _Running:
 
     def kill(self) -> None:
         """Ends it with all that it started, if it is not over."""
-        if not self.has_ended():
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._processes.kill()
 
     def stop(self) -> None:
         """Ends it. What it has saved stays, and how long it took, if there is room for that."""
-        self.kill()
-        self._process.wait()
+        self._processes.stop()
         with suppress(OSError):
             self.task.add_seconds(time.monotonic() - self._started)
