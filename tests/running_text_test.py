@@ -206,7 +206,7 @@ def test_a_window_in_which_nothing_is_predicted_has_no_loss(
 ) -> None:
     what = given(tmp_path, encoder, softmax=softmax)
     windows: Dict[str, torch.Tensor] = next(iter(what.loader))["windows"]  # type: ignore
-    for name in ("ahead_targets", "back_targets"):
+    for name in ("left_to_right_targets", "right_to_left_targets"):
         windows[name] = torch.zeros_like(windows[name])
     if is_ended:
         windows["mask"] = torch.zeros_like(windows["mask"])

@@ -5,10 +5,19 @@ from typing import Set
 
 import pytest
 from allennlp.commands.train import TrainModel
+from allennlp.common import Params
 from allennlp.common.util import prepare_environment
+from allennlp.data import Vocabulary
+from allennlp.models import Model
 from allennlp.training import GradientDescentTrainer
 
-from tests.tiny_training import CONFIGS, config_on_fixtures, fit_encoder, params_on_fixtures
+from tests.tiny_training import (
+    CONFIGS,
+    EXT_VARS,
+    config_on_fixtures,
+    fit_encoder,
+    params_on_fixtures,
+)
 
 FILES = sorted(CONFIGS.glob("**/*.jsonnet"))
 
@@ -98,6 +107,25 @@ def test_a_bilm_that_is_trained_on_takes_the_smallest_steps_near_the_words(
         assert parameter.requires_grad
         seen.add(place)
     assert seen == set(expected)
+
+
+@pytest.mark.parametrize("name", ["small", "original"])
+def test_the_recipes_of_the_released_models_draw_weights_as_the_original_does(name: str) -> None:
+    config = Params.from_file(CONFIGS / "bilm" / f"{name}.jsonnet", "", EXT_VARS)["model"]
+    config["bilm"]["cell_size"] = 5
+    config["softmax"]["num_samples"] = 1
+    model = Model.from_params(config, vocab=Vocabulary({"tokens": {"a": 3, "b": 3}}))
+    encoder = model.requires_grad_(False).bilm.token_encoder
+    for convolution in encoder.convolution.convolutions:
+        assert convolution.weight.abs().max() <= 0.05
+        assert convolution.weight.std() == pytest.approx(0.05 / 3**0.5, rel=0.1)
+    affine = [part for highway in encoder.highways for part in (highway.transform, highway.carry)]
+    for part in [*affine, encoder.projection]:
+        assert part.weight.std() == pytest.approx(2048**-0.5, rel=0.02)
+        assert part.weight.abs().max() > 4 * 2048**-0.5  # drawn by a normal distribution
+    assert all((highway.carry.bias == -2.0).all() for highway in encoder.highways)
+    assert 0.9 < encoder.convolution.embedding.weight.abs().max() <= 1.0
+    assert model.softmax.weight.std() == pytest.approx(model.bilm.dim**-0.5, rel=0.1)
 
 
 def test_there_is_a_config_for_each_mix_of_the_paper() -> None:

@@ -11,7 +11,7 @@ local top_rate = 0.001;
 local share = 0.4;  // of the rate of the layer above
 frozen {
   model+: {
-    label_smoothing: 0.0,  // not tried here
+    label_smoothing: 0.0,  // no other value has been measured
     text_field_embedder+: {
       token_embedders+: {
         elmo+: { requires_grad: true, keep_layers: null },

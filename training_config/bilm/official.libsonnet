@@ -3,8 +3,13 @@
 // streams, windows of 20, Adagrad with learning rate 0.2 and accumulators that start at 1.0,
 // dropout 0.1, gradients clipped to norm 10, 10 epochs, 8,192 negatives a batch.
 //
-// The original trains on the loss of a window, not of a word: hence `loss_weight`.
+// The original trains on the loss of a window, not of a word: hence `loss_weight`. It did so on three
+// GPUs, each with 128 streams: `distributed` over three workers does the same. What else differs is
+// told in the README.
 local unroll_steps = 20;
+local filters = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]];
+local num_filters = std.foldl(function(sum, filter) sum + filter[1], filters, 0);
+local normal = { type: "normal", mean: 0.0, std: 1 / std.sqrt(num_filters) };
 local indexers = {
   tokens: { type: "single_id" },
   characters: { type: "elmo_scratch_characters" },
@@ -26,7 +31,7 @@ local indexers = {
         token_encoder: {
           type: "char_cnn",
           dim: dim,
-          filters: [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]],
+          filters: filters,
           num_highway: num_highway,
         },
         cell_size: cell_size,
@@ -35,6 +40,14 @@ local indexers = {
       softmax: { type: "sampled", num_samples: 8192 },
       dropout: 0.1,
       loss_weight: unroll_steps,
+      // As `bilm-tf` draws them. The rest is drawn so by default.
+      initializer: {
+        regexes: [
+          ["bilm.token_encoder.convolution.convolutions.*weight", { type: "uniform", a: -0.05, b: 0.05 }],
+          ["bilm.token_encoder.highways.*weight", normal],
+          ["bilm.token_encoder.projection.weight", normal],
+        ],
+      },
     },
     data_loader: {
       type: "elmo_scratch_stream",
