@@ -8,6 +8,8 @@ from elmo_scratch.modules.products.frozen_products import are_frozen as are_froz
 from elmo_scratch.modules.products.precision import MixedPrecision as MixedPrecision
 from elmo_scratch.modules.products.precision import precision_of as precision_of
 from elmo_scratch.modules.products.precision import without_autocast as without_autocast
+from elmo_scratch.modules.products.recycled_memory import RECYCLED as RECYCLED
+from elmo_scratch.modules.products.weight_gradient import weight_gradient as weight_gradient
 from elmo_scratch.modules.products.weight_product import WeightProduct as WeightProduct
 from elmo_scratch.modules.products.weight_product import filled_up as filled_up
 
@@ -17,9 +19,11 @@ __all__ = [
     "Fingerprint",
     "FrozenProducts",
     "MixedPrecision",
+    "RECYCLED",
     "WeightProduct",
     "are_frozen",
     "filled_up",
     "precision_of",
+    "weight_gradient",
     "without_autocast",
 ]

@@ -4,7 +4,9 @@ import torch
 
 from elmo_scratch.modules.products.frozen_products import FrozenProducts
 from elmo_scratch.modules.products.precision import MixedPrecision
+from elmo_scratch.modules.products.rounded_affine import RoundedAffine
 from elmo_scratch.modules.products.weight_product import WeightProduct
+from elmo_scratch.native_library import reaches
 
 
 class Affine(MixedPrecision):
@@ -40,9 +42,12 @@ class Affine(MixedPrecision):
         dtype = self.matmul_dtype_for(self.weight)
         graph = (vectors, self.weight, self.bias)
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph):
-            products = torch.nn.functional.linear(
-                vectors.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
-            )
+            if dtype != self.weight.dtype and reaches(*graph):
+                products = RoundedAffine.apply(vectors.to(dtype), self.weight, self.bias, dtype)
+            else:
+                products = torch.nn.functional.linear(
+                    vectors.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
+                )
         else:
             product = self._frozen.of(
                 [self.weight], dtype, lambda: WeightProduct(self.weight, dtype)

@@ -8,7 +8,7 @@ from allennlp.common import Params
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, character_ids
 from elmo_scratch.modules.products import MixedPrecision
-from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder
+from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, char_cnn_encoder
 from tests.modules.frozen_weights import Change, each_change, needs_onednn
 
 CHARACTERS, DIM, NUM_FILTERS = 12, 5, 11
@@ -227,6 +227,26 @@ def test_gradients_are_those_of_every_word_for_itself() -> None:
     for name, one, other in zip(names, ours, expected, strict=True):
         assert one.any(), name
         assert torch.allclose(one, other, atol=1e-5), name
+
+
+@pytest.mark.parametrize("num_words", [1, 63, 64, 300])
+def test_words_that_fill_a_rounded_product_up_do_not_show(
+    num_words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = encoder_of()
+    MixedPrecision.set_everywhere(encoder, "bfloat16")
+    ids = batch_of([[f"{number}w" * (1 + number % 3) for number in range(num_words)]])[0]
+    found = []
+    for together in (1, 48, 64):
+        monkeypatch.setattr(char_cnn_encoder, "CONVOLVED_TOGETHER", together)
+        monkeypatch.setattr(char_cnn_encoder, "WORDS_TOGETHER", together)
+        vectors = encoder.encode_distinct(ids)
+        assert vectors.shape == (num_words, DIM)
+        gradients = torch.autograd.grad(vectors.square().sum(), list(encoder.parameters()))
+        found.append([vectors, *gradients])
+    for others in found[1:]:
+        for ours, exact in zip(others, found[0], strict=True):
+            assert (ours - exact).norm() <= 0.01 * exact.norm()
 
 
 def test_one_weight_that_is_trained_is_trained_as_among_others() -> None:
