@@ -5,14 +5,14 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
+from elmo_scratch.modules.lstms.compiled_run import run_compiled
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.memory_cells import Opened
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Step, run_steps
-from elmo_scratch.modules.lstms.steps_backward import run_steps_backward
-from elmo_scratch.modules.products import WeightProduct
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights
+from elmo_scratch.modules.lstms.stepwise_run import run_stepwise
+from elmo_scratch.modules.products import weight_gradient
 
-ROWS_OF_A_PIECE = 1024
-"""Rows that are multiplied together where the product is converted to a wider type."""
+ONES = 16
+"""Columns whose product is the sum over rows: one would do, but odd widths are slow."""
 
 
 class RunSettings(NamedTuple):
@@ -23,8 +23,8 @@ class RunSettings(NamedTuple):
 
     weights : `LstmWeights`
         The weights that are given to `LstmFunction`, in the precision of products.
-    products : `LstmProducts`
-        The same, prepared.
+    products : `Optional[LstmProducts]`
+        The same, prepared for a run step by step; `None` for one by compiled code.
     batch_sizes : `Sequence[int]`
         How many sentences are read at each step.
     clips : `Clips`
@@ -34,7 +34,7 @@ class RunSettings(NamedTuple):
     """
 
     weights: LstmWeights
-    products: LstmProducts
+    products: Optional[LstmProducts]
     batch_sizes: Sequence[int]
     clips: Clips
     output_scale: Optional[torch.Tensor]
@@ -62,7 +62,7 @@ class LstmFunction(torch.autograd.Function):
         """
         # Parameters
 
-        reading : `RunSettings`
+        settings : `RunSettings`
             How to read.
         inputs : `torch.Tensor`
             Shape `(read, input_dim)`.
@@ -84,26 +84,21 @@ class LstmFunction(torch.autograd.Function):
         `Tuple[torch.Tensor, torch.Tensor, torch.Tensor]`
             Outputs of shape `(read, dim)`, and the last states, shaped as `hidden` and `cell`.
         """
-        done = run_steps(
-            settings.products,
-            bias,
-            inputs,
-            settings.batch_sizes,
-            LstmState(hidden, cell),
-            settings.clips,
-            settings.output_scale,
-            keeps_steps=True,
+        weights, products = settings.weights, settings.products
+        state = LstmState(hidden, cell)
+        rest = (settings.batch_sizes, state, settings.clips, settings.output_scale)
+        done = (
+            run_compiled(weights, bias, inputs, *rest)
+            if products is None
+            else run_stepwise(weights, products, bias, inputs, *rest)
         )
         ctx.batch_sizes, ctx.clips = settings.batch_sizes, settings.clips
-        ctx.dtype = settings.products.from_hidden.dtype
-        ctx.memory_cells = done.memory_cells
-        ctx.is_projected = settings.products.projection is not None
+        ctx.dtype, ctx.run_backward = weights.from_hidden.dtype, done.backward
         # Unlike attributes, these are let go as soon as the backward pass is done, though a trainer
         # holds on to the loss until it has the next one.
         ctx.save_for_backward(
             *(inputs, input_weight, recurrent_weight, projection_weight, hidden, done.outputs),
-            *(*settings.weights, settings.output_scale),
-            *(tensor for step in done.steps for tensor in _tensors_of(step)),
+            *(weights.from_inputs, settings.output_scale, *done.kept),
         )
         return done.outputs, done.state.hidden, done.state.cell
 
@@ -113,15 +108,12 @@ class LstmFunction(torch.autograd.Function):
         """The gradients of all that `forward` took, in its order."""
         output_gradients, hidden_gradients, cell_gradients = gradients
         # Asked for all: it is an error if one of the weights has changed since.
-        inputs, _, _, _, hidden, outputs, *others = ctx.saved_tensors
-        input_weight, recurrent_weight, projection_weight, output_scale, *kept = others
-        steps = _steps_of(kept)
+        inputs, _, _, projection_weight, hidden, outputs, *others = ctx.saved_tensors
+        input_weight, output_scale, *kept = others
         dtype: torch.dtype = ctx.dtype
-        back = run_steps_backward(
-            WeightProduct(recurrent_weight.t(), dtype, len(steps)),
-            WeightProduct(projection_weight.t(), dtype, len(steps)) if ctx.is_projected else None,
-            ctx.memory_cells,
-            steps,
+        back = ctx.run_backward(
+            kept,
+            ctx.batch_sizes,
             ctx.clips,
             output_scale,
             output_gradients,
@@ -130,43 +122,47 @@ class LstmFunction(torch.autograd.Function):
         gates = back.gates  # (read, 4 * cell)
         needed = ctx.needs_input_grad
 
-        def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-            return _product(left.to(dtype), right.to(dtype), inputs.dtype)
-
+        before = _before(hidden, outputs, ctx.batch_sizes)
+        of_inputs, of_hidden, of_bias = _gates_gradients(
+            gates, inputs, before, dtype, [needed[2], needed[3], needed[5]]
+        )
         return (
             None,
-            product(gates, input_weight) if needed[1] else None,
-            product(gates.t(), inputs) if needed[2] else None,
-            product(gates.t(), _before(hidden, outputs, ctx.batch_sizes)) if needed[3] else None,
-            product(back.projected.t(), _opened(steps, gates))
-            if needed[4] and ctx.is_projected
+            (gates @ input_weight).to(inputs.dtype) if needed[1] else None,
+            of_inputs,
+            of_hidden,
+            weight_gradient(back.projected.to(dtype), back.opened, inputs.dtype)
+            if needed[4] and len(projection_weight) > 0
             else None,
-            gates.sum(dim=0).to(inputs.dtype) if needed[5] else None,
+            of_bias,
             back.state.hidden if needed[6] else None,
             back.state.cell if needed[7] else None,
         )
 
 
-def _tensors_of(step: Step) -> List[torch.Tensor]:
-    """All of a step."""
-    return [step.previous_cell, *step.opened, step.output]
-
-
-def _steps_of(tensors: Sequence[torch.Tensor]) -> List[Step]:
-    """The steps whose tensors these are, one step after the other."""
-    parts = [iter(tensors)] * (2 + len(Opened._fields))
-    return [Step(before, Opened(*opened), output) for before, *opened, output in zip(*parts)]
-
-
-def _product(left: torch.Tensor, right: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The product, each number rounded to the factors' precision, as a matrix of type `dtype`."""
-    if left.dtype == dtype:
-        return left @ right
-    product = right.new_empty(left.size(0), right.size(1), dtype=dtype)
-    # Piece by piece, so that the rounded numbers never leave the processor's caches.
-    for place, rows in zip(product.split(ROWS_OF_A_PIECE), left.split(ROWS_OF_A_PIECE)):
-        place.copy_(rows @ right)
-    return product
+def _gates_gradients(
+    gates: torch.Tensor,
+    inputs: torch.Tensor,
+    before: torch.Tensor,
+    dtype: torch.dtype,
+    needed: Sequence[bool],
+) -> List[Optional[torch.Tensor]]:
+    """Those of the weights from inputs and from outputs to the gates, and of the bias."""
+    if gates.dtype == inputs.dtype or not all(needed):
+        made = (
+            lambda: weight_gradient(gates, inputs.to(dtype), inputs.dtype),
+            lambda: weight_gradient(gates, before.to(dtype), inputs.dtype),
+            lambda: gates.sum(dim=0).to(inputs.dtype),
+        )
+        return [make() if is_needed else None for make, is_needed in zip(made, needed)]
+    # In one product: rounded ones are so fast that to read the gates takes much of their time.
+    sizes = [inputs.size(1), before.size(1), ONES]
+    together = gates.new_ones(len(gates), sum(sizes))
+    for place, part in zip(together.split(sizes, dim=1), (inputs, before)):
+        place.copy_(part)
+    parts = torch.mm(gates.t(), together).split(sizes, dim=1)
+    of_inputs, of_hidden, of_bias = (part.to(inputs.dtype).contiguous() for part in parts)
+    return [of_inputs, of_hidden, of_bias[:, 0].contiguous()]
 
 
 def _before(
@@ -176,9 +172,3 @@ def _before(
     steps = [hidden, *outputs.split(list(batch_sizes))] if batch_sizes else []
     # A part without rows, because there may be no step.
     return torch.cat([hidden[:0], *(step[:active] for step, active in zip(steps, batch_sizes))])
-
-
-def _opened(steps: Sequence[Step], gates: torch.Tensor) -> torch.Tensor:
-    """What each step projected, `σ(o) tanh(c)`, of shape `(read, cell)`."""
-    none = gates.chunk(4, dim=1)[0][:0]
-    return torch.cat([none, *(step.opened.output for step in steps)])

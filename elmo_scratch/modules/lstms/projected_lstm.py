@@ -4,6 +4,7 @@ from typing import NamedTuple, Optional, Sequence
 
 import torch
 
+from elmo_scratch.modules.lstms.compiled_run import can_run_compiled
 from elmo_scratch.modules.lstms.lstm_function import LstmFunction, RunSettings
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, run_steps
@@ -123,9 +124,14 @@ class ProjectedLstm(MixedPrecision):
         graph = (inputs, *weights, bias, *state)
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph):
             rounded = LstmWeights(*(weight.detach().to(dtype) for weight in weights))
-            # Weights that are trained are prepared for this run alone.
-            only = batch_sizes if any(weight.requires_grad for weight in weights) else None
-            products = self._frozen.of(own, dtype, lambda: LstmProducts.of(rounded, dtype, only))
+            is_trained = any(weight.requires_grad for weight in weights)
+            products: Optional[LstmProducts] = None
+            if not is_trained or not can_run_compiled(rounded, bias, inputs, batch_sizes, state):
+                # Weights that are trained are prepared for this run alone.
+                only = batch_sizes if is_trained else None
+                products = self._frozen.of(
+                    own, dtype, lambda: LstmProducts.of(rounded, dtype, only)
+                )
             settings = RunSettings(rounded, products, batch_sizes, clips, scale)
             outputs, hidden, cell = LstmFunction.apply(settings, inputs, *weights, bias, *state)
             return LstmOutput(outputs, LstmState(hidden, cell))

@@ -1,32 +1,14 @@
 """The backward pass through the steps of an LSTM."""
 
-from typing import NamedTuple, Optional, Sequence
+from typing import Optional, Sequence
 
 import torch
 
+from elmo_scratch.modules.lstms.kept_run import RunGradients
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.memory_cells import MemoryCells
 from elmo_scratch.modules.lstms.steps import Clips, Step
 from elmo_scratch.modules.products import WeightProduct
-
-
-class RunGradients(NamedTuple):
-    """
-    Gradients of all that went into `run_steps`.
-
-    # Parameters
-
-    gates : `torch.Tensor`
-        Shape `(read, 4 * cell)`, before the gates' nonlinearities, in the precision of products.
-    projected : `torch.Tensor`
-        Shape `(read, dim)`, before clipping.
-    state : `LstmState`
-        Of shape `(batch, ...)`.
-    """
-
-    gates: torch.Tensor
-    projected: torch.Tensor
-    state: LstmState
 
 
 def run_steps_backward(
@@ -93,4 +75,7 @@ def run_steps_backward(
         )
         d_hidden[:active] = to_hidden(gates_gradients[start:end])
         end = start
-    return RunGradients(gates_gradients, projected_gradients, LstmState(d_hidden, d_cell))
+    # A part without rows, because there may be no step.
+    none = gates_gradients[:0, :num_cells]
+    opened = torch.cat([none, *(step.opened.output for step in steps)])
+    return RunGradients(gates_gradients, projected_gradients, opened, LstmState(d_hidden, d_cell))

@@ -1,5 +1,5 @@
 import gc
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 import pytest
 import torch
@@ -45,10 +45,12 @@ def random_inputs(dim: int) -> Tuple[torch.Tensor, LstmState]:
     return inputs.requires_grad_(), LstmState(hidden.requires_grad_(), cell.requires_grad_())
 
 
-def dropout_of(lstm: ProjectedLstm, like: torch.Tensor) -> torch.Tensor:
+def dropout_of(
+    lstm: ProjectedLstm, like: torch.Tensor, lengths: Sequence[int] = LENGTHS
+) -> torch.Tensor:
     """What recurrent dropout multiplies the sentences of a batch with, after `manual_seed`."""
     in_reading_order = torch.nn.functional.dropout(torch.ones_like(like), lstm.recurrent_dropout)
-    return in_reading_order[ReadingOrder.of(mask_of(LENGTHS)).unsorted_indices]
+    return in_reading_order[ReadingOrder.of(mask_of(lengths)).unsorted_indices]
 
 
 def gradients_of(
@@ -215,6 +217,26 @@ def test_in_bfloat16_outputs_and_gradients_point_where_those_in_float32_do(dim: 
         assert not torch.equal(rounded, exact)
         assert torch.cosine_similarity(rounded.flatten(), exact.flatten(), dim=0) >= 0.999, name
         assert (rounded.norm() / exact.norm()).item() == pytest.approx(1.0, abs=0.02), name
+
+
+@pytest.mark.parametrize("limit, recurrent_dropout", [(None, 0.0), (0.6, 0.0), (0.6, 0.4)])
+def test_many_long_sentences_too_have_the_gradients_of_ordinary_operations(
+    limit: Optional[float], recurrent_dropout: float
+) -> None:
+    torch.manual_seed(13)
+    lstm = ProjectedLstm(24, 64, 128, cell_clip=limit, projection_clip=limit)
+    lstm.recurrent_dropout = recurrent_dropout
+    lengths = [7, 3, 9, 1, 5] * 4 * torch.get_num_threads()
+    inputs = torch.randn(len(lengths), 9, 24).requires_grad_()
+    state = LstmState(torch.randn(len(lengths), 64), torch.randn(len(lengths), 128))
+    state = LstmState(*(part.requires_grad_() for part in state))
+    torch.manual_seed(SEED_OF_DROPOUT)
+    ours = gradients_of(read_packed(lstm, inputs, lengths, state), lstm, inputs, state)
+    torch.manual_seed(SEED_OF_DROPOUT)
+    scale = dropout_of(lstm, state.hidden, lengths) if recurrent_dropout else None
+    plain = read_plainly(lstm, inputs, lengths, state, output_scale=scale)
+    for name, expected in gradients_of(plain, lstm, inputs, state).items():
+        assert (ours[name] - expected).norm() <= 1e-5 * expected.norm(), name
 
 
 @pytest.mark.usefixtures("each_memory_cells")

@@ -7,6 +7,9 @@ import pytest
 import torch
 
 from elmo_scratch.modules import LstmState, ProjectedLstm
+from elmo_scratch.modules.lstms import compiled_run, lstm_function
+from elmo_scratch.modules.lstms.kept_run import KeptRun
+from elmo_scratch.modules.lstms.steps import LstmWeights
 from elmo_scratch.modules.products import MixedPrecision
 from tests.modules.frozen_weights import Change, each_change, needs_onednn
 from tests.modules.lstms.plain_lstm import Clipped, read_packed, read_plainly
@@ -208,6 +211,33 @@ def test_frozen_weights_give_what_trained_ones_give(dim: int, dtype: str) -> Non
     for one, other in zip(trained, frozen, strict=True):
         assert one.requires_grad and not other.requires_grad
         assert torch.allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.skipif(compiled_run.KIND == 0, reason="there is no compiled run for this processor")
+@pytest.mark.parametrize("is_frozen", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_large_trained_ones_run_compiled(
+    dtype: str, is_frozen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: List[int] = []
+
+    def counted(weights: LstmWeights, *rest: Any) -> KeptRun:
+        runs.append(len(weights.projection))
+        return compiled_run.run_compiled(weights, *rest)
+
+    monkeypatch.setattr(lstm_function, "run_compiled", counted)
+    torch.manual_seed(13)
+    lstm = ProjectedLstm(24, 64, 128).requires_grad_(not is_frozen)
+    MixedPrecision.set_everywhere(lstm, dtype)
+    num_sentences = 8 * torch.get_num_threads()
+    inputs = torch.randn(2 * num_sentences, 24, requires_grad=True)
+    outputs = lstm(inputs, [num_sentences] * 2).outputs
+    # Frozen weights stay prepared for many runs.
+    assert runs == ([] if is_frozen else [64])
+    outputs.square().sum().backward()
+    assert inputs.grad is not None and inputs.grad.any(dim=1).all()
+    for parameter in lstm.parameters():
+        assert is_frozen or (parameter.grad is not None and parameter.grad.any())
 
 
 @each_change

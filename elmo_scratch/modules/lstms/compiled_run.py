@@ -1,0 +1,206 @@
+"""All steps of an LSTM by compiled code."""
+
+import ctypes
+import math
+from functools import partial
+from typing import Any, List, Optional, Sequence
+
+import torch
+
+from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
+from elmo_scratch.modules.lstms.lstm_state import LstmState
+from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
+from elmo_scratch.modules.products import RECYCLED
+from elmo_scratch.native_library import COUNT, LIBRARY, POINTER, SIZE, functions, reaches
+
+DTYPES = (torch.float32, torch.bfloat16)
+"""The precisions of products that it knows. Memory is in float32."""
+
+COLUMNS_TOGETHER = 64
+"""Of such multiples the numbers of cells and of outputs must be."""
+
+SENTENCES_OF_A_THREAD = 8
+"""Each thread reads sentences of its own, at least so many, and all weights for them."""
+
+
+class _Sizes(ctypes.Structure):
+    _fields_ = [
+        ("batch_sizes", ctypes.POINTER(SIZE)),
+        *((name, SIZE) for name in ("steps", "batch", "cells", "dim")),
+    ]
+
+
+class _Forward(ctypes.Structure):
+    _fields_ = [
+        *((name, POINTER) for name in ("to_gates", "projection", "bias", "gates", "scale")),
+        *(
+            (name, POINTER)
+            for name in ("hidden", "cell", "after", "opened", "projected", "outputs")
+        ),
+        *((name, POINTER) for name in ("last_hidden", "last_cell")),
+        *((name, ctypes.c_float) for name in ("cell_clip", "projection_clip")),
+    ]
+
+
+class _Backward(ctypes.Structure):
+    _fields_ = [
+        *((name, POINTER) for name in ("from_gates", "projection", "gates", "scale", "cell")),
+        *((name, POINTER) for name in ("after", "projected", "d_outputs", "d_gates")),
+        *((name, POINTER) for name in ("d_projected", "d_hidden", "d_cell")),
+        *((name, ctypes.c_float) for name in ("cell_clip", "projection_clip")),
+    ]
+
+
+KIND = LIBRARY.elmo_scratch_runs() if LIBRARY is not None else 0
+"""0 where there is none for this processor, 2 where the processor multiplies tiles."""
+
+_OWN = LIBRARY if KIND > 0 else None
+PACK = functions(
+    _OWN, "pack_weights", DTYPES, [POINTER, SIZE, SIZE, COUNT, POINTER, POINTER, COUNT]
+)
+READ = functions(
+    _OWN, "read_forward", DTYPES, [ctypes.POINTER(_Sizes), ctypes.POINTER(_Forward), COUNT, COUNT]
+)
+READ_BACKWARD = functions(
+    _OWN, "read_backward", DTYPES, [ctypes.POINTER(_Sizes), ctypes.POINTER(_Backward), COUNT, COUNT]
+)
+
+
+def can_run_compiled(
+    weights: LstmWeights,
+    bias: torch.Tensor,
+    inputs: torch.Tensor,
+    batch_sizes: Sequence[int],
+    state: LstmState,
+) -> bool:
+    """
+    # Parameters
+
+    weights, bias, inputs, batch_sizes, state
+        As in `run_compiled`.
+
+    # Returns
+
+    `bool`
+        Whether there is compiled code for all that, and enough sentences for each thread.
+    """
+    dim, num_cells = weights.projection.shape
+    others = (bias, inputs, *state)
+    return (
+        weights.from_hidden.dtype in READ
+        and dim > 0
+        and dim % COLUMNS_TOGETHER == num_cells % COLUMNS_TOGETHER == 0
+        and len(batch_sizes) > 0
+        and batch_sizes[0] == len(state.cell)
+        and len(state.cell) >= SENTENCES_OF_A_THREAD * torch.get_num_threads()
+        and all(tensor.dtype == torch.float32 for tensor in others)
+        and not torch.is_autocast_enabled("cpu")
+        and reaches(*weights, *others)
+    )
+
+
+def run_compiled(
+    weights: LstmWeights,
+    bias: torch.Tensor,
+    inputs: torch.Tensor,
+    batch_sizes: Sequence[int],
+    state: LstmState,
+    clips: Clips,
+    output_scale: Optional[torch.Tensor],
+) -> KeptRun:
+    """
+    Runs an LSTM over the positions of a `ReadingOrder`, as `run_steps`: but for the inputs' share
+    of the gates, all in one call. Each thread reads sentences of its own, from the first to the
+    last step, so that none waits for another, and the gates of a few cells are opened while
+    they are in the processor's nearest cache.
+
+    # Parameters
+
+    weights : `LstmWeights`
+        In the precision of products.
+    bias, inputs, batch_sizes, state, clips, output_scale
+        As in `run_steps`.
+    """
+    dtype = weights.from_hidden.dtype
+    dim, num_cells = weights.projection.shape
+    read = len(inputs)
+    gates = RECYCLED.empty((read, 4 * num_cells), dtype)
+    torch.mm(inputs.to(dtype), weights.from_inputs.t(), out=gates)
+    to_gates, from_gates = _packed(weights.from_hidden, of_gates=True)
+    projection, unprojection = _packed(weights.projection, of_gates=False)
+    hidden = state.hidden.to(dtype).contiguous()
+    cell = state.cell.contiguous()
+    after = RECYCLED.empty((read, num_cells), cell.dtype)
+    opened = RECYCLED.empty((read, num_cells), dtype)
+    projected = RECYCLED.empty((read, dim), dtype)
+    outputs = projected
+    if output_scale is not None:
+        output_scale, outputs = output_scale.contiguous(), torch.empty_like(projected)
+    last = LstmState(cell.new_empty(len(cell), dim), torch.empty_like(cell))
+    tensors = [to_gates, projection, bias.contiguous(), gates, output_scale, hidden, cell, after]
+    tensors += [opened, projected, outputs, *last]
+    _run(READ[dtype], _Forward, batch_sizes, cell, dim, tensors, clips)
+    kept = [gates, opened, projected, from_gates, unprojection, after, cell]
+    return KeptRun(outputs.to(cell.dtype), last, kept, partial(_run_compiled_backward, dtype))
+
+
+def _run_compiled_backward(
+    dtype: torch.dtype,
+    kept: Sequence[torch.Tensor],
+    batch_sizes: Sequence[int],
+    clips: Clips,
+    output_scale: Optional[torch.Tensor],
+    output_gradients: torch.Tensor,
+    state_gradients: LstmState,
+) -> RunGradients:
+    """With the precision of the run's products, a `RunBackward`."""
+    # They may have been kept by others, in their own way.
+    gates, opened, projected, from_gates, unprojection = (
+        tensor.to(dtype).contiguous() for tensor in kept[:5]
+    )
+    after, cell, d_outputs = (
+        tensor.to(torch.float32).contiguous() for tensor in (*kept[5:], output_gradients)
+    )
+    if output_scale is not None:
+        output_scale = output_scale.to(torch.float32).contiguous()
+    d_gates, d_projected = (RECYCLED.empty(part.shape, dtype) for part in (gates, projected))
+    # Sentences that end at a step start from the gradient of their last state.
+    d_state = LstmState(
+        *(part.clone(memory_format=torch.contiguous_format) for part in state_gradients)
+    )
+    tensors = [from_gates, unprojection, gates, output_scale, cell, after, projected, d_outputs]
+    tensors += [d_gates, d_projected, *d_state]
+    function, dim = READ_BACKWARD[dtype], projected.size(1)
+    _run(function, _Backward, batch_sizes, cell, dim, tensors, clips)
+    return RunGradients(d_gates, d_projected, opened, d_state)
+
+
+def _packed(weight: torch.Tensor, of_gates: bool) -> List[torch.Tensor]:
+    """The weights as compiled code reads them, forward and backward."""
+    weight = weight.contiguous()
+    packed = [torch.empty_like(weight) for _ in range(2)]
+    places = [tensor.data_ptr() for tensor in packed]
+    PACK[weight.dtype](weight.data_ptr(), *weight.shape, of_gates, *places, torch.get_num_threads())
+    return packed
+
+
+def _run(
+    function: Any,
+    kind: Any,
+    batch_sizes: Sequence[int],
+    cell: torch.Tensor,
+    dim: int,
+    tensors: Sequence[Optional[torch.Tensor]],
+    clips: Clips,
+) -> None:
+    """Calls compiled code with the addresses of `tensors`."""
+    steps = len(batch_sizes)
+    sizes = _Sizes((SIZE * steps)(*batch_sizes), steps, len(cell), cell.size(1), dim)
+    places = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+    bounds = [math.nan if clip is None else clip for clip in clips]
+    function(
+        ctypes.byref(sizes),
+        ctypes.byref(kind(*places, *bounds)),
+        torch.get_num_threads(),
+        KIND > 1,
+    )

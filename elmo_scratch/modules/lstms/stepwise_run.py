@@ -1,0 +1,80 @@
+"""All steps of an LSTM by PyTorch's products, one step after the other."""
+
+from functools import partial
+from typing import List, Optional, Sequence
+
+import torch
+
+from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
+from elmo_scratch.modules.lstms.lstm_state import LstmState
+from elmo_scratch.modules.lstms.memory_cells import MemoryCells, Opened
+from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Step, run_steps
+from elmo_scratch.modules.lstms.steps_backward import run_steps_backward
+from elmo_scratch.modules.products import WeightProduct
+
+
+def run_stepwise(
+    weights: LstmWeights,
+    products: LstmProducts,
+    bias: torch.Tensor,
+    inputs: torch.Tensor,
+    batch_sizes: Sequence[int],
+    state: LstmState,
+    clips: Clips,
+    output_scale: Optional[torch.Tensor],
+) -> KeptRun:
+    """
+    Runs an LSTM by `run_steps`.
+
+    # Parameters
+
+    weights : `LstmWeights`
+        In the precision of products.
+    products : `LstmProducts`
+        The same, prepared.
+    bias, inputs, batch_sizes, state, clips, output_scale
+        As in `run_steps`.
+    """
+    done = run_steps(
+        products, bias, inputs, batch_sizes, state, clips, output_scale, keeps_steps=True
+    )
+    kept = [weights.from_hidden, weights.projection]
+    kept += [tensor for step in done.steps for tensor in _tensors_of(step)]
+    return KeptRun(
+        done.outputs, done.state, kept, partial(_run_stepwise_backward, done.memory_cells)
+    )
+
+
+def _run_stepwise_backward(
+    memory_cells: MemoryCells,
+    kept: Sequence[torch.Tensor],
+    batch_sizes: Sequence[int],
+    clips: Clips,
+    output_scale: Optional[torch.Tensor],
+    output_gradients: torch.Tensor,
+    state_gradients: LstmState,
+) -> RunGradients:
+    """With the memory cells of the run, a `RunBackward`."""
+    recurrent_weight, projection_weight, *tensors = kept
+    dtype, num_steps = recurrent_weight.dtype, len(batch_sizes)
+    return run_steps_backward(
+        WeightProduct(recurrent_weight.t(), dtype, num_steps),
+        WeightProduct(projection_weight.t(), dtype, num_steps) if len(projection_weight) else None,
+        memory_cells,
+        _steps_of(tensors),
+        clips,
+        output_scale,
+        output_gradients,
+        state_gradients,
+    )
+
+
+def _tensors_of(step: Step) -> List[torch.Tensor]:
+    """All of a step."""
+    return [step.previous_cell, *step.opened, step.output]
+
+
+def _steps_of(tensors: Sequence[torch.Tensor]) -> List[Step]:
+    """The steps whose tensors these are, one step after the other."""
+    parts = [iter(tensors)] * (2 + len(Opened._fields))
+    return [Step(before, Opened(*opened), output) for before, *opened, output in zip(*parts)]

@@ -1,0 +1,190 @@
+import math
+from typing import Iterator, List, Optional
+
+import pytest
+import torch
+
+from elmo_scratch.modules import LstmState
+from elmo_scratch.modules.lstms import compiled_run
+from elmo_scratch.modules.lstms.compiled_run import can_run_compiled
+from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
+from tests.modules.lstms.random_run import RandomRun, random_run, tensors_of
+
+pytestmark = pytest.mark.skipif(
+    compiled_run.KIND == 0, reason="there is no compiled run for this processor"
+)
+
+each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+each_batch = pytest.mark.parametrize(
+    "batch_sizes", [[16] * 3, [33, 33, 32, 20, 17, 16, 5, 1], [70, 69, 3], [7, 7], [131, 64]]
+)
+"""Fewer, as many and more sentences than go together; of equal and of different lengths."""
+
+
+@pytest.fixture(params=[1, 2])
+def each_number_of_threads(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(params=["as it is", "without tiles"])
+def each_processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This one, and one without tiles."""
+    if request.param == "without tiles":
+        if compiled_run.KIND < 2:
+            pytest.skip("this processor has no tiles")
+        monkeypatch.setattr(compiled_run, "KIND", 1)
+
+
+@pytest.mark.usefixtures("each_number_of_threads")
+@pytest.mark.parametrize("clip, dropout", [(None, 0.0), (0.6, 0.0), (0.6, 0.4)])
+@each_batch
+def test_in_float32_it_is_the_run_step_by_step(
+    batch_sizes: List[int], clip: Optional[float], dropout: float
+) -> None:
+    run = random_run(batch_sizes, clip=clip, dropout=dropout)
+    done, expected = run.compiled(), run.stepwise()
+    pairs = zip(
+        tensors_of(done, run.back(done)), tensors_of(expected, run.back(expected)), strict=True
+    )
+    for ours, theirs in pairs:
+        assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
+        assert ours.any()
+        assert torch.allclose(ours, theirs, rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.usefixtures("each_number_of_threads", "each_processor")
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+@each_batch
+def test_in_bfloat16_it_points_where_the_exact_run_does(
+    batch_sizes: List[int], dropout: float
+) -> None:
+    # Without clips, at which what is rounded and what isn't would part.
+    run = random_run(batch_sizes, torch.bfloat16, clip=None, dropout=dropout)
+    weights = LstmWeights(*(weight.float() for weight in run.weights))
+    exact = run._replace(weights=weights)
+    done, expected = run.compiled(), exact.compiled()
+    pairs = zip(
+        tensors_of(done, run.back(done)), tensors_of(expected, exact.back(expected)), strict=True
+    )
+    for ours, theirs in pairs:
+        ours = ours.float()
+        assert not torch.equal(ours, theirs)
+        assert torch.cosine_similarity(ours.flatten(), theirs.flatten(), dim=0) >= 0.9995
+        assert (ours.norm() / theirs.norm()).item() == pytest.approx(1.0, abs=0.01)
+
+
+@pytest.mark.usefixtures("each_number_of_threads", "each_processor")
+@each_dtype
+def test_no_sentence_depends_on_others_to_the_bit(dtype: torch.dtype) -> None:
+    run = random_run([70, 70, 66, 41, 40, 9], dtype, dropout=0.3)
+    done = run.compiled()
+    back = run.back(done)
+    for start, end in [(0, 70), (0, 16), (3, 40), (37, 38), (54, 70)]:
+        some = run.of_sentences(start, end)
+        rows = run.positions_of(start, end)
+        alone = some.compiled()
+        gradients = some.back(alone)
+        assert torch.equal(alone.outputs, done.outputs[rows])
+        assert torch.equal(gradients.opened, back.opened[rows])
+        # The share of inputs is a product of PyTorch's, whose rows may depend on their number.
+        if dtype == torch.float32:
+            assert torch.equal(gradients.gates, back.gates[rows])
+            assert torch.equal(gradients.projected, back.projected[rows])
+            pairs = [*zip(alone.state, done.state), *zip(gradients.state, back.state)]
+            for ours, whole in pairs:
+                assert torch.equal(ours, whole[start:end])
+
+
+@each_dtype
+def test_it_goes_back_as_often_as_one_likes(dtype: torch.dtype) -> None:
+    run = random_run([20, 18, 18], dtype)
+    done = run.compiled()
+    kept = [tensor.clone() for tensor in done.kept]
+    first, again = run.back(done), run.back(done)
+    assert all(torch.equal(*pair) for pair in zip(first[:3], again[:3], strict=True))
+    assert all(torch.equal(*pair) for pair in zip(first.state, again.state, strict=True))
+    assert all(torch.equal(*pair) for pair in zip(kept, done.kept, strict=True))
+
+
+@each_dtype
+def test_what_others_kept_in_their_own_way_is_read_too(dtype: torch.dtype) -> None:
+    run = random_run([20, 18, 18], dtype, dropout=0.3)
+    done = run.compiled()
+    expected = run.back(done)
+    turned = [tensor.double().t().contiguous().t() for tensor in done.kept]
+    back = run.back(done._replace(kept=turned))
+    assert all(torch.equal(*pair) for pair in zip(back[:3], expected[:3], strict=True))
+    assert all(torch.equal(*pair) for pair in zip(back.state, expected.state, strict=True))
+
+
+@each_dtype
+def test_what_is_no_number_stays_with_its_sentence(dtype: torch.dtype) -> None:
+    run = random_run([20] * 3, dtype)
+    run.inputs[7] = math.nan
+    done = run.compiled()
+    is_lost = done.outputs.isnan().view(3, 20, -1).any(dim=2)
+    assert is_lost.nonzero().tolist() == [[0, 7], [1, 7], [2, 7]]
+    assert done.state.cell.isnan().any(dim=1).nonzero().tolist() == [[7]]
+
+
+def test_states_may_lie_scattered_in_memory() -> None:
+    run = random_run([20] * 3, dropout=0.3)
+    scattered = run._replace(
+        state=LstmState(*(part.t().contiguous().t() for part in run.state)),
+        bias=run.bias.repeat_interleave(2)[::2],
+        inputs=run.inputs.t().contiguous().t(),
+        weights=LstmWeights(*(weight.t().contiguous().t() for weight in run.weights)),
+    )
+    assert torch.allclose(scattered.compiled().outputs, run.compiled().outputs, atol=1e-6)
+
+
+def is_known(run: RandomRun) -> bool:
+    return can_run_compiled(run.weights, run.bias, run.inputs, run.batch_sizes, run.state)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@each_dtype
+def test_it_knows_what_it_can_read(dtype: torch.dtype, one_thread: None) -> None:
+    assert is_known(random_run([8, 8], dtype))
+    assert is_known(random_run([8], dtype, dim=192, cells=64))
+    assert not is_known(random_run([7, 7], dtype))
+    assert not is_known(random_run([8], dtype, dim=65))
+    assert not is_known(random_run([8], dtype, cells=96))
+    assert not is_known(random_run([8], torch.float64))
+    assert not is_known(random_run([8], dtype)._replace(batch_sizes=[]))
+
+
+def test_more_threads_need_more_sentences(one_thread: None) -> None:
+    torch.set_num_threads(2)
+    assert is_known(random_run([16])) and not is_known(random_run([15]))
+
+
+def test_others_states_and_devices_are_left_to_others(one_thread: None) -> None:
+    run = random_run([9, 9])
+    assert is_known(run)
+    # The last sentence has no position.
+    assert not is_known(run._replace(batch_sizes=[8, 8]))
+    assert not is_known(run._replace(state=LstmState(*(part.double() for part in run.state))))
+    assert not is_known(run._replace(inputs=run.inputs.double()))
+    assert not is_known(run._replace(inputs=run.inputs.to("meta")))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert not is_known(run)
+
+
+def test_without_clips_is_without_bounds() -> None:
+    run = random_run([16] * 4, clip=None)
+    grown = run._replace(bias=torch.full_like(run.bias, 50.0), clips=Clips(None, None))
+    assert grown.compiled().state.cell.max() > 2.0
+    bounded = grown._replace(clips=Clips(0.5, 0.1)).compiled()
+    assert bounded.state.cell.max().item() == 0.5
+    assert bounded.outputs.abs().max().item() == pytest.approx(0.1)
