@@ -5,6 +5,7 @@ import logging
 import os
 import sysconfig
 import zlib
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
@@ -22,6 +23,20 @@ SWITCH = "ELMO_SCRATCH_COMPILED_CODE"
 
 SOURCES = ("*.cpp", "*.h")
 """What it is made of. Only where the package runs in its checkout they lie beside it."""
+
+
+class Instructions(IntEnum):
+    """What a processor can do beyond what all compiled code asks of it."""
+
+    COMMON = 0
+    """Nothing, or nothing that the library was compiled for."""
+
+    BFLOAT16 = 1
+    """AVX-512 with that for bfloat16."""
+
+    TILES = 2
+    """Tiles of bfloat16 too (AMX)."""
+
 
 POINTER, SIZE, COUNT = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int
 
@@ -119,3 +134,6 @@ def _checksum(folder: Path) -> Optional[int]:
 
 LIBRARY = None if os.environ.get(SWITCH) == "0" else load_library(KERNELS)
 """The compiled code of this process, if there is any."""
+
+INSTRUCTIONS = Instructions(0 if LIBRARY is None else LIBRARY.elmo_scratch_instructions())
+"""Those of this processor."""

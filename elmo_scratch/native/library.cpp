@@ -1,5 +1,19 @@
 // What is asked before anything else.
 
+#include "instructions.h"
+
+#ifdef HAS_WIDE_CODE
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace {
+
+// Linux gives a process tiles when it asks for them.
+constexpr int ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18;
+
+}  // namespace
+#endif
+
 extern "C" {
 
 // Of the files that this was made of.
@@ -11,6 +25,17 @@ int elmo_scratch_runs_here() {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #else
     return 1;
+#endif
+}
+
+// The best of the instructions that native_library.py names.
+int elmo_scratch_instructions() {
+#ifdef HAS_WIDE_CODE
+    if (!__builtin_cpu_supports("x86-64-v4") || !__builtin_cpu_supports("avx512bf16")) return 0;
+    if (!__builtin_cpu_supports("amx-tile") || !__builtin_cpu_supports("amx-bf16")) return 1;
+    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 ? 2 : 1;
+#else
+    return 0;
 #endif
 }
 

@@ -7,16 +7,12 @@
 #include "memory_cell.h"
 #include "panel_products.h"
 
-#ifdef HAS_PANEL_PRODUCTS
-
-#include <sys/syscall.h>
-#include <unistd.h>
+#ifdef HAS_WIDE_CODE
 
 using namespace elmo_scratch;
 
 namespace {
 
-constexpr int ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18;
 // Sentences that a thread reads together.
 constexpr ptrdiff_t FEWEST = 16, MOST = 64;
 // So many cells ahead the steps' numbers are fetched.
@@ -278,17 +274,6 @@ extern "C" {
 FUNCTIONS(float32, float)
 FUNCTIONS(bfloat16, Bfloat16)
 
-// 0 where this processor lacks the instructions, 2 where it has tiles too.
-int elmo_scratch_runs() {
-    if (!__builtin_cpu_supports("x86-64-v4") || !__builtin_cpu_supports("avx512bf16")) return 0;
-    if (!__builtin_cpu_supports("amx-tile") || !__builtin_cpu_supports("amx-bf16")) return 1;
-    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 ? 2 : 1;
-}
-
 }  // extern "C"
-
-#else
-
-extern "C" int elmo_scratch_runs() { return 0; }
 
 #endif

@@ -6,24 +6,16 @@
 
 #pragma once
 
-#include "numbers.h"
+#include "tiles.h"
 
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
-#define HAS_PANEL_PRODUCTS 1
-
-#include <immintrin.h>
-
-#define WIDE __attribute__((target("arch=x86-64-v4,avx512bf16")))
-#define TILED __attribute__((target("arch=x86-64-v4,avx512bf16,amx-tile,amx-bf16")))
+#ifdef HAS_WIDE_CODE
 
 namespace elmo_scratch {
 
-constexpr ptrdiff_t REGISTER = 16, REGISTERS = 4, PANEL = REGISTER * REGISTERS;
 // So many lanes of a panel stay in the cache next to the processor while rows pass.
 constexpr ptrdiff_t LANES_AT_ONCE = 128;
 // Rows that pass together: their sums fill the registers.
 constexpr int ROWS_AT_ONCE = 6;
-constexpr ptrdiff_t TILE = 16;
 
 template <typename Number>
 constexpr ptrdiff_t NUMBERS_OF_A_LANE = 4 / sizeof(Number);
@@ -86,72 +78,6 @@ WIDE void add_rows(const Number *rows, ptrdiff_t stride, const Number *panel, pt
             _mm512_storeu_ps(sums + row * PANEL + r * REGISTER, own[row][r]);
 }
 
-// Shapes of the processor's tiles: of up to 16 rows with 64 bytes.
-struct alignas(64) TileShapes {
-    std::uint8_t palette = 0, start = 0, reserved[14] = {};
-    std::uint16_t bytes[16] = {};
-    std::uint8_t rows[16] = {};
-};
-
-// The tiles of a thread. What used them before finds their shapes again.
-class Tiles {
-   public:
-    TILED explicit Tiles(bool is_used) : is_used_(is_used) {
-        if (is_used_) _tile_storeconfig(&before_);
-    }
-    TILED ~Tiles() {
-        if (is_used_) _tile_loadconfig(&before_);
-    }
-    Tiles(const Tiles &) = delete;
-    Tiles &operator=(const Tiles &) = delete;
-
-    bool is_used() const { return is_used_; }
-
-    // Adds up to 16 rows' products to their sums.
-    TILED void add_rows(ptrdiff_t num_rows, const Bfloat16 *rows, ptrdiff_t stride,
-                        const Bfloat16 *panel, ptrdiff_t lanes, float *sums) {
-        shape(num_rows);
-        constexpr ptrdiff_t row = PANEL * 4;  // in bytes
-        _tile_loadd(0, sums, row);
-        _tile_loadd(1, sums + REGISTER, row);
-        _tile_loadd(2, sums + 2 * REGISTER, row);
-        _tile_loadd(3, sums + 3 * REGISTER, row);
-        for (ptrdiff_t lane = 0; lane < lanes; lane += TILE) {
-            const Bfloat16 *weights = panel + lane * PANEL * 2;
-            _tile_loadd(4, rows + lane * 2, stride * 2);
-            _tile_loadd(5, weights, row);
-            _tile_loadd(6, weights + REGISTER * 2, row);
-            _tile_dpbf16ps(0, 4, 5);
-            _tile_loadd(7, weights + 2 * REGISTER * 2, row);
-            _tile_dpbf16ps(1, 4, 6);
-            _tile_loadd(5, weights + 3 * REGISTER * 2, row);
-            _tile_dpbf16ps(2, 4, 7);
-            _tile_dpbf16ps(3, 4, 5);
-        }
-        _tile_stored(0, sums, row);
-        _tile_stored(1, sums + REGISTER, row);
-        _tile_stored(2, sums + 2 * REGISTER, row);
-        _tile_stored(3, sums + 3 * REGISTER, row);
-    }
-
-   private:
-    TILED void shape(ptrdiff_t num_rows) {
-        if (num_rows == num_rows_) return;
-        num_rows_ = num_rows;
-        TileShapes shapes;
-        shapes.palette = 1;
-        for (int tile = 0; tile < 8; tile++) {
-            shapes.bytes[tile] = 64;
-            shapes.rows[tile] = std::uint8_t(tile < 5 ? num_rows : TILE);
-        }
-        _tile_loadconfig(&shapes);
-    }
-
-    TileShapes before_;
-    const bool is_used_;
-    ptrdiff_t num_rows_ = 0;
-};
-
 template <typename Number>
 WIDE void add_in_registers(ptrdiff_t num_rows, const Number *rows, ptrdiff_t stride,
                            const Number *panel, ptrdiff_t lanes, float *sums) {
@@ -174,29 +100,19 @@ WIDE void add_in_registers(ptrdiff_t num_rows, const Number *rows, ptrdiff_t str
     }
 }
 
-WIDE inline void add_group(ptrdiff_t num_rows, const float *rows, ptrdiff_t stride,
-                           const float *panel, ptrdiff_t lanes, float *sums, Tiles &) {
-    add_in_registers(num_rows, rows, stride, panel, lanes, sums);
-}
-
-WIDE inline void add_group(ptrdiff_t num_rows, const Bfloat16 *rows, ptrdiff_t stride,
-                           const Bfloat16 *panel, ptrdiff_t lanes, float *sums, Tiles &tiles) {
-    if (!tiles.is_used()) return add_in_registers(num_rows, rows, stride, panel, lanes, sums);
-    for (ptrdiff_t row = 0; row < num_rows; row += TILE)
-        tiles.add_rows(num_rows - row < TILE ? num_rows - row : TILE, rows + row * stride, stride,
-                       panel, lanes, sums + row * PANEL);
-}
-
 // The products of rows, which lie `stride` apart, with a panel, in `sums` of 64 columns.
 template <typename Number>
 WIDE void multiply(ptrdiff_t num_rows, const Number *rows, ptrdiff_t stride, const Number *panel,
                    ptrdiff_t lanes, float *sums, Tiles &tiles) {
+    if constexpr (sizeof(Number) == 2)
+        if (tiles.is_used())
+            return tiles.multiply_panel(num_rows, rows, stride, panel, lanes, sums);
     constexpr ptrdiff_t depth = NUMBERS_OF_A_LANE<Number>;
     std::memset(sums, 0, num_rows * PANEL * sizeof(float));
     for (ptrdiff_t lane = 0; lane < lanes; lane += LANES_AT_ONCE) {
         const ptrdiff_t count = lanes - lane < LANES_AT_ONCE ? lanes - lane : LANES_AT_ONCE;
-        add_group(num_rows, rows + lane * depth, stride, panel + lane * PANEL * depth, count, sums,
-                  tiles);
+        add_in_registers(num_rows, rows + lane * depth, stride, panel + lane * PANEL * depth, count,
+                         sums);
     }
 }
 

@@ -11,7 +11,16 @@ from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
 from elmo_scratch.modules.products import RECYCLED
-from elmo_scratch.native_library import COUNT, LIBRARY, POINTER, SIZE, functions, reaches
+from elmo_scratch.native_library import (
+    COUNT,
+    INSTRUCTIONS,
+    LIBRARY,
+    POINTER,
+    SIZE,
+    Instructions,
+    functions,
+    reaches,
+)
 
 DTYPES = (torch.float32, torch.bfloat16)
 """The precisions of products that it knows. Memory is in float32."""
@@ -51,10 +60,7 @@ class _Backward(ctypes.Structure):
     ]
 
 
-KIND = LIBRARY.elmo_scratch_runs() if LIBRARY is not None else 0
-"""0 where there is none for this processor, 2 where the processor multiplies tiles."""
-
-_OWN = LIBRARY if KIND > 0 else None
+_OWN = LIBRARY if INSTRUCTIONS >= Instructions.BFLOAT16 else None
 PACK = functions(
     _OWN, "pack_weights", DTYPES, [POINTER, SIZE, SIZE, COUNT, POINTER, POINTER, COUNT]
 )
@@ -202,5 +208,5 @@ def _run(
         ctypes.byref(sizes),
         ctypes.byref(kind(*places, *bounds)),
         torch.get_num_threads(),
-        KIND > 1,
+        INSTRUCTIONS == Instructions.TILES,
     )

@@ -5,13 +5,13 @@ from elmo_scratch.modules.products.bfloat16_speed import BFLOAT16 as BFLOAT16
 from elmo_scratch.modules.products.fingerprint import Fingerprint as Fingerprint
 from elmo_scratch.modules.products.frozen_products import FrozenProducts as FrozenProducts
 from elmo_scratch.modules.products.frozen_products import are_frozen as are_frozen
+from elmo_scratch.modules.products.onednn_product import filled_up as filled_up
 from elmo_scratch.modules.products.precision import MixedPrecision as MixedPrecision
 from elmo_scratch.modules.products.precision import precision_of as precision_of
 from elmo_scratch.modules.products.precision import without_autocast as without_autocast
 from elmo_scratch.modules.products.recycled_memory import RECYCLED as RECYCLED
 from elmo_scratch.modules.products.weight_gradient import weight_gradient as weight_gradient
 from elmo_scratch.modules.products.weight_product import WeightProduct as WeightProduct
-from elmo_scratch.modules.products.weight_product import filled_up as filled_up
 
 __all__ = [
     "Affine",

@@ -8,10 +8,11 @@ from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.lstms import compiled_run
 from elmo_scratch.modules.lstms.compiled_run import can_run_compiled
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
+from elmo_scratch.native_library import Instructions
 from tests.modules.lstms.random_run import RandomRun, random_run, tensors_of
 
 pytestmark = pytest.mark.skipif(
-    compiled_run.KIND == 0, reason="there is no compiled run for this processor"
+    not compiled_run.READ, reason="there is no compiled run for this processor"
 )
 
 each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -33,9 +34,9 @@ def each_number_of_threads(request: pytest.FixtureRequest) -> Iterator[None]:
 def each_processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """This one, and one without tiles."""
     if request.param == "without tiles":
-        if compiled_run.KIND < 2:
+        if compiled_run.INSTRUCTIONS < Instructions.TILES:
             pytest.skip("this processor has no tiles")
-        monkeypatch.setattr(compiled_run, "KIND", 1)
+        monkeypatch.setattr(compiled_run, "INSTRUCTIONS", Instructions.BFLOAT16)
 
 
 @pytest.mark.usefixtures("each_number_of_threads")

@@ -15,7 +15,7 @@ each_run = pytest.mark.parametrize(
             RandomRun.compiled,
             id="compiled",
             marks=pytest.mark.skipif(
-                compiled_run.KIND == 0, reason="there is no compiled run for this processor"
+                not compiled_run.READ, reason="there is no compiled run for this processor"
             ),
         ),
     ],

@@ -1,9 +1,10 @@
-from typing import Optional
+from typing import List, Optional
 
 import pytest
 import torch
 
 from elmo_scratch.modules.products import WeightProduct
+from elmo_scratch.native_library import INSTRUCTIONS, Instructions
 from tests.modules.frozen_weights import needs_onednn
 
 ROWS, INPUTS, OUTPUTS = 3, 5, 7
@@ -107,11 +108,22 @@ def test_a_row_does_not_depend_on_how_many_rows_come_with_it(
         assert torch.equal(product.added_to(summand, few), added[start:end])
 
 
-@needs_onednn
-@pytest.mark.parametrize("rows", [127, 128, 129, 143, 144, 300])
-def test_rows_that_fill_up_do_not_show(rows: int) -> None:
-    product, vectors = WeightProduct(random_weight(), torch.float32), torch.randn(rows, INPUTS)
-    whole = product(vectors, torch.ones(OUTPUTS))
-    assert whole.shape == (rows, OUTPUTS)
-    parts = [product(part, torch.ones(OUTPUTS)) for part in vectors.split(50)]
-    assert torch.equal(whole, torch.cat(parts))
+@each_dtype
+def test_without_rows_there_is_nothing(dtype: torch.dtype) -> None:
+    product, none = WeightProduct(random_weight(), dtype), torch.zeros(0, INPUTS)
+    assert product(none).shape == (0, OUTPUTS)
+    assert product.added_to(torch.zeros(0, OUTPUTS).to(dtype), none).shape == (0, OUTPUTS)
+
+
+@pytest.mark.skipif(INSTRUCTIONS < Instructions.TILES, reason="this processor has no tiles")
+def test_where_tiles_do_not_reach_it_is_an_ordinary_product() -> None:
+    product, vectors = WeightProduct(random_weight(), torch.bfloat16), torch.randn(ROWS, INPUTS)
+    summand = torch.randn(ROWS, OUTPUTS).to(torch.bfloat16)
+    expected = [product(vectors), product.added_to(summand, vectors)]
+
+    def both(vectors: torch.Tensor, summand: torch.Tensor) -> List[torch.Tensor]:
+        return [product(vectors), product.added_to(summand, vectors)]
+
+    mapped = torch.func.vmap(both)(vectors.unsqueeze(0), summand.unsqueeze(0))
+    for ours, tiled in zip(mapped, expected, strict=True):
+        assert torch.allclose(ours[0].float(), tiled.float(), rtol=2**-6, atol=0.02)
