@@ -2,8 +2,9 @@
 // neither on its place nor on the other rows.
 
 #include <algorithm>
+#include <vector>
 
-#include "tiles.h"
+#include "tile_packing.h"
 
 #ifdef HAS_WIDE_CODE
 
@@ -15,17 +16,42 @@ namespace {
 constexpr ptrdiff_t NUMBERS_AT_ONCE = 1 << 18;
 // So many products of two numbers are worth a thread of their own.
 constexpr ptrdiff_t PRODUCTS_OF_A_THREAD = 1 << 20;
+// So many weights are worth one to lay them out.
+constexpr ptrdiff_t NUMBERS_OF_A_THREAD = 1 << 16;
 
-// The shapes are those of tiled_product.py.
+// The shapes are those of tiled_product.py. Sizes are filled up.
 struct Product {
     const Bfloat16 *rows, *weights, *bias, *summand;
     Bfloat16 *result;
-    ptrdiff_t num_rows, lanes, outputs;
+    ptrdiff_t num_rows, inputs, outputs;
 };
 
-// Tile by tile, two beside each other.
-constexpr ptrdiff_t COLUMNS = 2 * TILE, NUMBERS_OF_A_TILE = TILE * TILE * 2;
-constexpr TileOrder IN_PAIRS = {TILE * 4, NUMBERS_OF_A_TILE, 2 * NUMBERS_OF_A_TILE};
+// Weights as they lie: `is_turned` where a row is that of an input.
+template <typename Number>
+struct Weights {
+    const Number *numbers;
+    ptrdiff_t outputs, inputs;
+    int is_turned;
+
+    // Of 64 outputs, two tiles beside each other for 32 of them and 32 inputs, and zeros beyond the
+    // last.
+    WIDE void pack(ptrdiff_t output, Bfloat16 *tiles) const {
+        const ptrdiff_t other = filled(inputs, Block::SIZE) * Block::SIZE;
+        for (ptrdiff_t input = 0; input < inputs; input += Block::SIZE)
+            for (ptrdiff_t k = 0; k < PANEL; k += Block::SIZE)
+                block(output + k, input, tiles + k / Block::SIZE * other + input * Block::SIZE);
+    }
+
+   private:
+    WIDE INLINE void block(ptrdiff_t output, ptrdiff_t input, Bfloat16 *tiles) const {
+        if (is_turned)
+            Block(numbers + input * outputs + output, outputs, inputs - input, outputs - output)
+                .store_columns(tiles);
+        else
+            Block(numbers + output * inputs + input, inputs, outputs - output, inputs - input)
+                .store_rows(tiles);
+    }
+};
 
 WIDE INLINE __m512 wide(const Bfloat16 *numbers) {
     const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(numbers));
@@ -43,16 +69,15 @@ WIDE INLINE void finish(const float *sums, const Bfloat16 *bias, const Bfloat16 
 
 // The products of some rows with 64 columns.
 TILED void multiply_rows(const Product &product, ptrdiff_t first, ptrdiff_t end, ptrdiff_t column,
-                         Tiles &tiles) {
-    alignas(64) float sums[2 * TILE * PANEL];
-    const ptrdiff_t inputs = 2 * product.lanes;
+                         const Bfloat16 *weights, Tiles &tiles) {
+    alignas(64) float sums[Block::SIZE * PANEL];
+    const ptrdiff_t inputs = product.inputs;
     const Bfloat16 *bias = product.bias ? product.bias + column : nullptr;
-    for (ptrdiff_t row = first; row < end; row += 2 * TILE) {
-        const ptrdiff_t rows = std::min(end - row, 2 * TILE);
-        for (ptrdiff_t k = 0; k < PANEL; k += COLUMNS)
-            tiles.multiply(rows, product.rows + row * inputs, inputs,
-                           product.weights + (column + k) * inputs, IN_PAIRS, product.lanes,
-                           sums + k);
+    for (ptrdiff_t row = first; row < end; row += Block::SIZE) {
+        const ptrdiff_t rows = std::min(end - row, Block::SIZE);
+        for (ptrdiff_t k = 0; k < PANEL; k += Block::SIZE)
+            tiles.multiply(rows, Tiled::rows(product.rows + row * inputs, inputs),
+                           Tiled::pairs(weights + k * inputs), inputs / 2, sums + k, PANEL);
         for (ptrdiff_t r = 0; r < rows; r++) {
             const ptrdiff_t place = (row + r) * product.outputs + column;
             for (ptrdiff_t k = 0; k < PANEL; k += REGISTER)
@@ -63,27 +88,54 @@ TILED void multiply_rows(const Product &product, ptrdiff_t first, ptrdiff_t end,
     }
 }
 
+template <typename Number>
+void pack_tiles(const Weights<Number> &weights, Bfloat16 *packed, int threads) {
+    const ptrdiff_t inputs = filled(weights.inputs, Block::SIZE);
+    const ptrdiff_t outputs = filled(weights.outputs, PANEL);
+    const int worth =
+        threads_worth(outputs * inputs, NUMBERS_OF_A_THREAD, outputs / PANEL, threads);
+#pragma omp parallel for num_threads(worth) if (worth > 1)
+    for (ptrdiff_t output = 0; output < outputs; output += PANEL)
+        weights.pack(output, packed + output * inputs);
+}
+
+// Weights for one product are laid out in a cache only.
+template <typename Number>
+void multiply_once(const Product &product, const Weights<Number> &weights, int threads) {
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        Tiles tiles(true);
+        std::vector<Lanes> packed(PANEL * product.inputs / NUMBERS_OF_A_TILE);
+        Bfloat16 *own = reinterpret_cast<Bfloat16 *>(packed.data());
+#pragma omp for schedule(static)
+        for (ptrdiff_t column = 0; column < product.outputs; column += PANEL) {
+            weights.pack(column, own);
+            multiply_rows(product, 0, product.num_rows, column, own, tiles);
+        }
+    }
+}
+
 }  // namespace
+
+// tiled_product.py calls these by their names, and checks what they are given.
+#define FUNCTIONS(NAME, NUMBER)                                                                    \
+    void pack_tiles_##NAME(const Weights<NUMBER> *weights, Bfloat16 *packed, int threads) {        \
+        pack_tiles(*weights, packed, threads);                                                     \
+    }                                                                                              \
+    void multiply_once_##NAME(const Product *product, const Weights<NUMBER> *weights,              \
+                              int threads) {                                                       \
+        multiply_once(*product, *weights, threads);                                                \
+    }
 
 extern "C" {
 
-void pack_tiles_bfloat16(const Bfloat16 *weights, ptrdiff_t outputs, ptrdiff_t inputs,
-                         Bfloat16 *packed, int threads) {
-    const int worth = threads_worth(outputs * inputs, 65536, outputs / COLUMNS, threads);
-#pragma omp parallel for num_threads(worth) if (worth > 1)
-    for (ptrdiff_t column = 0; column < outputs; column += COLUMNS)
-        for (ptrdiff_t c = 0; c < COLUMNS; c++)
-            for (ptrdiff_t k = 0; k < inputs; k++) {
-                const ptrdiff_t lane = k / 2 % TILE, tile = k / 2 / TILE * 2 + c / TILE;
-                packed[column * inputs + tile * NUMBERS_OF_A_TILE + (lane * TILE + c % TILE) * 2 +
-                       k % 2] = weights[(column + c) * inputs + k];
-            }
-}
+FUNCTIONS(float32, float)
+FUNCTIONS(bfloat16, Bfloat16)
 
 void multiply_tiles_bfloat16(const Product *product, int threads) {
-    const ptrdiff_t inputs = 2 * product->lanes, outputs = product->outputs;
+    const ptrdiff_t inputs = product->inputs, outputs = product->outputs;
     const ptrdiff_t rows_at_once =
-        std::max(NUMBERS_AT_ONCE / inputs / (2 * TILE), ptrdiff_t(1)) * 2 * TILE;
+        std::max(NUMBERS_AT_ONCE / inputs / Block::SIZE, ptrdiff_t(1)) * Block::SIZE;
     const ptrdiff_t parts = (product->num_rows + rows_at_once - 1) / rows_at_once;
     const int worth = threads_worth(product->num_rows * outputs * inputs, PRODUCTS_OF_A_THREAD,
                                     parts * outputs / PANEL, threads);
@@ -95,7 +147,7 @@ void multiply_tiles_bfloat16(const Product *product, int threads) {
             for (ptrdiff_t column = 0; column < outputs; column += PANEL)
                 multiply_rows(*product, part * rows_at_once,
                               std::min((part + 1) * rows_at_once, product->num_rows), column,
-                              tiles);
+                              product->weights + column * inputs, tiles);
     }
 }
 

@@ -10,7 +10,8 @@
 namespace elmo_scratch {
 
 constexpr ptrdiff_t REGISTER = 16, REGISTERS = 4, PANEL = REGISTER * REGISTERS;
-constexpr ptrdiff_t TILE = 16;
+// Rows of a tile, of as many lanes.
+constexpr ptrdiff_t TILE = 16, NUMBERS_OF_A_TILE = 2 * TILE * TILE;
 
 // Shapes of the processor's tiles: of up to 16 rows with 64 bytes.
 struct alignas(64) TileShapes {
@@ -19,12 +20,25 @@ struct alignas(64) TileShapes {
     std::uint8_t rows[16] = {};
 };
 
-// How the tiles of weights lie: the bytes from one row to the next, and the numbers to the tile
-// beside it and to the next 16 lanes.
-struct TileOrder {
-    ptrdiff_t row, column, step;
+// A matrix as tiles read it: the bytes from one row of a tile to the next, and the numbers to the
+// tile beside it (below it, of rows that are multiplied) and to the next 16 lanes.
+struct Tiled {
+    const Bfloat16 *numbers;
+    ptrdiff_t row, beside, step;
+
+    // Rows side by side, `stride` apart.
+    static Tiled rows(const Bfloat16 *numbers, ptrdiff_t stride) {
+        return {numbers, stride * 2, TILE * stride, TILE * 2};
+    }
+    // Columns of a panel.
+    static Tiled columns(const Bfloat16 *panel) {
+        return {panel, PANEL * 4, TILE * 2, TILE * PANEL * 2};
+    }
+    // Tile by tile, those beside each other first.
+    static Tiled pairs(const Bfloat16 *tiles) {
+        return {tiles, TILE * 4, NUMBERS_OF_A_TILE, 2 * NUMBERS_OF_A_TILE};
+    }
 };
-constexpr TileOrder IN_PANELS = {PANEL * 4, REGISTER * 2, TILE * PANEL * 2};
 
 // The tiles of a thread. What used them before finds their shapes again.
 class Tiles {
@@ -40,10 +54,9 @@ class Tiles {
 
     bool is_used() const { return is_used_; }
 
-    // The products of up to 32 rows with 32 columns, in the same columns of a panel's `sums`.
-    TILED void multiply(ptrdiff_t num_rows, const Bfloat16 *rows, ptrdiff_t stride,
-                        const Bfloat16 *weights, TileOrder order, ptrdiff_t lanes, float *sums) {
-        constexpr ptrdiff_t row = PANEL * 4;  // in bytes
+    // The products of up to 32 rows with 32 columns, in `sums` whose rows lie `stride` apart.
+    TILED void multiply(ptrdiff_t num_rows, Tiled rows, Tiled weights, ptrdiff_t lanes, float *sums,
+                        ptrdiff_t stride) {
         const ptrdiff_t above = num_rows < TILE ? num_rows : TILE, below = num_rows - above;
         shape(above, below);
         _tile_zero(0);
@@ -53,23 +66,24 @@ class Tiles {
             _tile_zero(3);
         }
         for (ptrdiff_t lane = 0; lane < lanes; lane += TILE) {
-            _tile_loadd(4, rows + lane * 2, stride * 2);
-            _tile_loadd(6, weights, order.row);
-            _tile_loadd(7, weights + order.column, order.row);
+            _tile_loadd(4, rows.numbers, rows.row);
+            _tile_loadd(6, weights.numbers, weights.row);
+            _tile_loadd(7, weights.numbers + weights.beside, weights.row);
             _tile_dpbf16ps(0, 4, 6);
             _tile_dpbf16ps(1, 4, 7);
             if (below > 0) {
-                _tile_loadd(5, rows + TILE * stride + lane * 2, stride * 2);
+                _tile_loadd(5, rows.numbers + rows.beside, rows.row);
                 _tile_dpbf16ps(2, 5, 6);
                 _tile_dpbf16ps(3, 5, 7);
             }
-            weights += order.step;
+            rows.numbers += rows.step;
+            weights.numbers += weights.step;
         }
-        _tile_stored(0, sums, row);
-        _tile_stored(1, sums + TILE, row);
+        _tile_stored(0, sums, stride * 4);
+        _tile_stored(1, sums + TILE, stride * 4);
         if (below > 0) {
-            _tile_stored(2, sums + TILE * PANEL, row);
-            _tile_stored(3, sums + TILE * PANEL + TILE, row);
+            _tile_stored(2, sums + TILE * stride, stride * 4);
+            _tile_stored(3, sums + TILE * stride + TILE, stride * 4);
         }
     }
 
@@ -78,8 +92,10 @@ class Tiles {
                               const Bfloat16 *panel, ptrdiff_t lanes, float *sums) {
         for (ptrdiff_t row = 0; row < num_rows; row += 2 * TILE)
             for (ptrdiff_t column = 0; column < PANEL; column += 2 * TILE)
-                multiply(num_rows - row < 2 * TILE ? num_rows - row : 2 * TILE, rows + row * stride,
-                         stride, panel + column * 2, IN_PANELS, lanes, sums + row * PANEL + column);
+                multiply(num_rows - row < 2 * TILE ? num_rows - row : 2 * TILE,
+                         Tiled::rows(rows + row * stride, stride),
+                         Tiled::columns(panel + column * 2), lanes, sums + row * PANEL + column,
+                         PANEL);
     }
 
    private:

@@ -1,6 +1,6 @@
 """An LSTM as one node of PyTorch's graph, with a backward pass of its own."""
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -9,10 +9,7 @@ from elmo_scratch.modules.lstms.compiled_run import run_compiled
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights
 from elmo_scratch.modules.lstms.stepwise_run import run_stepwise
-from elmo_scratch.modules.products import weight_gradient
-
-ONES = 16
-"""Columns whose product is the sum over rows: one would do, but odd widths are slow."""
+from elmo_scratch.modules.products import weight_gradients
 
 
 class RunSettings(NamedTuple):
@@ -122,47 +119,24 @@ class LstmFunction(torch.autograd.Function):
         gates = back.gates  # (read, 4 * cell)
         needed = ctx.needs_input_grad
 
-        before = _before(hidden, outputs, ctx.batch_sizes)
-        of_inputs, of_hidden, of_bias = _gates_gradients(
-            gates, inputs, before, dtype, [needed[2], needed[3], needed[5]]
-        )
+        of_inputs = of_hidden = of_bias = of_projection = None
+        if any((needed[2], needed[3], needed[5])):
+            before = _before(hidden, outputs, ctx.batch_sizes)
+            made = weight_gradients(gates, [inputs, before], inputs.dtype)
+            (of_inputs, of_hidden), of_bias = made
+        if needed[4] and len(projection_weight) > 0:
+            projected = back.projected.to(dtype)
+            (of_projection,) = weight_gradients(projected, [back.opened], inputs.dtype).weights
         return (
             None,
             (gates @ input_weight).to(inputs.dtype) if needed[1] else None,
-            of_inputs,
-            of_hidden,
-            weight_gradient(back.projected.to(dtype), back.opened, inputs.dtype)
-            if needed[4] and len(projection_weight) > 0
-            else None,
-            of_bias,
+            of_inputs if needed[2] else None,
+            of_hidden if needed[3] else None,
+            of_projection,
+            of_bias if needed[5] else None,
             back.state.hidden if needed[6] else None,
             back.state.cell if needed[7] else None,
         )
-
-
-def _gates_gradients(
-    gates: torch.Tensor,
-    inputs: torch.Tensor,
-    before: torch.Tensor,
-    dtype: torch.dtype,
-    needed: Sequence[bool],
-) -> List[Optional[torch.Tensor]]:
-    """Those of the weights from inputs and from outputs to the gates, and of the bias."""
-    if gates.dtype == inputs.dtype or not all(needed):
-        made = (
-            lambda: weight_gradient(gates, inputs.to(dtype), inputs.dtype),
-            lambda: weight_gradient(gates, before.to(dtype), inputs.dtype),
-            lambda: gates.sum(dim=0).to(inputs.dtype),
-        )
-        return [make() if is_needed else None for make, is_needed in zip(made, needed)]
-    # In one product: rounded ones are so fast that to read the gates takes much of their time.
-    sizes = [inputs.size(1), before.size(1), ONES]
-    together = gates.new_ones(len(gates), sum(sizes))
-    for place, part in zip(together.split(sizes, dim=1), (inputs, before)):
-        place.copy_(part)
-    parts = torch.mm(gates.t(), together).split(sizes, dim=1)
-    of_inputs, of_hidden, of_bias = (part.to(inputs.dtype).contiguous() for part in parts)
-    return [of_inputs, of_hidden, of_bias[:, 0].contiguous()]
 
 
 def _before(

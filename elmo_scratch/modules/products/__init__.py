@@ -10,7 +10,7 @@ from elmo_scratch.modules.products.precision import MixedPrecision as MixedPreci
 from elmo_scratch.modules.products.precision import precision_of as precision_of
 from elmo_scratch.modules.products.precision import without_autocast as without_autocast
 from elmo_scratch.modules.products.recycled_memory import RECYCLED as RECYCLED
-from elmo_scratch.modules.products.weight_gradient import weight_gradient as weight_gradient
+from elmo_scratch.modules.products.weight_gradient import weight_gradients as weight_gradients
 from elmo_scratch.modules.products.weight_product import WeightProduct as WeightProduct
 
 __all__ = [
@@ -24,6 +24,6 @@ __all__ = [
     "are_frozen",
     "filled_up",
     "precision_of",
-    "weight_gradient",
+    "weight_gradients",
     "without_autocast",
 ]

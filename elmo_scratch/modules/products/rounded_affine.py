@@ -5,8 +5,8 @@ from typing import Any, Optional, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.modules.products.recycled_memory import RECYCLED
-from elmo_scratch.modules.products.weight_gradient import weight_gradient
+from elmo_scratch.modules.products.weight_gradient import weight_gradients
+from elmo_scratch.modules.products.weight_product import WeightProduct
 
 
 class RoundedAffine(torch.autograd.Function):
@@ -37,10 +37,8 @@ class RoundedAffine(torch.autograd.Function):
         `torch.Tensor`
             Shape `(rows, output_dim)`, of the type `dtype`.
         """
-        rounded = RECYCLED.empty(weight.shape, dtype).copy_(weight)
-        ctx.save_for_backward(vectors, rounded)
-        ctx.dtype = weight.dtype
-        return torch.nn.functional.linear(vectors, rounded, bias.to(dtype))
+        ctx.save_for_backward(vectors, weight)
+        return WeightProduct(weight, dtype, num_uses=1)(vectors, bias)
 
     @staticmethod
     @once_differentiable
@@ -48,11 +46,12 @@ class RoundedAffine(torch.autograd.Function):
         ctx: Any, gradients: torch.Tensor
     ) -> Tuple[Optional[torch.Tensor], Optional[torch.Tensor], Optional[torch.Tensor], None]:
         """The gradients of vectors, weights and bias."""
-        vectors, rounded = ctx.saved_tensors
+        vectors, weight = ctx.saved_tensors
         needed = ctx.needs_input_grad
+        made = weight_gradients(gradients, [vectors] if needed[1] else [], weight.dtype)
         return (
-            gradients @ rounded if needed[0] else None,
-            weight_gradient(gradients, vectors, ctx.dtype) if needed[1] else None,
-            gradients.sum(dim=0).to(ctx.dtype) if needed[2] else None,
+            WeightProduct(weight.t(), gradients.dtype, 1)(gradients) if needed[0] else None,
+            made.weights[0] if needed[1] else None,
+            made.bias.to(weight.dtype) if needed[2] else None,
             None,
         )

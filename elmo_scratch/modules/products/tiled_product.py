@@ -1,10 +1,11 @@
 """The product of many vectors with one matrix of weights, by the processor's tiles."""
 
 import ctypes
-from typing import Optional
+from typing import Any, Optional, Tuple
 
 import torch
 
+from elmo_scratch.modules.products.recycled_memory import RECYCLED
 from elmo_scratch.native_library import (
     COUNT,
     INSTRUCTIONS,
@@ -23,17 +24,32 @@ INPUTS_TOGETHER, OUTPUTS_TOGETHER = 2 * TILE, 4 * TILE
 """Sizes are filled up to multiples of these, by zeros."""
 
 
+MANY_PANELS = 16
+"""From so many outputs, in such multiples, weights for one product are worth no memory."""
+
+FEW_NUMBERS = 2**20
+"""As long as vectors have no more, which the caches hold."""
+
+DTYPES = (torch.float32, torch.bfloat16)
+"""The types of weights that it rounds, if need be."""
+
+
 class _Product(ctypes.Structure):
     _fields_ = [
         *((name, POINTER) for name in ("rows", "weights", "bias", "summand", "result")),
-        *((name, SIZE) for name in ("num_rows", "lanes", "outputs")),
+        *((name, SIZE) for name in ("num_rows", "inputs", "outputs")),
     ]
 
 
-_DTYPES = (torch.bfloat16,)
+class _Weights(ctypes.Structure):
+    _fields_ = [("numbers", POINTER), ("outputs", SIZE), ("inputs", SIZE), ("is_turned", COUNT)]
+
+
 _OWN = LIBRARY if INSTRUCTIONS == Instructions.TILES else None
-PACK = functions(_OWN, "pack_tiles", _DTYPES, [POINTER, SIZE, SIZE, POINTER, COUNT])
-MULTIPLY = functions(_OWN, "multiply_tiles", _DTYPES, [ctypes.POINTER(_Product), COUNT])
+_PRODUCT, _WEIGHTS = ctypes.POINTER(_Product), ctypes.POINTER(_Weights)
+PACK = functions(_OWN, "pack_tiles", DTYPES, [_WEIGHTS, POINTER, COUNT])
+MULTIPLY = functions(_OWN, "multiply_tiles", DTYPES[1:], [_PRODUCT, COUNT])
+MULTIPLY_ONCE = functions(_OWN, "multiply_once", DTYPES, [_PRODUCT, _WEIGHTS, COUNT])
 
 
 class TiledProduct:
@@ -45,19 +61,25 @@ class TiledProduct:
     # Parameters
 
     weight : `torch.Tensor`
-        Shape `(outputs, inputs)`. Later changes to it are not seen.
+        Shape `(outputs, inputs)`, in float32 or bfloat16. Later changes to it are not seen, but
+        for `is_for_one`.
+    is_for_one : `bool`, optional (default = `False`)
+        Whether only one product will be made.
     """
 
-    def __init__(self, weight: torch.Tensor) -> None:
+    def __init__(self, weight: torch.Tensor, is_for_one: bool = False) -> None:
         self._shape = weight.shape
-        outputs, inputs = weight.shape
-        missing = (0, -inputs % INPUTS_TOGETHER, 0, -outputs % OUTPUTS_TOGETHER)
-        weight = torch.nn.functional.pad(weight, missing).contiguous()
-        self._filled = weight.shape
-        self._tiles = torch.empty_like(weight)
-        PACK[weight.dtype](
-            weight.data_ptr(), *weight.shape, self._tiles.data_ptr(), torch.get_num_threads()
+        outputs, inputs = (
+            size + -size % together
+            for size, together in zip(weight.shape, (OUTPUTS_TOGETHER, INPUTS_TOGETHER))
         )
+        self._filled = (outputs, inputs)
+        self._is_turned = weight.t().is_contiguous()
+        self._weight: Optional[torch.Tensor] = weight if self._is_turned else weight.contiguous()
+        self._tiles: Optional[torch.Tensor] = None
+        if not is_for_one or outputs < MANY_PANELS * OUTPUTS_TOGETHER:
+            self._tiles = self._packed()
+            self._weight = None
 
     @staticmethod
     def knows(weight: torch.Tensor) -> bool:
@@ -72,7 +94,7 @@ class TiledProduct:
         `bool`
             Whether there is compiled code for products with it.
         """
-        return weight.dtype in MULTIPLY and weight.numel() > 0 and reaches(weight)
+        return weight.dtype in PACK and weight.numel() > 0 and reaches(weight)
 
     @staticmethod
     def can_take(*tensors: torch.Tensor) -> bool:
@@ -113,27 +135,40 @@ class TiledProduct:
         (outputs, inputs), num_rows = self._filled, len(vectors)
         vectors = _filled_up(vectors, inputs)
         others = [None if part is None else _filled_up(part, outputs) for part in (bias, summand)]
+        if self._tiles is None and vectors.numel() > FEW_NUMBERS:
+            self._tiles = self._packed()
         result = vectors.new_empty(num_rows, outputs)
-        places = [None if part is None else part.data_ptr() for part in others]
-        product = _Product(
-            vectors.data_ptr(),
-            self._tiles.data_ptr(),
-            *places,
-            result.data_ptr(),
-            num_rows,
-            inputs // 2,
-            outputs,
-        )
-        MULTIPLY[vectors.dtype](ctypes.byref(product), torch.get_num_threads())
+        tensors = [vectors, self._tiles, *others, result]
+        places = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+        product = ctypes.byref(_Product(*places, num_rows, inputs, outputs))
+        if self._tiles is not None:
+            MULTIPLY[vectors.dtype](product, torch.get_num_threads())
+        else:
+            dtype, weights = self._weights()
+            MULTIPLY_ONCE[dtype](product, weights, torch.get_num_threads())
         return result[:, : self._shape[0]]
 
     def unpacked(self) -> torch.Tensor:
         """The weights in an ordinary layout."""
         outputs, inputs = self._filled
+        tiles = self._packed() if self._tiles is None else self._tiles
         # Two tiles beside each other, each with a row for a pair of inputs.
-        tiles = self._tiles.view(-1, inputs // INPUTS_TOGETHER, 2, TILE, TILE, 2)
+        tiles = tiles.view(-1, inputs // INPUTS_TOGETHER, 2, TILE, TILE, 2)
         weight = tiles.permute(0, 2, 4, 1, 3, 5).reshape(outputs, inputs)
         return weight[: self._shape[0], : self._shape[1]]
+
+    def _packed(self) -> torch.Tensor:
+        """The weights in tiles."""
+        tiles = RECYCLED.empty(self._filled, torch.bfloat16)
+        dtype, weights = self._weights()
+        PACK[dtype](weights, tiles.data_ptr(), torch.get_num_threads())
+        return tiles
+
+    def _weights(self) -> Tuple[torch.dtype, Any]:
+        """Their type, and where they lie."""
+        assert self._weight is not None
+        place = self._weight.data_ptr()
+        return self._weight.dtype, ctypes.byref(_Weights(place, *self._shape, self._is_turned))
 
 
 def _filled_up(numbers: torch.Tensor, size: int) -> torch.Tensor:

@@ -1,32 +1,64 @@
-"""The gradient of a matrix of weights."""
+"""The gradients of matrices of weights."""
+
+from typing import List, NamedTuple, Sequence
 
 import torch
 
 from elmo_scratch.modules.products.recycled_memory import RECYCLED
+from elmo_scratch.modules.products.tiled_gradient import can_multiply_gradients, multiply_gradients
 
-ROWS_OF_A_PIECE = 512
-"""Rows that are multiplied together where the product is converted to a wider type."""
+ONES = 16
+"""Columns whose product is the sum over rows: one would do, but odd widths are slow."""
+
+OUTPUTS_AT_ONCE = 512
+"""Of so many outputs a gradient is made at once where it is converted to a wider type."""
 
 
-def weight_gradient(
-    gradients: torch.Tensor, vectors: torch.Tensor, dtype: torch.dtype
-) -> torch.Tensor:
+class WeightGradients(NamedTuple):
+    """
+    Gradients of all that goes into the same outputs.
+
+    # Parameters
+
+    weights : `List[torch.Tensor]`
+        Each of shape `(outputs, inputs)`.
+    bias : `torch.Tensor`
+        Shape `(outputs,)`.
+    """
+
+    weights: List[torch.Tensor]
+    bias: torch.Tensor
+
+
+def weight_gradients(
+    gradients: torch.Tensor, vectors: Sequence[torch.Tensor], dtype: torch.dtype
+) -> WeightGradients:
     """
     # Parameters
 
     gradients : `torch.Tensor`
-        Shape `(rows, outputs)`: those of what the weights made.
-    vectors : `torch.Tensor`
-        Shape `(rows, inputs)`: what they made it of, of the same type.
+        Shape `(rows, outputs)`: those of the outputs, in the precision of products.
+    vectors : `Sequence[torch.Tensor]`
+        Each of shape `(rows, inputs)`: what was multiplied with one matrix of weights.
     dtype : `torch.dtype`
         The type of the weights.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(outputs, inputs)`, of the type `dtype`, each number rounded to the factors'
-        precision.
     """
+    rounded = [part.to(gradients.dtype) for part in vectors]
+    if gradients.dtype == dtype:
+        made = [_product(gradients, part, dtype) for part in rounded]
+        return WeightGradients(made, gradients.sum(dim=0))
+    if can_multiply_gradients(gradients, rounded, dtype):
+        return WeightGradients(*multiply_gradients(gradients, rounded))
+    # In one product: rounded ones are so fast that to read the gradients takes much of their time.
+    ones = gradients.new_ones(len(gradients), ONES)
+    together = torch.cat([*rounded, ones], dim=1)
+    sizes = [part.size(1) for part in (*rounded, ones)]
+    made = [part.contiguous() for part in _product(gradients, together, dtype).split(sizes, dim=1)]
+    return WeightGradients(made[:-1], made[-1][:, 0].contiguous())
+
+
+def _product(gradients: torch.Tensor, vectors: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The gradient of one matrix of weights."""
     shape = (gradients.size(1), vectors.size(1))
     if gradients.device.type == "cpu":
         result = RECYCLED.empty(shape, dtype)
@@ -35,6 +67,7 @@ def weight_gradient(
     if gradients.dtype == dtype:
         return torch.mm(gradients.t(), vectors, out=result)
     # Piece by piece, so that the rounded numbers never leave the processor's caches.
-    for place, rows in zip(result.split(ROWS_OF_A_PIECE), gradients.t().split(ROWS_OF_A_PIECE)):
+    pieces = gradients.t().split(OUTPUTS_AT_ONCE)
+    for place, rows in zip(result.split(OUTPUTS_AT_ONCE), pieces):
         place.copy_(rows @ vectors)
     return result

@@ -33,13 +33,15 @@ class WeightProduct:
         self, weight: torch.Tensor, dtype: torch.dtype, num_uses: Optional[int] = None
     ) -> None:
         self.dtype = dtype
-        weight = weight.detach().to(dtype)
+        weight = weight.detach()
         pays = num_uses is None or num_uses >= _enough(weight)
         self._weight: Optional[torch.Tensor] = None
         self._product: Union[TiledProduct, OneDnnProduct, None] = None
-        if pays and TiledProduct.knows(weight):
-            self._product = TiledProduct(weight)
-        elif OneDnnProduct.knows(weight):
+        if dtype == torch.bfloat16 and (pays or num_uses == 1) and TiledProduct.knows(weight):
+            self._product = TiledProduct(weight, is_for_one=num_uses == 1)
+            return
+        weight = weight.to(dtype)
+        if OneDnnProduct.knows(weight):
             self._product = OneDnnProduct(weight, pays)
         else:
             self._weight = weight

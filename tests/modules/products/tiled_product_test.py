@@ -56,6 +56,25 @@ def test_no_row_depends_on_others_to_the_bit(inputs: int, outputs: int) -> None:
             assert torch.equal(product(vectors[rows], bias, summand[rows]), whole[rows])
 
 
+@pytest.mark.usefixtures("each_number_of_threads")
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "inputs, outputs, rows", [(100, 70, 33), (70, 1030, 33), (600, 1030, 1800)]
+)
+def test_one_product_is_as_one_of_many(
+    inputs: int, outputs: int, rows: int, dtype: torch.dtype, is_turned: bool
+) -> None:
+    torch.manual_seed(13)
+    weight, vectors, bias = torch.randn(outputs, inputs), random(rows, inputs), random(outputs)
+    weight = weight.to(dtype)
+    weight = weight.t().contiguous().t() if is_turned else weight
+    expected = TiledProduct(weight.to(torch.bfloat16))(vectors, bias)
+    once = TiledProduct(weight, is_for_one=True)
+    assert torch.equal(once(vectors, bias), expected)
+    assert torch.equal(once.unpacked(), weight.to(torch.bfloat16))
+
+
 def test_numbers_may_lie_scattered_in_memory() -> None:
     product = TiledProduct(random(64, 96).t())
     vectors, summand = random(64, 20).t(), random(20, 200)[:, 50:146]
@@ -87,7 +106,7 @@ def test_weights_can_be_had_back(inputs: int, outputs: int) -> None:
 
 def test_it_knows_what_it_multiplies() -> None:
     assert TiledProduct.knows(random(3, 5))
-    assert not TiledProduct.knows(torch.zeros(3, 5))
+    assert not TiledProduct.knows(torch.zeros(3, 5).double())
     assert not TiledProduct.knows(random(0, 5))
     assert not TiledProduct.knows(random(3, 5).to("meta"))
 

@@ -1,0 +1,98 @@
+"""The gradients of matrices of weights, by the processor's tiles."""
+
+import ctypes
+from typing import List, Sequence, Tuple
+
+import torch
+
+from elmo_scratch.modules.products.recycled_memory import RECYCLED
+from elmo_scratch.native_library import (
+    COUNT,
+    INSTRUCTIONS,
+    LIBRARY,
+    POINTER,
+    SIZE,
+    Instructions,
+    functions,
+    reaches,
+)
+
+TOGETHER = 32
+"""Sizes are filled up to multiples of it, by zeros."""
+
+DTYPES = (torch.bfloat16,)
+"""The precision of products."""
+
+
+class _Part(ctypes.Structure):
+    _fields_ = [
+        *(("vectors", POINTER), ("inputs", SIZE)),
+        *((name, POINTER) for name in ("packed", "result")),
+    ]
+
+
+class _Gradients(ctypes.Structure):
+    _fields_ = [
+        *(("gradients", POINTER), ("rows", SIZE), ("outputs", SIZE), ("sums", POINTER)),
+        *(("parts", ctypes.POINTER(_Part)), ("num_parts", SIZE)),
+    ]
+
+
+_OWN = LIBRARY if INSTRUCTIONS == Instructions.TILES else None
+MULTIPLY = functions(_OWN, "multiply_gradients", DTYPES, [ctypes.POINTER(_Gradients), COUNT])
+
+
+def can_multiply_gradients(
+    gradients: torch.Tensor, vectors: Sequence[torch.Tensor], dtype: torch.dtype
+) -> bool:
+    """
+    # Parameters
+
+    gradients, vectors
+        As in `multiply_gradients`.
+    dtype : `torch.dtype`
+        The type of the weights.
+
+    # Returns
+
+    `bool`
+        Whether there is compiled code for that.
+    """
+    return gradients.dtype in MULTIPLY and dtype == torch.float32 and reaches(gradients, *vectors)
+
+
+def multiply_gradients(
+    gradients: torch.Tensor, vectors: Sequence[torch.Tensor]
+) -> Tuple[List[torch.Tensor], torch.Tensor]:
+    """
+    # Parameters
+
+    gradients : `torch.Tensor`
+        Shape `(rows, outputs)`, in bfloat16.
+    vectors : `Sequence[torch.Tensor]`
+        Each of shape `(rows, inputs)`, in bfloat16.
+
+    # Returns
+
+    `Tuple[List[torch.Tensor], torch.Tensor]`
+        For each of `vectors` its gradient, of shape `(outputs, inputs)`, and the sum of `gradients`
+        over rows, of shape `(outputs,)`; in float32, and not rounded on the way.
+    """
+    rows, outputs = gradients.shape
+    dtype, gradients = gradients.dtype, gradients.contiguous()
+    sums = torch.empty(outputs, dtype=torch.float32)
+    vectors = [part.contiguous() for part in vectors]
+    packed = [RECYCLED.empty((_filled(part.size(1)), _filled(rows)), dtype) for part in vectors]
+    made = [RECYCLED.empty((outputs, part.size(1)), torch.float32) for part in vectors]
+    parts = [
+        _Part(part.data_ptr(), part.size(1), place.data_ptr(), result.data_ptr())
+        for part, place, result in zip(vectors, packed, made)
+    ]
+    places = (_Part * len(parts))(*parts)
+    own = _Gradients(gradients.data_ptr(), rows, outputs, sums.data_ptr(), places, len(parts))
+    MULTIPLY[dtype](ctypes.byref(own), torch.get_num_threads())
+    return made, sums
+
+
+def _filled(size: int) -> int:
+    return size + -size % TOGETHER
