@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.modules.products import WeightProduct, filled_up
+from elmo_scratch.modules.products import WeightProduct, filled_up, weight_gradients
 from elmo_scratch.modules.softmaxes.top_scores import top_scores
 
 CHUNK_SIZE = 2**22
@@ -140,7 +140,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 else:
                     rounded = rounded_space[: len(own)].copy_(shares)
                     of_states[chunk] = product_back(rounded)
-                    of_weight.add_(torch.mm(rounded.t(), scaled[chunk]))
+                    (made,) = weight_gradients(rounded, [scaled[chunk]], weight.dtype).weights
+                    of_weight.add_(made)
                 of_bias.addmv_(shares.t(), share.expand(len(own)))
         if has_gradients:
             ctx.save_for_backward(of_states.mul_(share), of_weight, of_bias)

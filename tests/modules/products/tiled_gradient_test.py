@@ -27,7 +27,7 @@ def random(*shape: int) -> torch.Tensor:
 @pytest.mark.usefixtures("each_number_of_threads")
 @pytest.mark.parametrize("rows", [1, 2, 31, 32, 33, 700])
 @pytest.mark.parametrize(
-    "outputs, inputs", [(1, 1), (15, 33), (32, 32), (70, 45), (512, 128), (4096, 31)]
+    "outputs, inputs", [(1, 1), (15, 33), (32, 32), (70, 45), (512, 128), (4096, 31), (300, 1600)]
 )
 def test_gradients_are_not_rounded(outputs: int, inputs: int, rows: int) -> None:
     torch.manual_seed(13)
