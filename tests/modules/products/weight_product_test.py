@@ -5,7 +5,7 @@ import torch
 
 from elmo_scratch.modules.products import WeightProduct
 from elmo_scratch.native_library import INSTRUCTIONS, Instructions
-from tests.modules.frozen_weights import needs_onednn
+from tests.modules.frozen_weights import needs_equal_rows, needs_onednn
 
 ROWS, INPUTS, OUTPUTS = 3, 5, 7
 
@@ -90,7 +90,9 @@ def test_it_works_without_onednn() -> None:
 
 
 @needs_onednn
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, pytest.param(torch.bfloat16, marks=needs_equal_rows)]
+)
 @pytest.mark.parametrize(
     "inputs, outputs", [(INPUTS, OUTPUTS), (67, 37), (512, 67), (2048, 67), (4096, 512)]
 )
