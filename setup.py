@@ -12,7 +12,10 @@ ROOT = Path(__file__).parent
 VERSION: Dict[str, str] = {}
 NATIVE = Path("elmo_scratch/native")
 # Of the processors of 2013 and later; the library says whether those at hand are among them.
-INSTRUCTIONS = ["-mavx2", "-mfma"] if platform.machine() == "x86_64" else []
+# Others, which CFLAGS may ask for, would keep what is compiled for several from being inlined.
+INSTRUCTIONS = (
+    ["-march=x86-64", "-mtune=generic", "-mavx2", "-mfma"] if platform.machine() == "x86_64" else []
+)
 SOURCES = sorted(str(path) for path in NATIVE.glob("*.cpp"))
 HEADERS = sorted(str(path) for path in NATIVE.glob("*.h"))
 exec((ROOT / "elmo_scratch" / "version.py").read_text(encoding="utf-8"), VERSION)

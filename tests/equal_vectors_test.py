@@ -13,6 +13,7 @@ from elmo_scratch.embedders.sentence_layers.fitting_reader import FittingReader
 from elmo_scratch.embedders.sentence_layers.readable_bilm import ReadableBiLm
 from elmo_scratch.interop.file_identity import ReadFiles
 from elmo_scratch.interop.official import build_bilm
+from elmo_scratch.native_library import INSTRUCTIONS, Instructions
 from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
 from tests import FIXTURES_ROOT
 from tests.modules.frozen_weights import needs_onednn
@@ -53,13 +54,27 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     torch.set_num_threads(before)
 
 
-def layers_of(sizes: Sizes, state: str) -> SentenceLayers:
+each_precision = pytest.mark.parametrize(
+    "dtype",
+    [
+        "float32",
+        pytest.param(
+            "bfloat16",
+            marks=pytest.mark.skipif(
+                INSTRUCTIONS < Instructions.TILES, reason="oneDNN makes no promise about threads"
+            ),
+        ),
+    ],
+)
+
+
+def layers_of(sizes: Sizes, state: str, dtype: str = "float32") -> SentenceLayers:
     torch.manual_seed(13)
     options = Options(
         LstmOptions(sizes.cell, sizes.dim, 2, 3.0, 3.0, True),
         CharCnnOptions(16, sizes.filters, 2, "relu", 50),
     )
-    bilm = build_bilm(options, None, state=state, matmul_dtype="float32")
+    bilm = build_bilm(options, None, state=state, matmul_dtype=dtype)
     layers = SentenceLayers(ReadableBiLm(bilm, CharacterSpeller(50), ReadFiles([])))
     if state == "warm":
         layers.warm_up(sentences_of_all_lengths())
@@ -98,12 +113,13 @@ def check_any_order(layers: SentenceLayers, alone: List[numpy.ndarray]) -> None:
 
 
 @needs_onednn
+@each_precision
 @each_size
 def test_vectors_depend_neither_on_the_batch_nor_on_the_order_nor_on_threads(
-    sizes: Sizes, threads: int
+    sizes: Sizes, dtype: str, threads: int
 ) -> None:
     torch.set_num_threads(1)
-    layers = layers_of(sizes, "reset")
+    layers = layers_of(sizes, "reset", dtype)
     alone = [layers([sentence])[0] for sentence in sentences_of_all_lengths()]
     torch.set_num_threads(threads)
     check_any_order(layers, alone)

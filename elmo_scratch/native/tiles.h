@@ -40,13 +40,18 @@ struct Tiled {
     }
 };
 
+// The compiler does not know of all that instructions for tiles read and write.
+INLINE void compiler_barrier() { asm volatile("" ::: "memory"); }
+
 // The tiles of a thread. What used them before finds their shapes again.
 class Tiles {
    public:
     TILED explicit Tiles(bool is_used) : is_used_(is_used) {
         if (is_used_) _tile_storeconfig(&before_);
+        compiler_barrier();
     }
     TILED ~Tiles() {
+        compiler_barrier();
         if (is_used_) _tile_loadconfig(&before_);
     }
     Tiles(const Tiles &) = delete;
@@ -59,6 +64,7 @@ class Tiles {
                         ptrdiff_t stride) {
         const ptrdiff_t above = num_rows < TILE ? num_rows : TILE, below = num_rows - above;
         shape(above, below);
+        compiler_barrier();
         _tile_zero(0);
         _tile_zero(1);
         if (below > 0) {
@@ -85,6 +91,7 @@ class Tiles {
             _tile_stored(2, sums + TILE * stride, stride * 4);
             _tile_stored(3, sums + TILE * stride + TILE, stride * 4);
         }
+        compiler_barrier();
     }
 
     // The products of any number of rows with a panel.
@@ -112,6 +119,7 @@ class Tiles {
                                              : is_above                            ? above
                                                                                    : below);
         }
+        compiler_barrier();
         _tile_loadconfig(&shapes);
     }
 

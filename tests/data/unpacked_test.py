@@ -11,13 +11,15 @@ from elmo_scratch.data.unpacked import damage_told, unpacked
 
 TEXT = "eins\nfünf\n".encode("utf-8")
 
+each_form = pytest.mark.parametrize("content", [TEXT, gzip.compress(TEXT)], ids=["plain", "packed"])
+
 
 def lines_of(path: Path) -> List[bytes]:
     with open(path, "rb") as file, damage_told(str(path)):
         return list(unpacked(file))
 
 
-@pytest.mark.parametrize("content", [TEXT, gzip.compress(TEXT)])
+@each_form
 def test_what_is_packed_is_known_by_its_bytes(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "text.txt"
     path.write_bytes(content)
@@ -31,7 +33,7 @@ def test_nothing_is_lost_of_a_file_that_is_shorter_than_the_sign(tmp_path: Path)
         assert lines_of(path) == lines
 
 
-@pytest.mark.parametrize("content", [TEXT, gzip.compress(TEXT)])
+@each_form
 def test_it_reads_pipes(tmp_path: Path, content: bytes) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

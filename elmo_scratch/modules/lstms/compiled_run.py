@@ -97,8 +97,13 @@ def can_run_compiled(
         and dim > 0
         and dim % COLUMNS_TOGETHER == num_cells % COLUMNS_TOGETHER == 0
         and len(batch_sizes) > 0
-        and batch_sizes[0] == len(state.cell)
-        and len(state.cell) >= SENTENCES_OF_A_THREAD * torch.get_num_threads()
+        and batch_sizes[0] >= SENTENCES_OF_A_THREAD * torch.get_num_threads()
+        and all(before >= after for before, after in zip(batch_sizes, batch_sizes[1:]))
+        and inputs.shape == (sum(batch_sizes), weights.from_inputs.size(1))
+        and weights.from_inputs.size(0) == weights.from_hidden.size(0) == 4 * num_cells
+        and bias.shape == (4 * num_cells,)
+        and state.hidden.shape == (batch_sizes[0], dim)
+        and state.cell.shape == (batch_sizes[0], num_cells)
         and all(tensor.dtype == torch.float32 for tensor in others)
         and not torch.is_autocast_enabled("cpu")
         and reaches(*weights, *others)

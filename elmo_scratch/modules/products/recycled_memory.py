@@ -67,7 +67,7 @@ class RecycledMemory:
         """Keeps a block, and lets those go that have been free the longest if they are too many."""
         self._free[id(block)] = block
         while sum(map(len, list(self._free.values()))) > MOST_FREE:
-            self._free.pop(next(iter(self._free)), None)
+            self._free.pop(next(iter(list(self._free)), 0), None)
 
 
 RECYCLED = RecycledMemory()

@@ -80,7 +80,7 @@ def multiply_gradients(
     """
     rows, outputs = gradients.shape
     dtype, gradients = gradients.dtype, gradients.contiguous()
-    sums = torch.empty(outputs, dtype=torch.float32)
+    sums = torch.empty(outputs, dtype=torch.float32, device="cpu")
     vectors = [part.contiguous() for part in vectors]
     packed = [RECYCLED.empty((_filled(part.size(1)), _filled(rows)), dtype) for part in vectors]
     made = [RECYCLED.empty((outputs, part.size(1)), torch.float32) for part in vectors]

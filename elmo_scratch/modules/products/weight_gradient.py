@@ -49,6 +49,9 @@ def weight_gradients(
         return WeightGradients(made, gradients.sum(dim=0))
     if can_multiply_gradients(gradients, rounded, dtype):
         return WeightGradients(*multiply_gradients(gradients, rounded))
+    if len(rounded) < 2:
+        made = [_product(gradients, part, dtype) for part in rounded]
+        return WeightGradients(made, gradients.sum(dim=0).to(dtype))
     # In one product: rounded ones are so fast that to read the gradients takes much of their time.
     ones = gradients.new_ones(len(gradients), ONES)
     together = torch.cat([*rounded, ones], dim=1)
@@ -59,11 +62,9 @@ def weight_gradients(
 
 def _product(gradients: torch.Tensor, vectors: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The gradient of one matrix of weights."""
-    shape = (gradients.size(1), vectors.size(1))
-    if gradients.device.type == "cpu":
-        result = RECYCLED.empty(shape, dtype)
-    else:
-        result = gradients.new_empty(shape, dtype=dtype)
+    if gradients.device.type != "cpu":
+        return torch.mm(gradients.t(), vectors).to(dtype)
+    result = RECYCLED.empty((gradients.size(1), vectors.size(1)), dtype)
     if gradients.dtype == dtype:
         return torch.mm(gradients.t(), vectors, out=result)
     # Piece by piece, so that the rounded numbers never leave the processor's caches.

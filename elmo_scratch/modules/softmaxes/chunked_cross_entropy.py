@@ -17,6 +17,9 @@ Predictions of a chunk, however many the words are: for fewer of them, reading t
 large vocabulary takes longer than the products.
 """
 
+WORDS_AT_ONCE = 2**16
+"""For so many words the gradient of their weights is made at once, where products are rounded."""
+
 
 class CrossEntropy(NamedTuple):
     """
@@ -140,8 +143,9 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                 else:
                     rounded = rounded_space[: len(own)].copy_(shares)
                     of_states[chunk] = product_back(rounded)
-                    (made,) = weight_gradients(rounded, [scaled[chunk]], weight.dtype).weights
-                    of_weight.add_(made)
+                    pieces = rounded.split(WORDS_AT_ONCE, dim=1)
+                    for place, piece in zip(of_weight.split(WORDS_AT_ONCE), pieces):
+                        place += weight_gradients(piece, [scaled[chunk]], weight.dtype).weights[0]
                 of_bias.addmv_(shares.t(), share.expand(len(own)))
         if has_gradients:
             ctx.save_for_backward(of_states.mul_(share), of_weight, of_bias)

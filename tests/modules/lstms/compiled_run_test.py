@@ -1,5 +1,5 @@
 import math
-from typing import Iterator, List, Optional
+from typing import List, Optional
 
 import pytest
 import torch
@@ -20,14 +20,6 @@ each_batch = pytest.mark.parametrize(
     "batch_sizes", [[16] * 3, [33, 33, 32, 20, 17, 16, 5, 1], [70, 69, 3], [7, 7], [131, 64]]
 )
 """Fewer, as many and more sentences than go together; of equal and of different lengths."""
-
-
-@pytest.fixture(params=[1, 2])
-def each_number_of_threads(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(params=["as it is", "without tiles"])
@@ -146,14 +138,6 @@ def is_known(run: RandomRun) -> bool:
     return can_run_compiled(run.weights, run.bias, run.inputs, run.batch_sizes, run.state)
 
 
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @each_dtype
 def test_it_knows_what_it_can_read(dtype: torch.dtype, one_thread: None) -> None:
     assert is_known(random_run([8, 8], dtype))
@@ -180,6 +164,22 @@ def test_others_states_and_devices_are_left_to_others(one_thread: None) -> None:
     assert not is_known(run._replace(inputs=run.inputs.to("meta")))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert not is_known(run)
+
+
+def test_what_does_not_fit_is_left_to_pytorchs_errors(one_thread: None) -> None:
+    run = random_run([16, 16])
+    hidden, cell = run.state
+    unfit = [
+        run._replace(state=LstmState(hidden[:3], cell)),
+        run._replace(state=LstmState(hidden, cell[:, :64])),
+        run._replace(state=LstmState(hidden[:, :32], cell)),
+        run._replace(inputs=run.inputs[:3]),
+        run._replace(inputs=run.inputs[:, :3]),
+        run._replace(bias=run.bias[:128]),
+        run._replace(batch_sizes=[8, 24]),
+        run._replace(weights=run.weights._replace(from_hidden=run.weights.from_hidden[:128])),
+    ]
+    assert is_known(run) and not any(is_known(one) for one in unfit)
 
 
 def test_without_clips_is_without_bounds() -> None:

@@ -1,5 +1,3 @@
-from typing import Iterator
-
 import pytest
 import torch
 
@@ -10,14 +8,6 @@ from elmo_scratch.modules.products.tiled_gradient import (
 )
 
 pytestmark = pytest.mark.skipif(not MULTIPLY, reason="this processor has no tiles")
-
-
-@pytest.fixture(params=[1, 2])
-def each_number_of_threads(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield
-    torch.set_num_threads(before)
 
 
 def random(*shape: int) -> torch.Tensor:
@@ -48,15 +38,12 @@ def test_numbers_may_lie_scattered_in_memory() -> None:
     assert torch.equal(made[0], expected[0]) and torch.equal(own_sums, sums)
 
 
-def test_they_do_not_depend_on_the_number_of_threads() -> None:
+def test_they_do_not_depend_on_the_number_of_threads(one_thread: None) -> None:
     gradients, vectors = random(300, 500), random(300, 600)
-    before = torch.get_num_threads()
-    found = []
-    for threads in (1, 2):
-        torch.set_num_threads(threads)
-        found.append(multiply_gradients(gradients, [vectors])[0][0])
-    torch.set_num_threads(before)
-    assert torch.equal(*found)
+    (alone,), _ = multiply_gradients(gradients, [vectors])
+    torch.set_num_threads(2)
+    (together,), _ = multiply_gradients(gradients, [vectors])
+    assert torch.equal(together, alone)
 
 
 def test_what_is_no_number_stays_with_its_output() -> None:
@@ -74,3 +61,11 @@ def test_it_knows_what_it_multiplies() -> None:
     assert not can_multiply_gradients(gradients.float(), [vectors], torch.float32)
     assert not can_multiply_gradients(gradients.to("meta"), [vectors], torch.float32)
     assert not can_multiply_gradients(gradients, [vectors.to("meta")], torch.float32)
+
+
+def test_a_default_device_changes_nothing() -> None:
+    gradients, vectors = random(40, 50), random(40, 60)
+    expected, sums = multiply_gradients(gradients, [vectors])
+    with torch.device("meta"):
+        made, own_sums = multiply_gradients(gradients, [vectors])
+    assert torch.equal(made[0], expected[0]) and torch.equal(own_sums, sums)

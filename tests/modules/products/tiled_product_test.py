@@ -1,5 +1,3 @@
-from typing import Iterator
-
 import pytest
 import torch
 
@@ -10,14 +8,6 @@ pytestmark = pytest.mark.skipif(not MULTIPLY, reason="this processor has no tile
 each_size = pytest.mark.parametrize(
     "inputs, outputs", [(1, 1), (31, 65), (32, 64), (100, 130), (512, 2048), (4096, 512)]
 )
-
-
-@pytest.fixture(params=[1, 2])
-def each_number_of_threads(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield
-    torch.set_num_threads(before)
 
 
 def random(*shape: int) -> torch.Tensor:

@@ -66,3 +66,20 @@ def test_a_gradient_can_be_taken_twice() -> None:
     (3 * loss).backward()
     assert weight.grad is not None
     assert torch.allclose(weight.grad, 4 * once)
+
+
+@pytest.mark.parametrize("words_at_once", [1, 7, 40])
+def test_rounded_gradients_are_close_however_many_words_they_are_made_for_at_once(
+    words_at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "WORDS_AT_ONCE", words_at_once)
+    torch.manual_seed(13)
+    states, weight = torch.randn(30, 8).requires_grad_(), torch.randn(40, 8).requires_grad_()
+    bias, targets = torch.randn(40).requires_grad_(), torch.randint(40, (30,))
+    found = []
+    for dtype in (torch.float32, torch.bfloat16):
+        scored = chunked_cross_entropy(states, weight, bias, targets, dtype=dtype, num_best=1)
+        found.append(torch.autograd.grad(scored.loss, [states, weight, bias]))
+    for exact, rounded in zip(*found, strict=True):
+        assert rounded.dtype == torch.float32
+        assert (rounded - exact).norm() <= 0.02 * exact.norm()

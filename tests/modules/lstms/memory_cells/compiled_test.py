@@ -1,5 +1,5 @@
 import math
-from typing import Iterator, List, Optional
+from typing import List, Optional
 
 import pytest
 import torch
@@ -22,14 +22,6 @@ each_width = pytest.mark.parametrize("cells", [1, 15, 16, 33, 1030])
 def cells_at_work() -> CompiledMemoryCells:
     assert choice.COMPILED is not None
     return choice.COMPILED
-
-
-@pytest.fixture
-def two_threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
