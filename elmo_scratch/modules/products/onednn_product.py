@@ -48,20 +48,24 @@ class OneDnnProduct:
             return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
         return weight.dtype == torch.float32
 
-    @staticmethod
-    def can_take(*tensors: torch.Tensor) -> bool:
+    def can_take(
+        self,
+        vectors: torch.Tensor,
+        bias: Optional[torch.Tensor] = None,
+        summand: Optional[torch.Tensor] = None,
+    ) -> bool:
         """
         # Parameters
 
-        tensors : `torch.Tensor`
-            Vectors, and what is added.
+        vectors, bias, summand
+            As in a call.
 
         # Returns
 
         `bool`
             Whether there are any rows.
         """
-        return len(tensors[0]) > 0
+        return len(vectors) > 0
 
     def __call__(
         self,

@@ -58,7 +58,14 @@ def can_multiply_gradients(
     `bool`
         Whether there is compiled code for that.
     """
-    return gradients.dtype in MULTIPLY and dtype == torch.float32 and reaches(gradients, *vectors)
+    return (
+        gradients.dtype in MULTIPLY
+        and dtype == torch.float32
+        and gradients.dim() == 2
+        and all(part.dim() == 2 and len(part) == len(gradients) for part in vectors)
+        and all(part.dtype == gradients.dtype for part in vectors)
+        and reaches(gradients, *vectors)
+    )
 
 
 def multiply_gradients(

@@ -23,7 +23,6 @@ TILE = 16
 INPUTS_TOGETHER, OUTPUTS_TOGETHER = 2 * TILE, 4 * TILE
 """Sizes are filled up to multiples of these, by zeros."""
 
-
 MANY_PANELS = 16
 """From so many outputs, in such multiples, weights for one product are worth no memory."""
 
@@ -96,20 +95,34 @@ class TiledProduct:
         """
         return weight.dtype in PACK and weight.numel() > 0 and reaches(weight)
 
-    @staticmethod
-    def can_take(*tensors: torch.Tensor) -> bool:
+    def can_take(
+        self,
+        vectors: torch.Tensor,
+        bias: Optional[torch.Tensor] = None,
+        summand: Optional[torch.Tensor] = None,
+    ) -> bool:
         """
         # Parameters
 
-        tensors : `torch.Tensor`
-            Vectors, and what is added.
+        vectors, bias, summand
+            As in a call.
 
         # Returns
 
         `bool`
-            Whether compiled code reaches them.
+            Whether compiled code reaches them, and they are of the shapes and the type that it
+            trusts them to have. What doesn't fit is left to PyTorch, which says so.
         """
-        return reaches(*tensors)
+        outputs, inputs = self._shape
+        expected = [
+            (vectors, (len(vectors), inputs)),
+            (bias, (outputs,)),
+            (summand, (len(vectors), outputs)),
+        ]
+        return all(
+            part is None or (part.shape == shape and part.dtype == torch.bfloat16 and reaches(part))
+            for part, shape in expected
+        )
 
     def __call__(
         self,

@@ -63,8 +63,7 @@ class WeightProduct:
         vectors = vectors.to(self.dtype)
         if bias is not None:
             bias = bias.to(self.dtype)
-        others = [] if bias is None else [bias]
-        if self._product is not None and self._product.can_take(vectors, *others):
+        if self._product is not None and self._product.can_take(vectors, bias):
             return self._product(vectors, bias)
         return torch.nn.functional.linear(vectors, self._plain(), bias).to(self.dtype)
 
@@ -83,7 +82,7 @@ class WeightProduct:
             Shape `(rows, outputs)`: the sum, rounded to `dtype` once.
         """
         vectors = vectors.to(self.dtype)
-        if self._product is not None and self._product.can_take(vectors, summand):
+        if self._product is not None and self._product.can_take(vectors, summand=summand):
             return self._product(vectors, summand=summand)
         return torch.addmm(summand, vectors, self._plain().t()).to(self.dtype)
 

@@ -61,6 +61,8 @@ def test_it_knows_what_it_multiplies() -> None:
     assert not can_multiply_gradients(gradients.float(), [vectors], torch.float32)
     assert not can_multiply_gradients(gradients.to("meta"), [vectors], torch.float32)
     assert not can_multiply_gradients(gradients, [vectors.to("meta")], torch.float32)
+    for unfit in (vectors[:3], vectors[0], vectors.float()):
+        assert not can_multiply_gradients(gradients, [vectors, unfit], torch.float32)
 
 
 def test_a_default_device_changes_nothing() -> None:

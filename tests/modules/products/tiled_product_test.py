@@ -101,6 +101,22 @@ def test_it_knows_what_it_multiplies() -> None:
     assert not TiledProduct.knows(random(3, 5).to("meta"))
 
 
+def test_what_does_not_fit_is_not_taken() -> None:
+    product, vectors, bias, summand = (
+        TiledProduct(random(3, 5)),
+        random(4, 5),
+        random(3),
+        random(4, 3),
+    )
+    assert product.can_take(vectors) and product.can_take(vectors, bias, summand)
+    for unfit in (random(4, 4), random(4, 6), random(4, 1, 5), vectors.float(), vectors.to("meta")):
+        assert not product.can_take(unfit)
+    for unfit in (random(4), random(4, 3), random(1), bias.float()):
+        assert not product.can_take(vectors, unfit)
+    for unfit in (random(3), random(4, 4), random(3, 3), summand.float()):
+        assert not product.can_take(vectors, None, unfit)
+
+
 def test_what_other_code_does_with_tiles_is_not_disturbed() -> None:
     # oneDNN multiplies with them too, in the same threads.
     weight, vectors = random(512, 512), random(70, 512)

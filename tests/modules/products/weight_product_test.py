@@ -129,3 +129,13 @@ def test_where_tiles_do_not_reach_it_is_an_ordinary_product() -> None:
     mapped = torch.func.vmap(both)(vectors.unsqueeze(0), summand.unsqueeze(0))
     for ours, tiled in zip(mapped, expected, strict=True):
         assert torch.allclose(ours[0].float(), tiled.float(), rtol=2**-6, atol=0.02)
+
+
+@each_dtype
+@pytest.mark.parametrize("inputs", [INPUTS - 1, INPUTS + 1])
+def test_vectors_of_another_size_are_an_error(dtype: torch.dtype, inputs: int) -> None:
+    product, vectors = WeightProduct(random_weight(), dtype), torch.randn(ROWS, inputs)
+    with pytest.raises(RuntimeError):
+        product(vectors)
+    with pytest.raises(RuntimeError):
+        product.added_to(torch.zeros(ROWS, OUTPUTS).to(dtype), vectors)
