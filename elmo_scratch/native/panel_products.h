@@ -1,8 +1,9 @@
 // Products of a few rows with weights, on processors with AVX-512 for bfloat16.
 //
-// Weights are kept in panels of 64 columns, and of those in lanes: four bytes of each column, which
-// are one float or two numbers in bfloat16, the products of which are added to one sum. A sum is
-// made in the order of the lanes, whatever other rows there are.
+// Weights are kept in panels of 64 outputs, one after the other, as lstm_weights.cpp lays them: for
+// tiles as these are read; otherwise in lanes, four bytes of each output, which are one float or
+// two numbers in bfloat16, the products of which are added to one sum. A sum is made in the order
+// of the inputs, whatever other rows there are.
 
 #pragma once
 
@@ -19,32 +20,6 @@ constexpr int ROWS_AT_ONCE = 6;
 
 template <typename Number>
 constexpr ptrdiff_t NUMBERS_OF_A_LANE = 4 / sizeof(Number);
-
-// Where the weights of a column lie: column `16 r + c` of panel `p` is row (or column) `p *
-// of_panel
-// + r * of_register + c` of the matrix.
-struct Columns {
-    ptrdiff_t of_panel, of_register;
-};
-
-// The panels of `weights`, in which a column's numbers lie `step` and the columns `stride` apart.
-template <typename Number>
-void pack(const Number *weights, ptrdiff_t stride, ptrdiff_t step, ptrdiff_t panels,
-          ptrdiff_t lanes, Columns columns, Number *packed, int threads) {
-    constexpr ptrdiff_t depth = NUMBERS_OF_A_LANE<Number>;
-    const int worth = threads_worth(panels * PANEL * lanes, 16384, panels, threads);
-#pragma omp parallel for num_threads(worth) if (worth > 1)
-    for (ptrdiff_t panel = 0; panel < panels; panel++)
-        for (ptrdiff_t lane = 0; lane < lanes; lane++)
-            for (ptrdiff_t r = 0; r < REGISTERS; r++) {
-                const ptrdiff_t first = panel * columns.of_panel + r * columns.of_register;
-                Number *place = packed + ((panel * lanes + lane) * PANEL + r * REGISTER) * depth;
-                for (ptrdiff_t c = 0; c < REGISTER; c++)
-                    for (ptrdiff_t n = 0; n < depth; n++)
-                        place[c * depth + n] =
-                            weights[(first + c) * stride + (lane * depth + n) * step];
-            }
-}
 
 WIDE INLINE __m512 with_product(__m512 sum, const float *lane, __m512 weights) {
     return _mm512_fmadd_ps(_mm512_set1_ps(*lane), weights, sum);
@@ -103,11 +78,12 @@ WIDE void add_in_registers(ptrdiff_t num_rows, const Number *rows, ptrdiff_t str
 // The products of rows, which lie `stride` apart, with a panel, in `sums` of 64 columns.
 template <typename Number>
 WIDE void multiply(ptrdiff_t num_rows, const Number *rows, ptrdiff_t stride, const Number *panel,
-                   ptrdiff_t lanes, float *sums, Tiles &tiles) {
+                   ptrdiff_t inputs, float *sums, Tiles &tiles) {
+    constexpr ptrdiff_t depth = NUMBERS_OF_A_LANE<Number>;
+    const ptrdiff_t lanes = inputs / depth;
     if constexpr (sizeof(Number) == 2)
         if (tiles.is_used())
-            return tiles.multiply_panel(num_rows, rows, stride, panel, lanes, sums);
-    constexpr ptrdiff_t depth = NUMBERS_OF_A_LANE<Number>;
+            return tiles.multiply_panel(num_rows, rows, stride, panel, inputs, sums);
     std::memset(sums, 0, num_rows * PANEL * sizeof(float));
     for (ptrdiff_t lane = 0; lane < lanes; lane += LANES_AT_ONCE) {
         const ptrdiff_t count = lanes - lane < LANES_AT_ONCE ? lanes - lane : LANES_AT_ONCE;

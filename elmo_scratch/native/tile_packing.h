@@ -79,6 +79,16 @@ struct Block {
         }
     }
 
+    // Two times 16 rows with 32 columns.
+    template <typename Number>
+    WIDE INLINE Block(const Number *above, const Number *below, ptrdiff_t stride) {
+        for (ptrdiff_t row = 0; row < SIZE; row++) {
+            const Number *place = row < TILE ? above + row * stride : below + (row - TILE) * stride;
+            store(row, 0, rounded(place, __mmask16(0xFFFF)));
+            store(row, TILE, rounded(place + TILE, __mmask16(0xFFFF)));
+        }
+    }
+
     // Of 16 columns: two rows make the lanes of one.
     WIDE INLINE Lanes columns(ptrdiff_t column) const {
         Lanes lanes;

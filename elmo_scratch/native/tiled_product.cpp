@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tile_packing.h"
+#include "wide_numbers.h"
 
 #ifdef HAS_WIDE_CODE
 
@@ -53,18 +54,13 @@ struct Weights {
     }
 };
 
-WIDE INLINE __m512 wide(const Bfloat16 *numbers) {
-    const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(numbers));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
-}
-
 // Rounds the sums of 16 columns.
 WIDE INLINE void finish(const float *sums, const Bfloat16 *bias, const Bfloat16 *summand,
                         Bfloat16 *result) {
-    __m512 own = _mm512_load_ps(sums);
-    if (bias) own = _mm512_add_ps(own, wide(bias));
-    if (summand) own = _mm512_add_ps(own, wide(summand));
-    _mm256_storeu_si256(reinterpret_cast<__m256i *>(result), (__m256i)_mm512_cvtneps_pbh(own));
+    __m512 own = load(sums);
+    if (bias) own = _mm512_add_ps(own, load(bias));
+    if (summand) own = _mm512_add_ps(own, load(summand));
+    store(own, result);
 }
 
 // The products of some rows with 64 columns.

@@ -30,10 +30,6 @@ struct Tiled {
     static Tiled rows(const Bfloat16 *numbers, ptrdiff_t stride) {
         return {numbers, stride * 2, TILE * stride, TILE * 2};
     }
-    // Columns of a panel.
-    static Tiled columns(const Bfloat16 *panel) {
-        return {panel, PANEL * 4, TILE * 2, TILE * PANEL * 2};
-    }
     // Tile by tile, those beside each other first.
     static Tiled pairs(const Bfloat16 *tiles) {
         return {tiles, TILE * 4, NUMBERS_OF_A_TILE, 2 * NUMBERS_OF_A_TILE};
@@ -96,13 +92,13 @@ class Tiles {
 
     // The products of any number of rows with a panel.
     TILED void multiply_panel(ptrdiff_t num_rows, const Bfloat16 *rows, ptrdiff_t stride,
-                              const Bfloat16 *panel, ptrdiff_t lanes, float *sums) {
+                              const Bfloat16 *panel, ptrdiff_t inputs, float *sums) {
         for (ptrdiff_t row = 0; row < num_rows; row += 2 * TILE)
             for (ptrdiff_t column = 0; column < PANEL; column += 2 * TILE)
                 multiply(num_rows - row < 2 * TILE ? num_rows - row : 2 * TILE,
                          Tiled::rows(rows + row * stride, stride),
-                         Tiled::columns(panel + column * 2), lanes, sums + row * PANEL + column,
-                         PANEL);
+                         Tiled::pairs(panel + column * inputs), inputs / 2,
+                         sums + row * PANEL + column, PANEL);
     }
 
    private:

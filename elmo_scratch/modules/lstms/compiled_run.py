@@ -3,14 +3,14 @@
 import ctypes
 import math
 from functools import partial
-from typing import Any, List, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import torch
 
 from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
-from elmo_scratch.modules.products import RECYCLED
+from elmo_scratch.modules.products import RECYCLED, WeightProduct
 from elmo_scratch.native_library import (
     COUNT,
     INSTRUCTIONS,
@@ -29,7 +29,7 @@ COLUMNS_TOGETHER = 64
 """Of such multiples the numbers of cells and of outputs must be."""
 
 SENTENCES_OF_A_THREAD = 8
-"""Each thread reads sentences of its own, at least so many, and all weights for them."""
+"""Fewer for each thread are not worth it."""
 
 
 class _Sizes(ctypes.Structure):
@@ -60,10 +60,16 @@ class _Backward(ctypes.Structure):
     ]
 
 
+class _Matrix(ctypes.Structure):
+    _fields_ = [
+        ("numbers", POINTER),
+        *((name, SIZE) for name in ("rows", "columns")),
+        *((name, COUNT) for name in ("is_turned", "is_of_gates")),
+    ]
+
+
 _OWN = LIBRARY if INSTRUCTIONS >= Instructions.BFLOAT16 else None
-PACK = functions(
-    _OWN, "pack_weights", DTYPES, [POINTER, SIZE, SIZE, COUNT, POINTER, POINTER, COUNT]
-)
+PACK = functions(_OWN, "pack_panels", DTYPES, [ctypes.POINTER(_Matrix), POINTER, COUNT, COUNT])
 READ = functions(
     _OWN, "read_forward", DTYPES, [ctypes.POINTER(_Sizes), ctypes.POINTER(_Forward), COUNT, COUNT]
 )
@@ -74,6 +80,7 @@ READ_BACKWARD = functions(
 
 def can_run_compiled(
     weights: LstmWeights,
+    dtype: torch.dtype,
     bias: torch.Tensor,
     inputs: torch.Tensor,
     batch_sizes: Sequence[int],
@@ -82,7 +89,7 @@ def can_run_compiled(
     """
     # Parameters
 
-    weights, bias, inputs, batch_sizes, state
+    weights, dtype, bias, inputs, batch_sizes, state
         As in `run_compiled`.
 
     # Returns
@@ -91,9 +98,9 @@ def can_run_compiled(
         Whether there is compiled code for all that, and enough sentences for each thread.
     """
     dim, num_cells = weights.projection.shape
-    others = (bias, inputs, *state)
+    tensors = (*weights, bias, inputs, *state)
     return (
-        weights.from_hidden.dtype in READ
+        dtype in READ
         and dim > 0
         and dim % COLUMNS_TOGETHER == num_cells % COLUMNS_TOGETHER == 0
         and len(batch_sizes) > 0
@@ -104,14 +111,15 @@ def can_run_compiled(
         and bias.shape == (4 * num_cells,)
         and state.hidden.shape == (batch_sizes[0], dim)
         and state.cell.shape == (batch_sizes[0], num_cells)
-        and all(tensor.dtype == torch.float32 for tensor in others)
+        and all(tensor.dtype == torch.float32 for tensor in tensors)
         and not torch.is_autocast_enabled("cpu")
-        and reaches(*weights, *others)
+        and reaches(*tensors)
     )
 
 
 def run_compiled(
     weights: LstmWeights,
+    dtype: torch.dtype,
     bias: torch.Tensor,
     inputs: torch.Tensor,
     batch_sizes: Sequence[int],
@@ -121,24 +129,25 @@ def run_compiled(
 ) -> KeptRun:
     """
     Runs an LSTM over the positions of a `ReadingOrder`, as `run_steps`: but for the inputs' share
-    of the gates, all in one call. Each thread reads sentences of its own, from the first to the
-    last step, so that none waits for another, and the gates of a few cells are opened while
+    of the gates, all in one call. Where weights are small each thread reads sentences of its own,
+    from the first to the last step, so that none waits for another; large ones pass once a step,
+    and each thread reads some of them for all sentences. The gates of a few cells are opened while
     they are in the processor's nearest cache.
 
     # Parameters
 
     weights : `LstmWeights`
-        In the precision of products.
+        In float32, as all that is not rounded for products.
+    dtype : `torch.dtype`
+        The precision of products.
     bias, inputs, batch_sizes, state, clips, output_scale
         As in `run_steps`.
     """
-    dtype = weights.from_hidden.dtype
     dim, num_cells = weights.projection.shape
     read = len(inputs)
-    gates = RECYCLED.empty((read, 4 * num_cells), dtype)
-    torch.mm(inputs.to(dtype), weights.from_inputs.t(), out=gates)
-    to_gates, from_gates = _packed(weights.from_hidden, of_gates=True)
-    projection, unprojection = _packed(weights.projection, of_gates=False)
+    gates = WeightProduct(weights.from_inputs, dtype, num_uses=1)(inputs)
+    to_gates = _packed(weights.from_hidden, dtype, is_of_gates=True)
+    projection = _packed(weights.projection, dtype)
     hidden = state.hidden.to(dtype).contiguous()
     cell = state.cell.contiguous()
     after = RECYCLED.empty((read, num_cells), cell.dtype)
@@ -151,7 +160,7 @@ def run_compiled(
     tensors = [to_gates, projection, bias.contiguous(), gates, output_scale, hidden, cell, after]
     tensors += [opened, projected, outputs, *last]
     _run(READ[dtype], _Forward, batch_sizes, cell, dim, tensors, clips)
-    kept = [gates, opened, projected, from_gates, unprojection, after, cell]
+    kept = [gates, opened, projected, after, cell, weights.from_hidden, weights.projection]
     return KeptRun(outputs.to(cell.dtype), last, kept, partial(_run_compiled_backward, dtype))
 
 
@@ -166,11 +175,12 @@ def _run_compiled_backward(
 ) -> RunGradients:
     """With the precision of the run's products, a `RunBackward`."""
     # They may have been kept by others, in their own way.
-    gates, opened, projected, from_gates, unprojection = (
-        tensor.to(dtype).contiguous() for tensor in kept[:5]
+    gates, opened, projected = (tensor.to(dtype).contiguous() for tensor in kept[:3])
+    after, cell, from_hidden, projection, d_outputs = (
+        tensor.to(torch.float32).contiguous() for tensor in (*kept[3:], output_gradients)
     )
-    after, cell, d_outputs = (
-        tensor.to(torch.float32).contiguous() for tensor in (*kept[5:], output_gradients)
+    from_gates, unprojection = (
+        _packed(weight, dtype, is_turned=True) for weight in (from_hidden, projection)
     )
     if output_scale is not None:
         output_scale = output_scale.to(torch.float32).contiguous()
@@ -186,12 +196,17 @@ def _run_compiled_backward(
     return RunGradients(d_gates, d_projected, opened, d_state)
 
 
-def _packed(weight: torch.Tensor, of_gates: bool) -> List[torch.Tensor]:
-    """The weights as compiled code reads them, forward and backward."""
+def _packed(
+    weight: torch.Tensor, dtype: torch.dtype, is_turned: bool = False, is_of_gates: bool = False
+) -> torch.Tensor:
+    """
+    Weights as compiled code reads them: from what their columns stand for to what their rows do,
+    which may be gates, or back where they are turned.
+    """
     weight = weight.contiguous()
-    packed = [torch.empty_like(weight) for _ in range(2)]
-    places = [tensor.data_ptr() for tensor in packed]
-    PACK[weight.dtype](weight.data_ptr(), *weight.shape, of_gates, *places, torch.get_num_threads())
+    packed = RECYCLED.empty(weight.shape, dtype)
+    matrix = _Matrix(weight.data_ptr(), *weight.shape, is_turned, is_of_gates)
+    PACK[dtype](ctypes.byref(matrix), packed.data_ptr(), torch.get_num_threads(), _has_tiles())
     return packed
 
 
@@ -213,5 +228,10 @@ def _run(
         ctypes.byref(sizes),
         ctypes.byref(kind(*places, *bounds)),
         torch.get_num_threads(),
-        INSTRUCTIONS == Instructions.TILES,
+        _has_tiles(),
     )
+
+
+def _has_tiles() -> bool:
+    """Whether this processor has tiles."""
+    return INSTRUCTIONS == Instructions.TILES

@@ -9,7 +9,7 @@ from elmo_scratch.modules.lstms.compiled_run import run_compiled
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights
 from elmo_scratch.modules.lstms.stepwise_run import run_stepwise
-from elmo_scratch.modules.products import weight_gradients
+from elmo_scratch.modules.products import WeightProduct, weight_gradients
 
 
 class RunSettings(NamedTuple):
@@ -18,10 +18,10 @@ class RunSettings(NamedTuple):
 
     # Parameters
 
-    weights : `LstmWeights`
-        The weights that are given to `LstmFunction`, in the precision of products.
+    dtype : `torch.dtype`
+        The precision of products.
     products : `Optional[LstmProducts]`
-        The same, prepared for a run step by step; `None` for one by compiled code.
+        The weights, prepared for a run step by step; `None` for one by compiled code.
     batch_sizes : `Sequence[int]`
         How many sentences are read at each step.
     clips : `Clips`
@@ -30,7 +30,7 @@ class RunSettings(NamedTuple):
         As in `read`.
     """
 
-    weights: LstmWeights
+    dtype: torch.dtype
     products: Optional[LstmProducts]
     batch_sizes: Sequence[int]
     clips: Clips
@@ -81,22 +81,19 @@ class LstmFunction(torch.autograd.Function):
         `Tuple[torch.Tensor, torch.Tensor, torch.Tensor]`
             Outputs of shape `(read, dim)`, and the last states, shaped as `hidden` and `cell`.
         """
-        weights, products = settings.weights, settings.products
-        state = LstmState(hidden, cell)
-        rest = (settings.batch_sizes, state, settings.clips, settings.output_scale)
+        dtype, products, batch_sizes, clips, output_scale = settings
+        weights = LstmWeights(input_weight, recurrent_weight, projection_weight)
+        read = (bias, inputs, batch_sizes, LstmState(hidden, cell), clips, output_scale)
         done = (
-            run_compiled(weights, bias, inputs, *rest)
+            run_compiled(weights, dtype, *read)
             if products is None
-            else run_stepwise(weights, products, bias, inputs, *rest)
+            else run_stepwise(weights, dtype, products, *read)
         )
-        ctx.batch_sizes, ctx.clips = settings.batch_sizes, settings.clips
-        ctx.dtype, ctx.run_backward = weights.from_hidden.dtype, done.backward
+        ctx.batch_sizes, ctx.clips = batch_sizes, clips
+        ctx.dtype, ctx.run_backward = dtype, done.backward
         # Unlike attributes, these are let go as soon as the backward pass is done, though a trainer
         # holds on to the loss until it has the next one.
-        ctx.save_for_backward(
-            *(inputs, input_weight, recurrent_weight, projection_weight, hidden, done.outputs),
-            *(weights.from_inputs, settings.output_scale, *done.kept),
-        )
+        ctx.save_for_backward(*(inputs, *weights, hidden, done.outputs, output_scale, *done.kept))
         return done.outputs, done.state.hidden, done.state.cell
 
     @staticmethod
@@ -105,8 +102,8 @@ class LstmFunction(torch.autograd.Function):
         """The gradients of all that `forward` took, in its order."""
         output_gradients, hidden_gradients, cell_gradients = gradients
         # Asked for all: it is an error if one of the weights has changed since.
-        inputs, _, _, projection_weight, hidden, outputs, *others = ctx.saved_tensors
-        input_weight, output_scale, *kept = others
+        inputs, input_weight, _, projection_weight, hidden, outputs, *others = ctx.saved_tensors
+        output_scale, *kept = others
         dtype: torch.dtype = ctx.dtype
         back = ctx.run_backward(
             kept,
@@ -119,7 +116,9 @@ class LstmFunction(torch.autograd.Function):
         gates = back.gates  # (read, 4 * cell)
         needed = ctx.needs_input_grad
 
-        of_inputs = of_hidden = of_bias = of_projection = None
+        d_inputs = of_inputs = of_hidden = of_bias = of_projection = None
+        if needed[1]:
+            d_inputs = WeightProduct(input_weight.t(), dtype, num_uses=1)(gates).to(inputs.dtype)
         if any((needed[2], needed[3], needed[5])):
             before = _before(hidden, outputs, ctx.batch_sizes)
             made = weight_gradients(gates, [inputs, before], inputs.dtype)
@@ -129,7 +128,7 @@ class LstmFunction(torch.autograd.Function):
             (of_projection,) = weight_gradients(projected, [back.opened], inputs.dtype).weights
         return (
             None,
-            (gates @ input_weight).to(inputs.dtype) if needed[1] else None,
+            d_inputs,
             of_inputs if needed[2] else None,
             of_hidden if needed[3] else None,
             of_projection,

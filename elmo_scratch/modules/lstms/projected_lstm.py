@@ -123,16 +123,16 @@ class ProjectedLstm(MixedPrecision):
         scale = self._output_scale(state.hidden)
         graph = (inputs, *weights, bias, *state)
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph):
-            rounded = LstmWeights(*(weight.detach().to(dtype) for weight in weights))
             is_trained = any(weight.requires_grad for weight in weights)
             products: Optional[LstmProducts] = None
-            if not is_trained or not can_run_compiled(rounded, bias, inputs, batch_sizes, state):
+            known = can_run_compiled(weights, dtype, bias, inputs, batch_sizes, state)
+            if not is_trained or not known:
                 # Weights that are trained are prepared for this run alone.
                 only = batch_sizes if is_trained else None
                 products = self._frozen.of(
-                    own, dtype, lambda: LstmProducts.of(rounded, dtype, only)
+                    own, dtype, lambda: LstmProducts.of(weights, dtype, only)
                 )
-            settings = RunSettings(rounded, products, batch_sizes, clips, scale)
+            settings = RunSettings(dtype, products, batch_sizes, clips, scale)
             outputs, hidden, cell = LstmFunction.apply(settings, inputs, *weights, bias, *state)
             return LstmOutput(outputs, LstmState(hidden, cell))
         products = self._frozen.of(own, dtype, lambda: LstmProducts.of(weights, dtype))

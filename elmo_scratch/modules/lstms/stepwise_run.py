@@ -15,6 +15,7 @@ from elmo_scratch.modules.products import WeightProduct
 
 def run_stepwise(
     weights: LstmWeights,
+    dtype: torch.dtype,
     products: LstmProducts,
     bias: torch.Tensor,
     inputs: torch.Tensor,
@@ -29,9 +30,11 @@ def run_stepwise(
     # Parameters
 
     weights : `LstmWeights`
-        In the precision of products.
+        The weights.
+    dtype : `torch.dtype`
+        The precision of products.
     products : `LstmProducts`
-        The same, prepared.
+        The weights, prepared.
     bias, inputs, batch_sizes, state, clips, output_scale
         As in `run_steps`.
     """
@@ -40,12 +43,12 @@ def run_stepwise(
     )
     kept = [weights.from_hidden, weights.projection]
     kept += [tensor for step in done.steps for tensor in _tensors_of(step)]
-    return KeptRun(
-        done.outputs, done.state, kept, partial(_run_stepwise_backward, done.memory_cells)
-    )
+    backward = partial(_run_stepwise_backward, dtype, done.memory_cells)
+    return KeptRun(done.outputs, done.state, kept, backward)
 
 
 def _run_stepwise_backward(
+    dtype: torch.dtype,
     memory_cells: MemoryCells,
     kept: Sequence[torch.Tensor],
     batch_sizes: Sequence[int],
@@ -54,9 +57,9 @@ def _run_stepwise_backward(
     output_gradients: torch.Tensor,
     state_gradients: LstmState,
 ) -> RunGradients:
-    """With the memory cells of the run, a `RunBackward`."""
+    """With the precision and the memory cells of the run, a `RunBackward`."""
     recurrent_weight, projection_weight, *tensors = kept
-    dtype, num_steps = recurrent_weight.dtype, len(batch_sizes)
+    num_steps = len(batch_sizes)
     return run_steps_backward(
         WeightProduct(recurrent_weight.t(), dtype, num_steps),
         WeightProduct(projection_weight.t(), dtype, num_steps) if len(projection_weight) else None,

@@ -1,5 +1,5 @@
 import math
-from typing import List, Optional
+from typing import List, NamedTuple, Optional
 
 import pytest
 import torch
@@ -8,8 +8,16 @@ from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.lstms import compiled_run
 from elmo_scratch.modules.lstms.compiled_run import can_run_compiled
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
-from elmo_scratch.native_library import Instructions
-from tests.modules.lstms.random_run import RandomRun, random_run, tensors_of
+from elmo_scratch.native_library import INSTRUCTIONS, Instructions
+from tests.modules.lstms.random_run import CELLS, DIM, RandomRun, random_run, tensors_of
+
+
+class Sizes(NamedTuple):
+    """Of an LSTM."""
+
+    dim: int
+    cells: int
+
 
 pytestmark = pytest.mark.skipif(
     not compiled_run.READ, reason="there is no compiled run for this processor"
@@ -20,6 +28,16 @@ each_batch = pytest.mark.parametrize(
     "batch_sizes", [[16] * 3, [33, 33, 32, 20, 17, 16, 5, 1], [70, 69, 3], [7, 7], [131, 64]]
 )
 """Fewer, as many and more sentences than go together; of equal and of different lengths."""
+
+each_size = pytest.mark.parametrize(
+    "sizes",
+    [
+        pytest.param(Sizes(DIM, CELLS), id="small"),
+        pytest.param(Sizes(256, 1024), id="large"),
+        pytest.param(Sizes(64, 4096), id="few outputs"),
+    ],
+)
+"""Small weights are read by each thread for its own sentences, large ones by all together."""
 
 
 @pytest.fixture(params=["as it is", "without tiles"])
@@ -34,10 +52,11 @@ def each_processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("each_number_of_threads")
 @pytest.mark.parametrize("clip, dropout", [(None, 0.0), (0.6, 0.0), (0.6, 0.4)])
 @each_batch
+@each_size
 def test_in_float32_it_is_the_run_step_by_step(
-    batch_sizes: List[int], clip: Optional[float], dropout: float
+    sizes: Sizes, batch_sizes: List[int], clip: Optional[float], dropout: float
 ) -> None:
-    run = random_run(batch_sizes, clip=clip, dropout=dropout)
+    run = random_run(batch_sizes, torch.float32, clip, dropout, *sizes)
     done, expected = run.compiled(), run.stepwise()
     pairs = zip(
         tensors_of(done, run.back(done)), tensors_of(expected, run.back(expected)), strict=True
@@ -51,13 +70,13 @@ def test_in_float32_it_is_the_run_step_by_step(
 @pytest.mark.usefixtures("each_number_of_threads", "each_processor")
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
 @each_batch
+@each_size
 def test_in_bfloat16_it_points_where_the_exact_run_does(
-    batch_sizes: List[int], dropout: float
+    sizes: Sizes, batch_sizes: List[int], dropout: float
 ) -> None:
     # Without clips, at which what is rounded and what isn't would part.
-    run = random_run(batch_sizes, torch.bfloat16, clip=None, dropout=dropout)
-    weights = LstmWeights(*(weight.float() for weight in run.weights))
-    exact = run._replace(weights=weights)
+    run = random_run(batch_sizes, torch.bfloat16, None, dropout, *sizes)
+    exact = run._replace(dtype=torch.float32)
     done, expected = run.compiled(), exact.compiled()
     pairs = zip(
         tensors_of(done, run.back(done)), tensors_of(expected, exact.back(expected)), strict=True
@@ -71,8 +90,9 @@ def test_in_bfloat16_it_points_where_the_exact_run_does(
 
 @pytest.mark.usefixtures("each_number_of_threads", "each_processor")
 @each_dtype
-def test_no_sentence_depends_on_others_to_the_bit(dtype: torch.dtype) -> None:
-    run = random_run([70, 70, 66, 41, 40, 9], dtype, dropout=0.3)
+@each_size
+def test_no_sentence_depends_on_others_to_the_bit(sizes: Sizes, dtype: torch.dtype) -> None:
+    run = random_run([70, 70, 66, 41, 40, 9], dtype, 0.6, 0.3, *sizes)
     done = run.compiled()
     back = run.back(done)
     for start, end in [(0, 70), (0, 16), (3, 40), (37, 38), (54, 70)]:
@@ -82,8 +102,9 @@ def test_no_sentence_depends_on_others_to_the_bit(dtype: torch.dtype) -> None:
         gradients = some.back(alone)
         assert torch.equal(alone.outputs, done.outputs[rows])
         assert torch.equal(gradients.opened, back.opened[rows])
-        # The share of inputs is a product of PyTorch's, whose rows may depend on their number.
-        if dtype == torch.float32:
+        # Without tiles the share of inputs is a product of PyTorch's, whose rows may depend on
+        # their number where they are rounded.
+        if dtype == torch.float32 or INSTRUCTIONS == Instructions.TILES:
             assert torch.equal(gradients.gates, back.gates[rows])
             assert torch.equal(gradients.projected, back.projected[rows])
             pairs = [*zip(alone.state, done.state), *zip(gradients.state, back.state)]
@@ -135,7 +156,7 @@ def test_states_may_lie_scattered_in_memory() -> None:
 
 
 def is_known(run: RandomRun) -> bool:
-    return can_run_compiled(run.weights, run.bias, run.inputs, run.batch_sizes, run.state)
+    return can_run_compiled(*run[:6])
 
 
 @each_dtype
@@ -180,6 +201,27 @@ def test_what_does_not_fit_is_left_to_pytorchs_errors(one_thread: None) -> None:
         run._replace(weights=run.weights._replace(from_hidden=run.weights.from_hidden[:128])),
     ]
     assert is_known(run) and not any(is_known(one) for one in unfit)
+
+
+@each_dtype
+def test_memory_is_exact_near_zero_and_far_from_it(dtype: torch.dtype) -> None:
+    run = random_run([16], dtype, clip=None, cells=64)
+    gates = torch.tensor([-200.0, -90.0, -20.0, -1.0, -1e-3, -1e-6, 0.0, 1e-4, 0.3, 5.0, 88.0, 1e4])
+    # Another combination of gates for each cell.
+    bias = gates[torch.randint(len(gates), (4 * 64,))].to(dtype)
+    run = run._replace(
+        weights=LstmWeights(*(torch.zeros_like(weight) for weight in run.weights)),
+        bias=bias.float(),
+        state=run.state._replace(hidden=torch.zeros_like(run.state.hidden)),
+    )
+    i, j, f, o = bias.double().chunk(4)
+    parts = f.sigmoid() * run.state.cell.double(), i.sigmoid() * j.tanh()
+    done = run.compiled()
+    cell = done.state.cell.double()
+    assert ((cell - sum(parts)).abs() <= 1e-6 * sum(part.abs() for part in parts) + 1e-30).all()
+    opened = run.back(done).opened.double()
+    rtol = 1e-6 if dtype == torch.float32 else 2**-8
+    assert torch.allclose(opened, o.sigmoid() * cell.tanh(), rtol=rtol, atol=1e-30)
 
 
 def test_without_clips_is_without_bounds() -> None:

@@ -283,7 +283,7 @@ def test_it_takes_gates_in_the_order_of_the_file_format() -> None:
     weights = LstmWeights(input_weight, recurrent_weight, no_projection)
     products = LstmProducts.of(weights, torch.double)
     outputs, hidden, cell = LstmFunction.apply(
-        RunSettings(weights, products, [1], Clips(None, None), None),
+        RunSettings(torch.double, products, [1], Clips(None, None), None),
         torch.ones(1, 1).double(),
         input_weight,
         recurrent_weight,

@@ -14,9 +14,10 @@ INPUT_DIM, DIM, CELLS = 24, 64, 128
 
 
 class RandomRun(NamedTuple):
-    """All that goes into a run, in float32 but for rounded weights."""
+    """All that goes into a run, in float32."""
 
     weights: LstmWeights
+    dtype: torch.dtype
     bias: torch.Tensor
     inputs: torch.Tensor
     batch_sizes: Sequence[int]
@@ -45,11 +46,11 @@ class RandomRun(NamedTuple):
         return [place for place, row in enumerate(rows) if start <= row < end]
 
     def compiled(self) -> KeptRun:
-        return run_compiled(*self[:7])
+        return run_compiled(*self[:8])
 
     def stepwise(self) -> KeptRun:
-        products = LstmProducts.of(self.weights, self.weights.from_hidden.dtype)
-        return run_stepwise(self.weights, products, *self[1:7])
+        products = LstmProducts.of(self.weights, self.dtype)
+        return run_stepwise(self.weights, self.dtype, products, *self[2:8])
 
     def back(self, done: KeptRun) -> RunGradients:
         rest = (self.batch_sizes, self.clips, self.output_scale)
@@ -69,7 +70,8 @@ def random_run(
     read, batch = sum(batch_sizes), batch_sizes[0]
     shapes = [(4 * cells, INPUT_DIM), (4 * cells, dim), (dim, cells)]
     return RandomRun(
-        LstmWeights(*(torch.randn(shape).mul(shape[1] ** -0.5).to(dtype) for shape in shapes)),
+        LstmWeights(*(torch.randn(shape).mul(shape[1] ** -0.5) for shape in shapes)),
+        dtype,
         torch.randn(4 * cells),
         torch.randn(read, INPUT_DIM),
         batch_sizes,

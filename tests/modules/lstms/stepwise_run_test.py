@@ -9,7 +9,7 @@ from tests.modules.lstms.random_run import random_run
 def test_it_is_the_run_of_steps(dtype: torch.dtype) -> None:
     run = random_run([5, 4, 4, 1], dtype)
     products = LstmProducts.of(run.weights, dtype)
-    expected = run_steps(products, *run[1:7])
+    expected = run_steps(products, *run[2:8])
     done = run.stepwise()
     assert torch.equal(done.outputs, expected.outputs)
     assert all(torch.equal(*pair) for pair in zip(done.state, expected.state, strict=True))

@@ -1,0 +1,103 @@
+// Lays weights for the runs of an LSTM, in panels of 64 outputs as panel_products.h reads them.
+
+#include "panel_products.h"
+#include "tile_packing.h"
+
+#ifdef HAS_WIDE_CODE
+
+using namespace elmo_scratch;
+
+namespace {
+
+// So many weights are worth a thread of its own.
+constexpr ptrdiff_t NUMBERS_OF_A_THREAD = 1 << 16;
+
+// A matrix as it lies, of shape `(rows, columns)`: what its rows stand for are the outputs, or what
+// its columns do where it is turned. A panel of gates has all four of 16 memory cells.
+struct Matrix {
+    const float *numbers;
+    ptrdiff_t rows, columns;
+    int is_turned, is_of_gates;
+
+    ptrdiff_t outputs() const { return is_turned ? columns : rows; }
+    ptrdiff_t inputs() const { return is_turned ? rows : columns; }
+    // Where 16 outputs of a panel begin, of which it has four times as many.
+    const float *outputs_of(ptrdiff_t panel, ptrdiff_t number) const {
+        const ptrdiff_t output = is_of_gates ? panel * REGISTER + number * (rows / 4)
+                                             : panel * PANEL + number * REGISTER;
+        return numbers + output * (is_turned ? 1 : columns);
+    }
+};
+
+void pack_lanes(const Matrix &matrix, ptrdiff_t panel, float *packed) {
+    const ptrdiff_t output_step = matrix.is_turned ? 1 : matrix.columns;
+    const ptrdiff_t input_step = matrix.is_turned ? matrix.columns : 1;
+    for (ptrdiff_t input = 0; input < matrix.inputs(); input++)
+        for (ptrdiff_t r = 0; r < REGISTERS; r++) {
+            const float *place = matrix.outputs_of(panel, r) + input * input_step;
+            for (ptrdiff_t k = 0; k < REGISTER; k++) *packed++ = place[k * output_step];
+        }
+}
+
+void pack_lanes(const Matrix &matrix, ptrdiff_t panel, Bfloat16 *packed) {
+    const ptrdiff_t output_step = matrix.is_turned ? 1 : matrix.columns;
+    const ptrdiff_t input_step = matrix.is_turned ? matrix.columns : 1;
+    for (ptrdiff_t input = 0; input < matrix.inputs(); input += 2)
+        for (ptrdiff_t r = 0; r < REGISTERS; r++) {
+            const float *place = matrix.outputs_of(panel, r) + input * input_step;
+            for (ptrdiff_t k = 0; k < REGISTER; k++) {
+                *packed++ = place[k * output_step];
+                *packed++ = place[k * output_step + input_step];
+            }
+        }
+}
+
+WIDE void pack_tiles(const Matrix &matrix, ptrdiff_t panel, Bfloat16 *packed) {
+    for (ptrdiff_t number = 0; number < REGISTERS; number += 2) {
+        const float *one = matrix.outputs_of(panel, number);
+        const float *other = matrix.outputs_of(panel, number + 1);
+        for (ptrdiff_t input = 0; input < matrix.inputs(); input += Block::SIZE) {
+            if (matrix.is_turned) {
+                const float *place = one + input * matrix.columns;
+                Block(place, place + TILE * matrix.columns, matrix.columns).store_columns(packed);
+            } else {
+                Block(one + input, other + input, matrix.columns).store_rows(packed);
+            }
+            packed += 2 * NUMBERS_OF_A_TILE;
+        }
+    }
+}
+
+template <typename Number>
+void pack_panel(const Matrix &matrix, ptrdiff_t panel, Number *packed, int has_tiles) {
+    if constexpr (sizeof(Number) == 2)
+        if (has_tiles) return pack_tiles(matrix, panel, packed);
+    pack_lanes(matrix, panel, packed);
+}
+
+template <typename Number>
+void pack_panels(const Matrix &matrix, Number *packed, int threads, int has_tiles) {
+    const ptrdiff_t panels = matrix.outputs() / PANEL;
+    const int worth =
+        threads_worth(matrix.rows * matrix.columns, NUMBERS_OF_A_THREAD, panels, threads);
+#pragma omp parallel for num_threads(worth) if (worth > 1)
+    for (ptrdiff_t panel = 0; panel < panels; panel++)
+        pack_panel(matrix, panel, packed + panel * PANEL * matrix.inputs(), has_tiles);
+}
+
+}  // namespace
+
+// compiled_run.py calls these by their names, and checks what they are given.
+#define FUNCTION(NAME, NUMBER)                                                                     \
+    void pack_panels_##NAME(const Matrix *matrix, NUMBER *packed, int threads, int has_tiles) {    \
+        pack_panels(*matrix, packed, threads, has_tiles);                                          \
+    }
+
+extern "C" {
+
+FUNCTION(float32, float)
+FUNCTION(bfloat16, Bfloat16)
+
+}  // extern "C"
+
+#endif
