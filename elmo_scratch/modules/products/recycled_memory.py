@@ -10,7 +10,7 @@ import torch
 SMALLEST = 2**18
 """Bytes from which on it pays."""
 
-MOST_FREE = 2**28
+MOST_FREE = 2**29
 """How many bytes may wait to be used again."""
 
 ALIGNMENT = 64
