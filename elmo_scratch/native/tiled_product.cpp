@@ -15,6 +15,8 @@ namespace {
 
 // Numbers of rows that stay in the processor's second cache while weights pass.
 constexpr ptrdiff_t NUMBERS_AT_ONCE = 1 << 18;
+// Rows of more inputs are long. So many of them, and as many columns, are multiplied together.
+constexpr ptrdiff_t MANY_INPUTS = 1 << 12, ROWS_OF_MANY_INPUTS = 384, COLUMNS_OF_LONG_ROWS = 512;
 // So many products of two numbers are worth a thread of their own.
 constexpr ptrdiff_t PRODUCTS_OF_A_THREAD = 1 << 20;
 // So many weights are worth one to lay them out.
@@ -63,25 +65,53 @@ WIDE INLINE void finish(const float *sums, const Bfloat16 *bias, const Bfloat16 
     store(own, result);
 }
 
+// Of up to 32 rows and 64 columns, from their sums.
+WIDE void finish_block(const Product &product, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t column,
+                       const float *sums, ptrdiff_t stride) {
+    const Bfloat16 *bias = product.bias ? product.bias + column : nullptr;
+    for (ptrdiff_t r = 0; r < rows; r++) {
+        const ptrdiff_t place = (row + r) * product.outputs + column;
+        for (ptrdiff_t k = 0; k < PANEL; k += REGISTER)
+            finish(sums + r * stride + k, bias ? bias + k : nullptr,
+                   product.summand ? product.summand + place + k : nullptr,
+                   product.result + place + k);
+    }
+}
+
 // The products of some rows with 64 columns.
 TILED void multiply_rows(const Product &product, ptrdiff_t first, ptrdiff_t end, ptrdiff_t column,
                          const Bfloat16 *weights, Tiles &tiles) {
     alignas(64) float sums[Block::SIZE * PANEL];
     const ptrdiff_t inputs = product.inputs;
-    const Bfloat16 *bias = product.bias ? product.bias + column : nullptr;
     for (ptrdiff_t row = first; row < end; row += Block::SIZE) {
         const ptrdiff_t rows = std::min(end - row, Block::SIZE);
         for (ptrdiff_t k = 0; k < PANEL; k += Block::SIZE)
             tiles.multiply(rows, Tiled::rows(product.rows + row * inputs, inputs),
                            Tiled::pairs(weights + k * inputs), inputs / 2, sums + k, PANEL);
-        for (ptrdiff_t r = 0; r < rows; r++) {
-            const ptrdiff_t place = (row + r) * product.outputs + column;
-            for (ptrdiff_t k = 0; k < PANEL; k += REGISTER)
-                finish(sums + r * PANEL + k, bias ? bias + k : nullptr,
-                       product.summand ? product.summand + place + k : nullptr,
-                       product.result + place + k);
-        }
+        finish_block(product, row, rows, column, sums, PANEL);
     }
+}
+
+// The products of some rows with some columns, some inputs after the others: of many inputs the
+// caches don't hold all numbers of so many rows that it is worth fetching the weights for them.
+TILED void multiply_long_rows(const Product &product, ptrdiff_t first, ptrdiff_t end,
+                              ptrdiff_t from, ptrdiff_t to, float *sums, Tiles &tiles) {
+    const ptrdiff_t inputs = product.inputs, stride = to - from;
+    const ptrdiff_t at_once =
+        std::max(NUMBERS_AT_ONCE / (end - first) / Block::SIZE, ptrdiff_t(1)) * Block::SIZE;
+    for (ptrdiff_t input = 0; input < inputs; input += at_once)
+        for (ptrdiff_t column = from; column < to; column += Block::SIZE)
+            for (ptrdiff_t row = first; row < end; row += Block::SIZE)
+                tiles.multiply(
+                    std::min(end - row, Block::SIZE),
+                    Tiled::rows(product.rows + row * inputs + input, inputs),
+                    Tiled::pairs(product.weights + column * inputs + input * Block::SIZE),
+                    std::min(at_once, inputs - input) / 2,
+                    sums + (row - first) * stride + column - from, stride, input > 0);
+    for (ptrdiff_t row = first; row < end; row += Block::SIZE)
+        for (ptrdiff_t column = from; column < to; column += PANEL)
+            finish_block(product, row, std::min(end - row, Block::SIZE), column,
+                         sums + (row - first) * stride + column - from, stride);
 }
 
 template <typename Number>
@@ -129,21 +159,36 @@ FUNCTIONS(float32, float)
 FUNCTIONS(bfloat16, Bfloat16)
 
 void multiply_tiles_bfloat16(const Product *product, int threads) {
-    const ptrdiff_t inputs = product->inputs, outputs = product->outputs;
-    const ptrdiff_t rows_at_once =
-        std::max(NUMBERS_AT_ONCE / inputs / Block::SIZE, ptrdiff_t(1)) * Block::SIZE;
-    const ptrdiff_t parts = (product->num_rows + rows_at_once - 1) / rows_at_once;
-    const int worth = threads_worth(product->num_rows * outputs * inputs, PRODUCTS_OF_A_THREAD,
-                                    parts * outputs / PANEL, threads);
+    const ptrdiff_t num_rows = product->num_rows, outputs = product->outputs;
+    const ptrdiff_t inputs = product->inputs;
+    const bool are_long = inputs > MANY_INPUTS;
+    const ptrdiff_t columns = are_long ? std::min(outputs, COLUMNS_OF_LONG_ROWS) : PANEL;
+    const ptrdiff_t most =
+        are_long ? ROWS_OF_MANY_INPUTS : std::max(NUMBERS_AT_ONCE / inputs, Block::SIZE);
+    const ptrdiff_t panels = (outputs + columns - 1) / columns;
+    const int worth = threads_worth(num_rows * outputs * inputs, PRODUCTS_OF_A_THREAD,
+                                    num_rows * outputs / PANEL, threads);
+    // Parts of the same size, for which threads take the same time.
+    ptrdiff_t parts = std::max((num_rows + most - 1) / most, ptrdiff_t(1));
+    if (panels < worth) parts = std::max(parts, ptrdiff_t(worth));
+    const ptrdiff_t rows = filled((num_rows + parts - 1) / parts, Block::SIZE);
 #pragma omp parallel num_threads(worth) if (worth > 1)
     {
         Tiles tiles(true);
+        std::vector<float> sums(are_long ? rows * columns : 0);
 #pragma omp for collapse(2) schedule(static)
         for (ptrdiff_t part = 0; part < parts; part++)
-            for (ptrdiff_t column = 0; column < outputs; column += PANEL)
-                multiply_rows(*product, part * rows_at_once,
-                              std::min((part + 1) * rows_at_once, product->num_rows), column,
-                              product->weights + column * inputs, tiles);
+            for (ptrdiff_t panel = 0; panel < panels; panel++) {
+                const ptrdiff_t first = part * rows, end = std::min(first + rows, num_rows);
+                const ptrdiff_t column = panel * columns;
+                if (first >= end) continue;
+                if (are_long)
+                    multiply_long_rows(*product, first, end, column,
+                                       std::min(column + columns, outputs), sums.data(), tiles);
+                else
+                    multiply_rows(*product, first, end, column, product->weights + column * inputs,
+                                  tiles);
+            }
     }
 }
 

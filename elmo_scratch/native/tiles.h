@@ -55,17 +55,27 @@ class Tiles {
 
     bool is_used() const { return is_used_; }
 
-    // The products of up to 32 rows with 32 columns, in `sums` whose rows lie `stride` apart.
+    // The products of up to 32 rows with 32 columns, in `sums` whose rows lie `stride` apart, or
+    // added to them: as if they had been made with those of before.
     TILED void multiply(ptrdiff_t num_rows, Tiled rows, Tiled weights, ptrdiff_t lanes, float *sums,
-                        ptrdiff_t stride) {
+                        ptrdiff_t stride, bool are_added = false) {
         const ptrdiff_t above = num_rows < TILE ? num_rows : TILE, below = num_rows - above;
         shape(above, below);
         compiler_barrier();
-        _tile_zero(0);
-        _tile_zero(1);
-        if (below > 0) {
-            _tile_zero(2);
-            _tile_zero(3);
+        if (are_added) {
+            _tile_loadd(0, sums, stride * 4);
+            _tile_loadd(1, sums + TILE, stride * 4);
+            if (below > 0) {
+                _tile_loadd(2, sums + TILE * stride, stride * 4);
+                _tile_loadd(3, sums + TILE * stride + TILE, stride * 4);
+            }
+        } else {
+            _tile_zero(0);
+            _tile_zero(1);
+            if (below > 0) {
+                _tile_zero(2);
+                _tile_zero(3);
+            }
         }
         for (ptrdiff_t lane = 0; lane < lanes; lane += TILE) {
             _tile_loadd(4, rows.numbers, rows.row);

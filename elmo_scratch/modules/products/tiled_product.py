@@ -29,6 +29,10 @@ MANY_PANELS = 16
 FEW_NUMBERS = 2**20
 """As long as vectors have no more, which the caches hold."""
 
+LARGE_RESULT = 2**23
+"""From so many numbers on a result takes memory that was in use before. Smaller ones come faster
+from where the last one of their size has just gone."""
+
 DTYPES = (torch.float32, torch.bfloat16)
 """The types of weights that it rounds, if need be."""
 
@@ -150,7 +154,9 @@ class TiledProduct:
         others = [None if part is None else _filled_up(part, outputs) for part in (bias, summand)]
         if self._tiles is None and vectors.numel() > FEW_NUMBERS:
             self._tiles = self._packed()
-        result = vectors.new_empty(num_rows, outputs)
+        shape = (num_rows, outputs)
+        is_large = num_rows * outputs >= LARGE_RESULT
+        result = RECYCLED.empty(shape, vectors.dtype) if is_large else vectors.new_empty(shape)
         tensors = [vectors, self._tiles, *others, result]
         places = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
         product = ctypes.byref(_Product(*places, num_rows, inputs, outputs))
