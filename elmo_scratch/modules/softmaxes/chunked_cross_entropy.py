@@ -8,8 +8,8 @@ from torch.autograd.function import once_differentiable
 from elmo_scratch.modules.products import WeightProduct, filled_up, weight_gradients
 from elmo_scratch.modules.softmaxes.top_scores import top_scores
 
-CHUNK_SIZE = 2**22
-"""Scores of a chunk: 16 MiB in float32, of the order of a processor's cache."""
+CHUNK_SIZE = 2**21
+"""Scores of a chunk: 8 MiB in float32, of the order of a processor's cache."""
 
 MIN_ROWS = 256
 """

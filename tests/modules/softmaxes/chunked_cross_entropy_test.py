@@ -46,7 +46,7 @@ def test_it_is_that_of_a_matrix_of_all_scores(only_targets: Optional[torch.Tenso
 
 
 @pytest.mark.parametrize(
-    "predicted, words, num_chunks", [(1, 10, 1), (1280, 10_001, 4), (2560, 793_471, 10), (0, 10, 1)]
+    "predicted, words, num_chunks", [(1, 10, 1), (1280, 10_001, 5), (2560, 793_471, 10), (0, 10, 1)]
 )
 def test_chunks_are_of_a_size_that_suits_processors(
     predicted: int, words: int, num_chunks: int
