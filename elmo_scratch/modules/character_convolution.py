@@ -5,6 +5,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 import torch
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, PADDING_ID
+from elmo_scratch.modules.compiled_convolution import can_convolve, convolved_maxima
 from elmo_scratch.modules.maximum import maximum_over_windows
 from elmo_scratch.modules.products import Affine, MixedPrecision
 
@@ -12,6 +13,12 @@ ACTIVATIONS: Dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": torch.relu,
     "tanh": torch.tanh,
 }
+
+
+WORDS_AT_ONCE, WORDS_TOGETHER = 256, 64
+"""How many words of like lengths PyTorch's operations take together, and of which multiples they
+are where products are rounded: oneDNN compiles kernels for each number of rows, and hardly two
+batches have as many words."""
 
 
 class CharacterConvolution(MixedPrecision):
@@ -54,19 +61,37 @@ class CharacterConvolution(MixedPrecision):
         # Parameters
 
         ids : `torch.Tensor`
-            Shape `(words, characters)`, as in a batch. It is fastest with words of like lengths.
+            Shape `(words, characters)`, as in a batch. It is fastest with words in the order of
+            their lengths, the shortest first.
 
         # Returns
 
         `torch.Tensor`
             Shape `(words, filters)`.
         """
-        longest = int(lengths(ids).max()) if len(ids) else 0
-        needed = min(ids.size(1), longest + max(width for width, _ in self.filters))
-        weight = self.embedding.weight
+        is_trained = torch.is_grad_enabled() and any(
+            parameter.requires_grad for parameter in self.parameters()
+        )
+        filters = (ids.size(1), *self._filters())
+        if is_trained and len(ids) > 0 and can_convolve(self.embedding.weight, *filters):
+            characters = self.embedding(self._needed(ids))
+            maxima = convolved_maxima(characters, lengths(ids), *filters)
+        else:
+            missing = self._missing(len(ids)) if is_trained else 0
+            ids = torch.cat([ids.new_full((missing, ids.size(1)), PADDING_ID), ids])
+            # A group that is not full has the shortest, which take the least time.
+            odd = len(ids) % WORDS_AT_ONCE
+            groups = [ids[:odd], *ids[odd:].split(WORDS_AT_ONCE)]
+            maxima = torch.cat([self._maxima(group) for group in groups])[missing:]
+        return ACTIVATIONS[self.activation](maxima)
+
+    def _maxima(self, ids: torch.Tensor) -> torch.Tensor:
+        """Of words of like lengths by PyTorch's operations, shape `(words, filters)`."""
+        longest = _longest(ids)
+        characters = self.embedding(self._needed(ids))  # (words, needed, character_dim)
+        wide = characters.dtype
         # Rounded here, where there are the fewest numbers to round.
-        dtype = self.matmul_dtype_for(weight)
-        characters = self.embedding(ids[:, :needed]).to(dtype)  # (words, needed, character_dim)
+        characters = characters.to(self.matmul_dtype_for(characters))
         maxima: List[torch.Tensor] = []
         for (width, _), convolution in zip(self.filters, self.convolutions):
             # The first windows that start in the word, and one that starts behind it.
@@ -74,8 +99,31 @@ class CharacterConvolution(MixedPrecision):
             windows = characters[:, : num_windows + width - 1].unfold(1, width, 1)
             windows = windows.transpose(2, 3).flatten(2)  # (words, windows, width * character_dim)
             responses = convolution(windows.flatten(0, 1)).unflatten(0, (len(ids), num_windows))
-            maxima.append(maximum_over_windows(responses).to(weight.dtype))
-        return ACTIVATIONS[self.activation](torch.cat(maxima, dim=1))
+            maxima.append(maximum_over_windows(responses).to(wide))
+        return torch.cat(maxima, dim=1)
+
+    def _filters(self) -> Tuple[torch.dtype, Sequence[torch.Tensor], Sequence[torch.Tensor]]:
+        """The precision of products, and the weights and biases of all widths."""
+        weights, biases = (
+            [convolution.get_parameter(name) for convolution in self.convolutions]
+            for name in ("weight", "bias")
+        )
+        return self.matmul_dtype_for(self.embedding.weight), weights, biases
+
+    def _needed(self, ids: torch.Tensor) -> torch.Tensor:
+        """The ids of the characters that any window needs, shape `(words, needed)`."""
+        return ids[:, : _longest(ids) + max(width for width, _ in self.filters)]
+
+    def _missing(self, num_words: int) -> int:
+        """By how many words they are filled up where products are rounded."""
+        weight = self.embedding.weight
+        is_rounded = self.matmul_dtype_for(weight) != weight.dtype
+        return -num_words % WORDS_TOGETHER if is_rounded else 0
+
+
+def _longest(ids: torch.Tensor) -> int:
+    """The length of the longest word."""
+    return int(lengths(ids).max()) if len(ids) else 0
 
 
 def lengths(ids: torch.Tensor) -> torch.Tensor:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tiles.h"
+#include "wide_numbers.h"
 
 #ifdef HAS_WIDE_CODE
 
@@ -46,12 +47,6 @@ struct Lanes {
 
 inline ptrdiff_t filled(ptrdiff_t size, ptrdiff_t together) {
     return (size + together - 1) / together * together;
-}
-
-INLINE __mmask16 first(ptrdiff_t count) {
-    return count >= TILE ? __mmask16(0xFFFF)
-           : count <= 0  ? __mmask16(0)
-                         : __mmask16((1 << count) - 1);
 }
 
 WIDE INLINE __m256i rounded(const Bfloat16 *numbers, __mmask16 some) {

@@ -9,6 +9,13 @@
 
 namespace elmo_scratch {
 
+// Of sixteen.
+INLINE __mmask16 first(ptrdiff_t count) {
+    return count >= 16  ? __mmask16(0xFFFF)
+           : count <= 0 ? __mmask16(0)
+                        : __mmask16((1 << count) - 1);
+}
+
 WIDE INLINE __m512 load(const float *numbers) { return _mm512_loadu_ps(numbers); }
 
 WIDE INLINE __m512 load(const Bfloat16 *numbers) {

@@ -11,22 +11,21 @@ from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
 from elmo_scratch.modules.products import RECYCLED, WeightProduct
+from elmo_scratch.modules.products.panels import (
+    DTYPES,
+    OUTPUTS_TOGETHER,
+    WIDE_LIBRARY,
+    in_panels,
+)
 from elmo_scratch.native_library import (
     COUNT,
     INSTRUCTIONS,
-    LIBRARY,
     POINTER,
     SIZE,
     Instructions,
     functions,
     reaches,
 )
-
-DTYPES = (torch.float32, torch.bfloat16)
-"""The precisions of products that it knows. Memory is in float32."""
-
-COLUMNS_TOGETHER = 64
-"""Of such multiples the numbers of cells and of outputs must be."""
 
 SENTENCES_OF_A_THREAD = 8
 """Fewer for each thread are not worth it."""
@@ -60,21 +59,18 @@ class _Backward(ctypes.Structure):
     ]
 
 
-class _Matrix(ctypes.Structure):
-    _fields_ = [
-        ("numbers", POINTER),
-        *((name, SIZE) for name in ("rows", "columns")),
-        *((name, COUNT) for name in ("is_turned", "is_of_gates")),
-    ]
-
-
-_OWN = LIBRARY if INSTRUCTIONS >= Instructions.BFLOAT16 else None
-PACK = functions(_OWN, "pack_panels", DTYPES, [ctypes.POINTER(_Matrix), POINTER, COUNT, COUNT])
+# In float32 is all that is not rounded for products.
 READ = functions(
-    _OWN, "read_forward", DTYPES, [ctypes.POINTER(_Sizes), ctypes.POINTER(_Forward), COUNT, COUNT]
+    WIDE_LIBRARY,
+    "read_forward",
+    DTYPES,
+    [ctypes.POINTER(_Sizes), ctypes.POINTER(_Forward), COUNT, COUNT],
 )
 READ_BACKWARD = functions(
-    _OWN, "read_backward", DTYPES, [ctypes.POINTER(_Sizes), ctypes.POINTER(_Backward), COUNT, COUNT]
+    WIDE_LIBRARY,
+    "read_backward",
+    DTYPES,
+    [ctypes.POINTER(_Sizes), ctypes.POINTER(_Backward), COUNT, COUNT],
 )
 
 
@@ -102,7 +98,7 @@ def can_run_compiled(
     return (
         dtype in READ
         and dim > 0
-        and dim % COLUMNS_TOGETHER == num_cells % COLUMNS_TOGETHER == 0
+        and dim % OUTPUTS_TOGETHER == num_cells % OUTPUTS_TOGETHER == 0
         and len(batch_sizes) > 0
         and batch_sizes[0] >= SENTENCES_OF_A_THREAD * torch.get_num_threads()
         and all(before >= after for before, after in zip(batch_sizes, batch_sizes[1:]))
@@ -146,8 +142,8 @@ def run_compiled(
     dim, num_cells = weights.projection.shape
     read = len(inputs)
     gates = WeightProduct(weights.from_inputs, dtype, num_uses=1)(inputs)
-    to_gates = _packed(weights.from_hidden, dtype, is_of_gates=True)
-    projection = _packed(weights.projection, dtype)
+    to_gates = in_panels(weights.from_hidden, dtype, _has_tiles(), is_of_gates=True)
+    projection = in_panels(weights.projection, dtype, _has_tiles())
     hidden = state.hidden.to(dtype).contiguous()
     cell = state.cell.contiguous()
     after = RECYCLED.empty((read, num_cells), cell.dtype)
@@ -180,7 +176,8 @@ def _run_compiled_backward(
         tensor.to(torch.float32).contiguous() for tensor in (*kept[3:], output_gradients)
     )
     from_gates, unprojection = (
-        _packed(weight, dtype, is_turned=True) for weight in (from_hidden, projection)
+        in_panels(weight, dtype, _has_tiles(), is_turned=True)
+        for weight in (from_hidden, projection)
     )
     if output_scale is not None:
         output_scale = output_scale.to(torch.float32).contiguous()
@@ -194,20 +191,6 @@ def _run_compiled_backward(
     function, dim = READ_BACKWARD[dtype], projected.size(1)
     _run(function, _Backward, batch_sizes, cell, dim, tensors, clips)
     return RunGradients(d_gates, d_projected, opened, d_state)
-
-
-def _packed(
-    weight: torch.Tensor, dtype: torch.dtype, is_turned: bool = False, is_of_gates: bool = False
-) -> torch.Tensor:
-    """
-    Weights as compiled code reads them: from what their columns stand for to what their rows do,
-    which may be gates, or back where they are turned.
-    """
-    weight = weight.contiguous()
-    packed = RECYCLED.empty(weight.shape, dtype)
-    matrix = _Matrix(weight.data_ptr(), *weight.shape, is_turned, is_of_gates)
-    PACK[dtype](ctypes.byref(matrix), packed.data_ptr(), torch.get_num_threads(), _has_tiles())
-    return packed
 
 
 def _run(

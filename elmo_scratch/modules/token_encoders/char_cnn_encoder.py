@@ -24,15 +24,12 @@ from elmo_scratch.modules.token_encoders.id_check import check_ids
 from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder
 from elmo_scratch.modules.word_vector_cache import WordVectorCache
 
-CONVOLVED_AT_ONCE = 256
-"""How many words of like lengths go through the convolutions together."""
-
-CONVOLVED_TOGETHER, WORDS_TOGETHER = 64, 16
-"""Rounded products are made of multiples of so many words, by the convolutions and above them.
-oneDNN compiles kernels for each number of rows, and hardly two batches have as many words."""
+WORDS_TOGETHER = 16
+"""Rounded products above the convolutions are made of multiples of so many words: oneDNN compiles
+kernels for each number of rows, and hardly two batches have as many words."""
 
 WORDS_AT_ONCE = 2048
-"""How many words go through the layers above them together: bounds the memory that they take."""
+"""How many words go through the layers together: bounds the memory that they take."""
 
 CACHED_WORDS = 2**14
 """How many words' vectors are kept, by default."""
@@ -237,28 +234,19 @@ class CharCnnEncoder(TokenEncoder):
     def _encode_sorted(self, ids: torch.Tensor) -> torch.Tensor:
         """The vectors of words in order of their lengths, shape `(words, dim)`."""
         num_words = len(ids)
-        num_convolved, num_above = self._filled_up(num_words)
+        missing = self._missing(num_words)
         # By empty words, the shortest ones.
-        ids = torch.cat([ids.new_full((num_convolved - num_words, ids.size(1)), PADDING_ID), ids])
-        # A group that is not full has the shortest, which take the least time.
-        odd = num_convolved % CONVOLVED_AT_ONCE
-        groups = [ids[:odd], *ids[odd:].split(CONVOLVED_AT_ONCE)]
-        vectors = torch.cat([self.convolution(group) for group in groups if len(group) > 0])
-        vectors = vectors[num_convolved - num_above :]
+        ids = torch.cat([ids.new_full((missing, ids.size(1)), PADDING_ID), ids])
+        vectors = self.convolution(ids)
         for highway in self.highways:
             vectors = highway(vectors)
-        return self.projection(vectors)[num_above - num_words :]
+        return self.projection(vectors)[missing:]
 
-    def _filled_up(self, num_words: int) -> Tuple[int, int]:
-        """How many words go through the convolutions, and how many through the layers above."""
+    def _missing(self, num_words: int) -> int:
+        """By how many words they are filled up."""
         weight = self.convolution.embedding.weight
         is_rounded = self.convolution.matmul_dtype_for(weight) != weight.dtype
-        if not is_rounded or not torch.is_grad_enabled():
-            return num_words, num_words
-        return (
-            num_words + -num_words % CONVOLVED_TOGETHER,
-            num_words + -num_words % WORDS_TOGETHER,
-        )
+        return -num_words % WORDS_TOGETHER if is_rounded and torch.is_grad_enabled() else 0
 
 
 def _check(filters: Sequence[Tuple[int, int]], activation: str, max_characters: int) -> None:

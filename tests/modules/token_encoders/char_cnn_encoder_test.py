@@ -7,6 +7,7 @@ import torch
 from allennlp.common import Params
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, character_ids
+from elmo_scratch.modules import character_convolution
 from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, char_cnn_encoder
 from tests.modules.frozen_weights import Change, each_change, needs_onednn
@@ -118,7 +119,7 @@ def test_more_words_than_go_through_a_layer_at_once_are_encoded(
 ) -> None:
     module = "elmo_scratch.modules.token_encoders.char_cnn_encoder"
     monkeypatch.setattr(f"{module}.WORDS_AT_ONCE", 4)
-    monkeypatch.setattr(f"{module}.CONVOLVED_AT_ONCE", 3)
+    monkeypatch.setattr(character_convolution, "WORDS_AT_ONCE", 3)
     words = [[letter * (number % 11) for number, letter in enumerate("abcdefghijklmnopqrstu")]]
     encoder = encoder_of()
     assert torch.allclose(encode(encoder, words), encode_one_by_one(encoder, words), atol=1e-6)
@@ -238,7 +239,7 @@ def test_words_that_fill_a_rounded_product_up_do_not_show(
     ids = batch_of([[f"{number}w" * (1 + number % 3) for number in range(num_words)]])[0]
     found = []
     for together in (1, 48, 64):
-        monkeypatch.setattr(char_cnn_encoder, "CONVOLVED_TOGETHER", together)
+        monkeypatch.setattr(character_convolution, "WORDS_TOGETHER", together)
         monkeypatch.setattr(char_cnn_encoder, "WORDS_TOGETHER", together)
         vectors = encoder.encode_distinct(ids)
         assert vectors.shape == (num_words, DIM)

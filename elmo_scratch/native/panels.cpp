@@ -1,4 +1,4 @@
-// Lays weights for the runs of an LSTM, in panels of 64 outputs as panel_products.h reads them.
+// Lays weights in panels of 64 outputs, as panel_products.h reads them.
 
 #include "panel_products.h"
 #include "tile_packing.h"
@@ -87,7 +87,7 @@ void pack_panels(const Matrix &matrix, Number *packed, int threads, int has_tile
 
 }  // namespace
 
-// compiled_run.py calls these by their names, and checks what they are given.
+// panels.py calls these by their names, and checks what they are given.
 #define FUNCTION(NAME, NUMBER)                                                                     \
     void pack_panels_##NAME(const Matrix *matrix, NUMBER *packed, int threads, int has_tiles) {    \
         pack_panels(*matrix, packed, threads, has_tiles);                                          \

@@ -1,0 +1,76 @@
+"""Weights as compiled code reads them for the products of a few rows."""
+
+import ctypes
+
+import torch
+
+from elmo_scratch.modules.products.recycled_memory import RECYCLED
+from elmo_scratch.native_library import (
+    COUNT,
+    INSTRUCTIONS,
+    LIBRARY,
+    POINTER,
+    SIZE,
+    Instructions,
+    functions,
+)
+
+DTYPES = (torch.float32, torch.bfloat16)
+"""The precisions of products for which there are panels."""
+
+OUTPUTS_TOGETHER = 64
+"""A panel's outputs: what takes weights in panels has a multiple of them."""
+
+INPUTS_TOGETHER = 32
+"""The same for inputs that are rounded, of which tiles read so many at once."""
+
+
+class _Matrix(ctypes.Structure):
+    _fields_ = [
+        ("numbers", POINTER),
+        *((name, SIZE) for name in ("rows", "columns")),
+        *((name, COUNT) for name in ("is_turned", "is_of_gates")),
+    ]
+
+
+WIDE_LIBRARY = LIBRARY if INSTRUCTIONS >= Instructions.BFLOAT16 else None
+"""The compiled code, if this processor has the instructions that read panels."""
+
+PACK = functions(
+    WIDE_LIBRARY, "pack_panels", DTYPES, [ctypes.POINTER(_Matrix), POINTER, COUNT, COUNT]
+)
+
+
+def in_panels(
+    weight: torch.Tensor,
+    dtype: torch.dtype,
+    has_tiles: bool,
+    *,
+    is_turned: bool = False,
+    is_of_gates: bool = False,
+) -> torch.Tensor:
+    """
+    # Parameters
+
+    weight : `torch.Tensor`
+        Shape `(rows, columns)`, in float32.
+    dtype : `torch.dtype`
+        The precision of products.
+    has_tiles : `bool`
+        Whether they are made by tiles.
+    is_turned : `bool`, optional (default = `False`)
+        Whether products go from what the rows stand for to what the columns do, and not from the
+        columns to the rows.
+    is_of_gates : `bool`, optional (default = `False`)
+        Whether the rows are the gates of an LSTM, of which a panel has all four of 16 cells.
+
+    # Returns
+
+    `torch.Tensor`
+        As many numbers, of the type `dtype`.
+    """
+    weight = weight.contiguous()
+    packed = RECYCLED.empty(weight.shape, dtype)
+    matrix = _Matrix(weight.data_ptr(), *weight.shape, is_turned, is_of_gates)
+    PACK[dtype](ctypes.byref(matrix), packed.data_ptr(), torch.get_num_threads(), has_tiles)
+    return packed

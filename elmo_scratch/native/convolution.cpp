@@ -1,0 +1,248 @@
+// Convolutions over the characters of words, and of each filter the maximum over a word's windows:
+// character_convolution.py says the same with PyTorch's operations.
+
+#include <algorithm>
+#include <vector>
+
+#include "panel_products.h"
+#include "wide_numbers.h"
+
+#ifdef HAS_WIDE_CODE
+
+using namespace elmo_scratch;
+
+namespace {
+
+// Words whose windows pass while a panel of filters is in the nearest cache.
+constexpr ptrdiff_t WORDS_AT_ONCE = 16;
+// Windows that pass together.
+constexpr ptrdiff_t WINDOWS_AT_ONCE = 32;
+// Numbers behind a word's last that are multiplied with weights of zero.
+constexpr ptrdiff_t BEHIND = 2 * TILE;
+// So many registers hold a filter's gradient at once.
+constexpr ptrdiff_t HELD = 8;
+
+// The shapes are those of compiled_convolution.py.
+template <typename Number>
+struct Words {
+    const Number *characters;
+    const std::int64_t *lengths;
+    ptrdiff_t number, positions, dim, most_characters, filters;
+
+    ptrdiff_t size() const { return positions * dim; }
+    // Those that start in the word, and one behind it: all others lie in the padding, too.
+    ptrdiff_t windows(ptrdiff_t word, ptrdiff_t width) const {
+        return std::min(ptrdiff_t(lengths[word]) + 1, most_characters - width + 1);
+    }
+};
+
+// Filters of one width, of which `first` others come before.
+template <typename Number>
+struct Filters {
+    const Number *panels;
+    const float *weights, *bias;
+    float *d_weights;
+    ptrdiff_t inputs, width, number, first;
+};
+
+// The maxima of a panel's filters over a word's windows, and where they are.
+template <typename Number>
+WIDE void panel_maxima(const Number *word, ptrdiff_t dim, ptrdiff_t windows, const Number *panel,
+                       ptrdiff_t inputs, const float *bias, ptrdiff_t filters, float *maxima,
+                       std::uint8_t *places, Tiles &tiles) {
+    alignas(64) float sums[WINDOWS_AT_ONCE * PANEL];
+    __m512 highest[REGISTERS];
+    __m512i place[REGISTERS];
+    for (ptrdiff_t window = 0; window < windows; window++) {
+        const ptrdiff_t row = window % WINDOWS_AT_ONCE;
+        if (row == 0)
+            multiply(std::min(windows - window, WINDOWS_AT_ONCE), word + window * dim, dim, panel,
+                     inputs, sums, tiles);
+        for (ptrdiff_t r = 0; r < REGISTERS; r++) {
+            const __m512 own = load(sums + row * PANEL + r * REGISTER);
+            if (window == 0) {
+                highest[r] = own;
+                place[r] = _mm512_setzero_si512();
+                continue;
+            }
+            // What is no number is the highest, and the first of them stays.
+            const __mmask16 is_higher =
+                _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(highest[r], highest[r], _CMP_ORD_Q), own,
+                                        highest[r], _CMP_NLE_UQ);
+            highest[r] = _mm512_mask_mov_ps(highest[r], is_higher, own);
+            place[r] = _mm512_mask_mov_epi32(place[r], is_higher, _mm512_set1_epi32(int(window)));
+        }
+    }
+    for (ptrdiff_t r = 0; r < REGISTERS; r++) {
+        const ptrdiff_t k = r * REGISTER;
+        const __mmask16 some = first(filters - k);
+        const __m512 own = _mm512_add_ps(highest[r], _mm512_maskz_loadu_ps(some, bias + k));
+        _mm512_mask_storeu_ps(maxima + k, some, own);
+        _mm512_mask_cvtepi32_storeu_epi8(places + k, some, place[r]);
+    }
+}
+
+template <typename Number>
+WIDE void words_maxima(const Words<Number> &words, const Filters<Number> *filters, ptrdiff_t kinds,
+                       ptrdiff_t start, ptrdiff_t end, float *maxima, std::uint8_t *places,
+                       Number *copies, Tiles &tiles) {
+    const ptrdiff_t stride = words.size() + BEHIND;
+    for (ptrdiff_t word = start; word < end; word++)
+        std::copy_n(words.characters + word * words.size(), words.size(),
+                    copies + (word - start) * stride);
+    for (const Filters<Number> *own = filters; own < filters + kinds; own++)
+        for (ptrdiff_t k = 0; k < own->number; k += PANEL)
+            for (ptrdiff_t word = start; word < end; word++) {
+                const ptrdiff_t place = word * words.filters + own->first + k;
+                panel_maxima(copies + (word - start) * stride, words.dim,
+                             words.windows(word, own->width), own->panels + k * own->inputs,
+                             own->inputs, own->bias + k, own->number - k, maxima + place,
+                             places + place, tiles);
+            }
+}
+
+template <typename Number>
+void maxima(const Words<Number> &words, const Filters<Number> *filters, ptrdiff_t kinds,
+            float *highest, std::uint8_t *places, int threads, int has_tiles) {
+    const ptrdiff_t groups = (words.number + WORDS_AT_ONCE - 1) / WORDS_AT_ONCE;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        Tiles tiles(has_tiles && sizeof(Number) == 2);
+        std::vector<Number> copies(WORDS_AT_ONCE * (words.size() + BEHIND), Number{});
+#pragma omp for schedule(dynamic)
+        for (ptrdiff_t group = 0; group < groups; group++)
+            words_maxima(words, filters, kinds, group * WORDS_AT_ONCE,
+                         std::min((group + 1) * WORDS_AT_ONCE, words.number), highest, places,
+                         copies.data(), tiles);
+    }
+}
+
+// The gradients of 16 filters: those of their maxima, and where these were, by words.
+struct Gradients {
+    std::vector<float> numbers;
+    std::vector<std::int32_t> places;
+};
+
+// Some numbers of a filter's gradient: of all windows in which it was highest.
+template <int REGISTERS_HELD, typename Number>
+WIDE void add_windows(const Words<Number> &words, const Gradients &gradients, ptrdiff_t filter,
+                      ptrdiff_t from, float *d_weights) {
+    __m512 sums[REGISTERS_HELD];
+    for (auto &sum : sums) sum = _mm512_setzero_ps();
+    for (ptrdiff_t word = 0; word < words.number; word++) {
+        const ptrdiff_t k = word * REGISTER + filter;
+        const __m512 gradient = _mm512_set1_ps(gradients.numbers[k]);
+        const Number *window =
+            words.characters + word * words.size() + gradients.places[k] * words.dim + from;
+        for (int r = 0; r < REGISTERS_HELD; r++)
+            sums[r] = _mm512_fmadd_ps(gradient, load(window + r * REGISTER), sums[r]);
+    }
+    for (int r = 0; r < REGISTERS_HELD; r++) store(sums[r], d_weights + from + r * REGISTER);
+}
+
+template <typename Number>
+WIDE void add_windows(const Words<Number> &words, const Gradients &gradients, ptrdiff_t filter,
+                      ptrdiff_t inputs, float *d_weights) {
+    ptrdiff_t k = 0;
+    for (; k + HELD * REGISTER <= inputs; k += HELD * REGISTER)
+        add_windows<HELD>(words, gradients, filter, k, d_weights);
+    switch ((inputs - k) / REGISTER) {
+        case 7:
+            return add_windows<7>(words, gradients, filter, k, d_weights);
+        case 6:
+            return add_windows<6>(words, gradients, filter, k, d_weights);
+        case 5:
+            return add_windows<5>(words, gradients, filter, k, d_weights);
+        case 4:
+            return add_windows<4>(words, gradients, filter, k, d_weights);
+        case 3:
+            return add_windows<3>(words, gradients, filter, k, d_weights);
+        case 2:
+            return add_windows<2>(words, gradients, filter, k, d_weights);
+        case 1:
+            return add_windows<1>(words, gradients, filter, k, d_weights);
+    }
+}
+
+// Those of the weights and the bias of up to 16 filters.
+template <typename Number>
+WIDE void filters_backward(const Words<Number> &words, const Filters<Number> &filters,
+                           ptrdiff_t filter, const float *d_maxima, const std::uint8_t *places,
+                           float *d_bias, Gradients &gradients) {
+    const ptrdiff_t some = std::min(filters.number - filter, REGISTER);
+    const ptrdiff_t inputs = filters.width * words.dim;
+    __m512 sum = _mm512_setzero_ps();
+    for (ptrdiff_t word = 0; word < words.number; word++) {
+        const ptrdiff_t place = word * words.filters + filters.first + filter;
+        const __m512 own = _mm512_maskz_loadu_ps(first(some), d_maxima + place);
+        const __m128i where = _mm_maskz_loadu_epi8(first(some), places + place);
+        sum = _mm512_add_ps(sum, own);
+        store(own, gradients.numbers.data() + word * REGISTER);
+        _mm512_storeu_si512(gradients.places.data() + word * REGISTER, _mm512_cvtepu8_epi32(where));
+    }
+    _mm512_mask_storeu_ps(d_bias + filters.first + filter, first(some), sum);
+    for (ptrdiff_t k = 0; k < some; k++)
+        add_windows(words, gradients, k, inputs, filters.d_weights + (filter + k) * inputs);
+}
+
+// Those of a word's characters.
+template <typename Number>
+WIDE void word_backward(const Words<Number> &words, const Filters<Number> *filters, ptrdiff_t kinds,
+                        const float *d_maxima, const std::uint8_t *places, float *d_characters) {
+    std::fill_n(d_characters, words.size(), 0.0f);
+    for (const Filters<Number> *own = filters; own < filters + kinds; own++) {
+        const ptrdiff_t inputs = own->width * words.dim;
+        for (ptrdiff_t filter = 0; filter < own->number; filter++) {
+            const ptrdiff_t place = own->first + filter;
+            const __m512 gradient = _mm512_set1_ps(d_maxima[place]);
+            const float *weights = own->weights + filter * inputs;
+            float *window = d_characters + places[place] * words.dim;
+            for (ptrdiff_t k = 0; k < inputs; k += REGISTER)
+                store(_mm512_fmadd_ps(gradient, load(weights + k), load(window + k)), window + k);
+        }
+    }
+}
+
+template <typename Number>
+void maxima_backward(const Words<Number> &words, const Filters<Number> *filters, ptrdiff_t kinds,
+                     const float *d_maxima, const std::uint8_t *places, float *d_characters,
+                     float *d_bias, int threads) {
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        Gradients gradients{std::vector<float>(words.number * REGISTER),
+                            std::vector<std::int32_t>(words.number * REGISTER)};
+        for (const Filters<Number> *own = filters; own < filters + kinds; own++)
+#pragma omp for schedule(dynamic) nowait
+            for (ptrdiff_t filter = 0; filter < own->number; filter += REGISTER)
+                filters_backward(words, *own, filter, d_maxima, places, d_bias, gradients);
+#pragma omp for schedule(dynamic, WORDS_AT_ONCE)
+        for (ptrdiff_t word = 0; word < words.number; word++)
+            word_backward(words, filters, kinds, d_maxima + word * words.filters,
+                          places + word * words.filters, d_characters + word * words.size());
+    }
+}
+
+}  // namespace
+
+// compiled_convolution.py calls these by their names, and checks what they are given.
+#define FUNCTIONS(NAME, NUMBER)                                                                    \
+    void convolve_##NAME(const Words<NUMBER> *words, const Filters<NUMBER> *filters,               \
+                         ptrdiff_t kinds, float *highest, std::uint8_t *places, int threads,       \
+                         int has_tiles) {                                                          \
+        maxima(*words, filters, kinds, highest, places, threads, has_tiles);                       \
+    }                                                                                              \
+    void convolve_backward_##NAME(const Words<NUMBER> *words, const Filters<NUMBER> *filters,      \
+                                  ptrdiff_t kinds, const float *d_maxima,                          \
+                                  const std::uint8_t *places, float *d_characters, float *d_bias,  \
+                                  int threads) {                                                   \
+        maxima_backward(*words, filters, kinds, d_maxima, places, d_characters, d_bias, threads);  \
+    }
+
+extern "C" {
+
+FUNCTIONS(float32, float)
+FUNCTIONS(bfloat16, Bfloat16)
+
+}  // extern "C"
+
+#endif
