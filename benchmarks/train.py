@@ -87,8 +87,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--batch-size", type=int, default=64, help="of a worker (default: 64)")
     parser.add_argument("--unroll-steps", type=int, default=20, help="(default: 20)")
     parser.add_argument("--workers", type=int, default=1, help="processes (default: 1)")
-    parser.add_argument("--steps", type=int, default=12, help="of an epoch (default: 12)")
-    parser.add_argument("--epochs", type=int, default=6, help="one to warm up (default: 6)")
+    parser.add_argument("--steps", type=int, default=40, help="of an epoch (default: 40)")
+    parser.add_argument("--epochs", type=int, default=5, help="one to warm up (default: 5)")
     parser.add_argument("--threads", type=int, help="of a worker (default: PyTorch's)")
     return parser.parse_args()
 
