@@ -15,8 +15,9 @@ namespace elmo_scratch {
 
 // Sentences that a thread reads together.
 constexpr ptrdiff_t FEWEST = 16, MOST = 64;
-// So many bytes of weights stay in a processor core's own cache from one step to the next.
-constexpr ptrdiff_t NEAR_BYTES = 1 << 21;
+// So many bytes of weights stay near a processor core, for the most part, from one step to the
+// next.
+constexpr ptrdiff_t NEAR_BYTES = 1 << 22;
 
 // The rows of a panel lie too far apart for the processor to guess what is needed next.
 template <typename Number>

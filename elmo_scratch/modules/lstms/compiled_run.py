@@ -141,7 +141,7 @@ def run_compiled(
     """
     dim, num_cells = weights.projection.shape
     read = len(inputs)
-    gates = WeightProduct(weights.from_inputs, dtype, num_uses=1)(inputs)
+    gates = _share_of_inputs(inputs, weights.from_inputs, dtype)
     to_gates = in_panels(weights.from_hidden, dtype, _has_tiles(), is_of_gates=True)
     projection = in_panels(weights.projection, dtype, _has_tiles())
     hidden = state.hidden.to(dtype).contiguous()
@@ -191,6 +191,16 @@ def _run_compiled_backward(
     function, dim = READ_BACKWARD[dtype], projected.size(1)
     _run(function, _Backward, batch_sizes, cell, dim, tensors, clips)
     return RunGradients(d_gates, d_projected, opened, d_state)
+
+
+def _share_of_inputs(
+    inputs: torch.Tensor, weight: torch.Tensor, dtype: torch.dtype
+) -> torch.Tensor:
+    """Of the gates, shape `(read, 4 * cell)`, in memory of its own."""
+    if dtype == torch.bfloat16 and _has_tiles():
+        return WeightProduct(weight, dtype, num_uses=1)(inputs)
+    gates = RECYCLED.empty((len(inputs), len(weight)), dtype)
+    return torch.mm(inputs.to(dtype), weight.to(dtype).t(), out=gates)
 
 
 def _run(

@@ -33,8 +33,8 @@ each_size = pytest.mark.parametrize(
     "sizes",
     [
         pytest.param(Sizes(DIM, CELLS), id="small"),
-        pytest.param(Sizes(256, 1024), id="large"),
-        pytest.param(Sizes(64, 4096), id="few outputs"),
+        pytest.param(Sizes(256, 2048), id="large"),
+        pytest.param(Sizes(64, 8192), id="few outputs"),
     ],
 )
 """Small weights are read by each thread for its own sentences, large ones by all together."""
@@ -56,6 +56,9 @@ def each_processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
 def test_in_float32_it_is_the_run_step_by_step(
     sizes: Sizes, batch_sizes: List[int], clip: Optional[float], dropout: float
 ) -> None:
+    if sizes.cells > 4096:
+        # Of so many numbers some lie so near a bound that only one of both ways clips them.
+        clip = None
     run = random_run(batch_sizes, torch.float32, clip, dropout, *sizes)
     done, expected = run.compiled(), run.stepwise()
     pairs = zip(
@@ -64,7 +67,7 @@ def test_in_float32_it_is_the_run_step_by_step(
     for ours, theirs in pairs:
         assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
         assert ours.any()
-        assert torch.allclose(ours, theirs, rtol=1e-4, atol=2e-5)
+        assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5 * theirs.abs().max().item())
 
 
 @pytest.mark.usefixtures("each_number_of_threads", "each_processor")
