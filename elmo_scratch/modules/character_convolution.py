@@ -1,6 +1,6 @@
 """From the characters of a word to a vector, whatever the word's length."""
 
-from typing import Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -72,11 +72,8 @@ class CharacterConvolution(MixedPrecision):
         is_trained = torch.is_grad_enabled() and any(
             parameter.requires_grad for parameter in self.parameters()
         )
-        filters = (ids.size(1), *self._filters())
-        if is_trained and len(ids) > 0 and can_convolve(self.embedding.weight, *filters):
-            characters = self.embedding(self._needed(ids))
-            maxima = convolved_maxima(characters, lengths(ids), *filters)
-        else:
+        maxima = self._compiled_maxima(ids) if is_trained and len(ids) > 0 else None
+        if maxima is None:
             missing = self._missing(len(ids)) if is_trained else 0
             ids = torch.cat([ids.new_full((missing, ids.size(1)), PADDING_ID), ids])
             # A group that is not full has the shortest, which take the least time.
@@ -85,8 +82,30 @@ class CharacterConvolution(MixedPrecision):
             maxima = torch.cat([self._maxima(group) for group in groups])[missing:]
         return ACTIVATIONS[self.activation](maxima)
 
+    def _compiled_maxima(self, ids: torch.Tensor) -> Optional[torch.Tensor]:
+        """Shape `(words, filters)`, if there is compiled code for it."""
+        if not self._is_as_made():
+            return None
+        characters = self.embedding(self._needed(ids))  # (words, needed, character_dim)
+        weights: List[Any] = [convolution.weight for convolution in self.convolutions]
+        biases: List[Any] = [convolution.bias for convolution in self.convolutions]
+        dtype = self.matmul_dtype_for(weights[0])
+        all_of_it = (characters, lengths(ids), ids.size(1), dtype, weights, biases)
+        return convolved_maxima(*all_of_it) if can_convolve(*all_of_it) else None
+
+    def _is_as_made(self) -> bool:
+        """Whether nothing stands between the weights of the convolutions and their products."""
+        dim = self.embedding.embedding_dim
+        return all(
+            type(convolution) is Affine
+            and not (convolution._forward_pre_hooks or convolution._forward_hooks)
+            and not (convolution._backward_pre_hooks or convolution._backward_hooks)
+            and convolution.weight.shape == (number, width * dim)
+            for (width, number), convolution in zip(self.filters, self.convolutions)
+        )
+
     def _maxima(self, ids: torch.Tensor) -> torch.Tensor:
-        """Of words of like lengths by PyTorch's operations, shape `(words, filters)`."""
+        """The same, of words of like lengths, by PyTorch's operations."""
         longest = _longest(ids)
         characters = self.embedding(self._needed(ids))  # (words, needed, character_dim)
         wide = characters.dtype
@@ -101,14 +120,6 @@ class CharacterConvolution(MixedPrecision):
             responses = convolution(windows.flatten(0, 1)).unflatten(0, (len(ids), num_windows))
             maxima.append(maximum_over_windows(responses).to(wide))
         return torch.cat(maxima, dim=1)
-
-    def _filters(self) -> Tuple[torch.dtype, Sequence[torch.Tensor], Sequence[torch.Tensor]]:
-        """The precision of products, and the weights and biases of all widths."""
-        weights, biases = (
-            [convolution.get_parameter(name) for convolution in self.convolutions]
-            for name in ("weight", "bias")
-        )
-        return self.matmul_dtype_for(self.embedding.weight), weights, biases
 
     def _needed(self, ids: torch.Tensor) -> torch.Tensor:
         """The ids of the characters that any window needs, shape `(words, needed)`."""

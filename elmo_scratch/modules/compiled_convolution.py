@@ -52,7 +52,8 @@ CONVOLVE_BACKWARD = functions(
 
 
 def can_convolve(
-    vectors: torch.Tensor,
+    characters: torch.Tensor,
+    lengths: torch.Tensor,
     most_characters: int,
     dtype: torch.dtype,
     weights: Sequence[torch.Tensor],
@@ -61,9 +62,7 @@ def can_convolve(
     """
     # Parameters
 
-    vectors : `torch.Tensor`
-        Shape `(ids, character_dim)`: those of characters.
-    most_characters, dtype, weights, biases
+    characters, lengths, most_characters, dtype, weights, biases
         As in `convolved_maxima`.
 
     # Returns
@@ -71,10 +70,10 @@ def can_convolve(
     `bool`
         Whether there is compiled code for all that.
     """
-    dim, tensors = vectors.size(1), (vectors, *weights, *biases)
+    dim, tensors = characters.size(2), (characters, *weights, *biases)
     return (
         dtype in CONVOLVE
-        and dim > 0
+        and characters.numel() > 0
         and dim % NUMBERS_TOGETHER == 0
         and most_characters < MOST_WINDOWS
         and all(
@@ -84,7 +83,7 @@ def can_convolve(
         )
         and all(tensor.dtype == torch.float32 for tensor in tensors)
         and not torch.is_autocast_enabled("cpu")
-        and reaches(*tensors)
+        and reaches(*tensors, lengths)
     )
 
 
@@ -156,7 +155,7 @@ class _ConvolvedMaxima(torch.autograd.Function):
             torch.get_num_threads(),
             _has_tiles(),
         )
-        ctx.most_characters = most_characters
+        ctx.dtype, ctx.most_characters = dtype, most_characters
         ctx.save_for_backward(rounded, lengths, places, *weights)
         return maxima
 
@@ -165,11 +164,15 @@ class _ConvolvedMaxima(torch.autograd.Function):
     def backward(ctx: Any, gradients: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         """The gradients of all that `forward` took, in its order."""
         rounded, lengths, places, *weights = ctx.saved_tensors
-        gradients = gradients.contiguous()
+        # They may have been kept by others, in their own way.
+        rounded, lengths = rounded.to(ctx.dtype).contiguous(), lengths.long().contiguous()
+        places = places.to(torch.uint8).contiguous()
+        weights = [weight.to(torch.float32).contiguous() for weight in weights]
+        gradients = gradients.to(torch.float32).contiguous()
         of_characters = gradients.new_empty(rounded.shape)
-        of_weights = [torch.empty_like(weight) for weight in weights]
+        of_weights = [gradients.new_empty(weight.shape) for weight in weights]
         of_biases = gradients.new_empty(places.size(1))
-        CONVOLVE_BACKWARD[rounded.dtype](
+        CONVOLVE_BACKWARD[ctx.dtype](
             _words(rounded, lengths, ctx.most_characters, places.size(1)),
             _filters(rounded.size(2), weights, None, None, of_weights),
             len(weights),

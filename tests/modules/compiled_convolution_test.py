@@ -162,7 +162,7 @@ def test_of_equal_responses_the_first_gets_the_gradient() -> None:
 @each_dtype
 def test_it_knows_what_it_can_convolve(dtype: torch.dtype) -> None:
     def is_known(given: Convolved) -> bool:
-        return can_convolve(given.characters[0], *given[2:])
+        return can_convolve(*given)
 
     given = random_convolved(words_of_every_length(50), FILTERS, dtype)
     assert is_known(given)
@@ -175,10 +175,49 @@ def test_it_knows_what_it_can_convolve(dtype: torch.dtype) -> None:
         given._replace(biases=[bias[1:] for bias in given.biases]),
         given._replace(biases=[bias.double() for bias in given.biases]),
         given._replace(weights=[weight.to("meta") for weight in given.weights]),
+        given._replace(characters=given.characters.bfloat16()),
+        given._replace(characters=given.characters[:0], lengths=given.lengths[:0]),
     ]
     assert not any(is_known(one) for one in unfit)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert not is_known(given)
+
+
+@each_dtype
+def test_what_others_kept_in_their_own_way_is_read_too(dtype: torch.dtype) -> None:
+    given = random_convolved(words_of_every_length(50), FILTERS, dtype)
+    expected = given.gradients(convolved_maxima(*given))
+
+    def turned(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.double().transpose(0, -1).contiguous().transpose(0, -1)
+
+    with torch.autograd.graph.saved_tensors_hooks(turned, lambda tensor: tensor):
+        maxima = convolved_maxima(*given)
+    for ours, wanted in zip(given.gradients(maxima), expected, strict=True):
+        assert torch.equal(ours, wanted)
+
+
+def test_where_something_stands_between_weights_and_products_they_go_the_other_way() -> None:
+    ids, convolution = words_of_every_length(50), CharacterConvolution(DIM, FILTERS, "tanh")
+    affine, called = convolution.convolutions[1], []
+
+    def is_compiled() -> bool:
+        return "ConvolvedMaxima" in repr(convolution(ids).grad_fn.next_functions)
+
+    assert is_compiled()
+    hook = affine.register_forward_hook(lambda *_: called.append(1))
+    assert not is_compiled() and called
+    hook.remove()
+    assert is_compiled()
+    torch.nn.utils.parametrize.register_parametrization(affine, "weight", torch.nn.Identity())
+    assert not is_compiled()
+
+
+def test_weights_may_be_plain_tensors() -> None:
+    ids, convolution = words_of_every_length(50), CharacterConvolution(DIM, FILTERS, "tanh")
+    others = {name: part.detach().clone() for name, part in convolution.named_parameters()}
+    vectors = torch.func.functional_call(convolution, others, (ids,))
+    assert torch.allclose(vectors, convolution(ids), atol=1e-5)
 
 
 @each_dtype

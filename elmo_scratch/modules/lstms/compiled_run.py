@@ -103,7 +103,8 @@ def can_run_compiled(
         and batch_sizes[0] >= SENTENCES_OF_A_THREAD * torch.get_num_threads()
         and all(before >= after for before, after in zip(batch_sizes, batch_sizes[1:]))
         and inputs.shape == (sum(batch_sizes), weights.from_inputs.size(1))
-        and weights.from_inputs.size(0) == weights.from_hidden.size(0) == 4 * num_cells
+        and weights.from_inputs.size(0) == 4 * num_cells
+        and weights.from_hidden.shape == (4 * num_cells, dim)
         and bias.shape == (4 * num_cells,)
         and state.hidden.shape == (batch_sizes[0], dim)
         and state.cell.shape == (batch_sizes[0], num_cells)

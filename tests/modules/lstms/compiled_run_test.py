@@ -202,6 +202,7 @@ def test_what_does_not_fit_is_left_to_pytorchs_errors(one_thread: None) -> None:
         run._replace(bias=run.bias[:128]),
         run._replace(batch_sizes=[8, 24]),
         run._replace(weights=run.weights._replace(from_hidden=run.weights.from_hidden[:128])),
+        run._replace(weights=run.weights._replace(from_hidden=run.weights.from_hidden[:, :32])),
     ]
     assert is_known(run) and not any(is_known(one) for one in unfit)
 
