@@ -79,6 +79,7 @@ class CharacterConvolution(MixedPrecision):
             # A group that is not full has the shortest, which take the least time.
             odd = len(ids) % WORDS_AT_ONCE
             groups = [ids[:odd], *ids[odd:].split(WORDS_AT_ONCE)]
+            groups = [group for group in groups if len(group) > 0] or [ids]
             maxima = torch.cat([self._maxima(group) for group in groups])[missing:]
         return ACTIVATIONS[self.activation](maxima)
 

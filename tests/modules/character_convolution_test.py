@@ -122,6 +122,17 @@ def test_no_word_gives_no_vector(is_frozen: bool) -> None:
     assert convolution(torch.zeros(0, 12).long()).shape == (0, convolution.output_dim)
 
 
+@pytest.mark.parametrize("num_words, num_groups", [(1, 1), (4, 1), (5, 2), (8, 2)])
+def test_no_group_without_words_is_convolved(
+    num_words: int, num_groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elmo_scratch.modules.character_convolution.WORDS_AT_ONCE", 4)
+    convolution, sizes = random_convolution().requires_grad_(False), []
+    convolution.embedding.register_forward_hook(lambda _, ids, __: sizes.append(len(ids[0])))
+    convolution(words_of_every_length(12)[:num_words])
+    assert len(sizes) == num_groups and sum(sizes) == num_words
+
+
 def test_lengths_count_all_before_the_padding() -> None:
     ids = [[5, 6, 7], [5, 6, PADDING_ID], [PADDING_ID] * 3, [0, PADDING_ID, 0]]
     assert lengths(torch.tensor([*ids, [5, PADDING_ID, PADDING_ID]])).tolist() == [3, 2, 0, 3, 1]

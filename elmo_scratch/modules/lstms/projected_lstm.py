@@ -125,8 +125,8 @@ class ProjectedLstm(MixedPrecision):
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph):
             is_trained = any(weight.requires_grad for weight in weights)
             products: Optional[LstmProducts] = None
-            known = can_run_compiled(weights, dtype, bias, inputs, batch_sizes, state)
-            if not is_trained or not known:
+            read = (weights, dtype, bias, inputs, batch_sizes, state)
+            if not is_trained or not can_run_compiled(*read):
                 # Weights that are trained are prepared for this run alone.
                 only = batch_sizes if is_trained else None
                 products = self._frozen.of(
