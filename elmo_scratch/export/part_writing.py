@@ -11,7 +11,7 @@ from elmo_scratch.export.embedded_batches import EmbeddedBatch, PartEnd, embedde
 from elmo_scratch.export.export_settings import ExportSettings
 from elmo_scratch.export.input_text import InputText
 from elmo_scratch.export.part_folder import PartFolder, Span
-from elmo_scratch.export.threads import consume_behind
+from elmo_scratch.export.threads import DEPTH, consume_behind
 from elmo_scratch.interop import LayerFileFacts, LayerFileWriter
 
 JOINED = "unfinished-output.hdf5"
@@ -81,7 +81,10 @@ class PartWriting:
         batches = embedded_batches(
             self.text, span, layers, self.settings, seconds_a_part=seconds_a_part
         )
-        consume_behind(batches, lambda batches: self._write_parts(span, batches, done))
+        # Writing that finds no processor takes turns with the biLM: it would stop one of the
+        # threads of each product, and all others wait for that one.
+        depth = DEPTH if layers.leaves_a_processor else 0
+        consume_behind(batches, lambda batches: self._write_parts(span, batches, done), depth)
 
     def join(self, output_file: Path) -> None:
         """
@@ -133,9 +136,11 @@ class PartWriting:
     ) -> PartEnd:
         """Writes batches up to the end of a part."""
         for sentences, layers, end in batches:
+            # Taking a part of an array is many times faster than taking one of a tensor.
+            array = layers.numpy()
             for row, (number, line, tokens) in enumerate(sentences):
                 key = line if self.settings.use_sentence_keys else str(number)
-                file.write(key, self.settings.of_layers(layers[:, row, : len(tokens)].numpy()))
+                file.write(key, self.settings.of_layers(array[:, row, : len(tokens)]))
             done(len(sentences))
             if end is not None:
                 return end

@@ -7,8 +7,8 @@ operation.
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from queue import Empty, Full, Queue
-from threading import Event
+from queue import Empty, SimpleQueue
+from threading import Event, Semaphore
 from typing import Any, Callable, Deque, Generator, Iterator, Optional, TypeVar
 
 Item = TypeVar("Item")
@@ -50,12 +50,13 @@ class Abandoned(Exception):
 
 
 def consume_behind(
-    items: Generator[Item, None, None], consume: Callable[[Iterator[Item]], None]
+    items: Generator[Item, None, None],
+    consume: Callable[[Iterator[Item]], None],
+    depth: int = DEPTH,
 ) -> None:
     """
-    Runs `consume(items)` in a thread, up to `DEPTH` items behind the generator, which runs in this
-    one and is closed in the end. An error on either side ends both and is raised here, when both
-    have ended.
+    Runs `consume(items)` in a thread behind the generator, which runs in this one and is closed in
+    the end. An error on either side ends both and is raised here, when both have ended.
 
     # Parameters
 
@@ -63,10 +64,13 @@ def consume_behind(
         Makes the items.
     consume : `Callable[[Iterator[Item]], None]`
         Is given all of them.
+    depth : `int`, optional (default = `DEPTH`)
+        How many items wait or are consumed, at most, while one is made. With 0 both sides take
+        turns.
     """
-    queue: "Queue[Any]" = Queue(DEPTH)
+    queue: "SimpleQueue[Any]" = SimpleQueue()
     nothing, end = object(), object()
-    ended = Event()
+    room, ended = Semaphore(depth), Event()
     is_whole = is_abandoned = False
 
     def received() -> Iterator[Item]:
@@ -81,20 +85,23 @@ def consume_behind(
                 return
             if item is not nothing:
                 yield item
+                room.release()
 
     def consume_all() -> None:
         try:
             consume(received())
         finally:
             ended.set()
+            room.release()
 
     thread = _started_thread()
     try:
         consumed = thread.submit(consume_all)
         for item in items:
-            if not _put(queue, item, ended):
+            queue.put(item)
+            if not _has_room(room, ended):
                 break
-        _put(queue, end, ended)
+        queue.put(end)
         is_whole = True
     finally:
         # Nothing that another Ctrl-C could come into stands before this.
@@ -132,12 +139,9 @@ def _wait_for(thread: ThreadPoolExecutor) -> None:
         raise interruption
 
 
-def _put(queue: "Queue[Any]", item: Any, ended: Event) -> bool:
-    """Hands an item on, unless nobody takes any more."""
+def _has_room(room: Semaphore, ended: Event) -> bool:
+    """Waits until there is room for an item more; false if nobody takes any."""
     while not ended.is_set():
-        try:
-            queue.put(item, timeout=SECONDS_TO_LOOK_AGAIN)
-            return True
-        except Full:
-            continue
-    return False
+        if room.acquire(timeout=SECONDS_TO_LOOK_AGAIN):
+            break
+    return not ended.is_set()

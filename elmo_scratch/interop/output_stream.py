@@ -5,7 +5,7 @@ import io
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator, Optional, Union
+from typing import Any, Iterable, Iterator, Optional, Union
 
 import h5py
 from h5py import h5f, h5fd, h5p
@@ -89,6 +89,22 @@ class OutputStream(io.FileIO):
         """
         if self._error is not None:
             raise self._error
+
+    def write_at(self, place: int, buffers: Iterable[Any]) -> None:
+        """
+        Writes whole buffers end to end, or pretends to. (HDF5 finds its own place before each
+        write.)
+
+        # Parameters
+
+        place : `int`
+            Where in the file, in bytes.
+        buffers : `Iterable[Any]`
+            Each lies in memory in one piece.
+        """
+        self.seek(place)
+        for buffer in buffers:
+            self.write(memoryview(buffer).cast("B"))
 
     def readinto(self, buffer: Any) -> int:
         """Fills the whole buffer, with zeros beyond the end of the file."""

@@ -7,6 +7,7 @@ from typing import Any, Callable, Generator, Iterator, List
 
 import pytest
 
+from elmo_scratch.export import threads
 from elmo_scratch.export.threads import DEPTH, Abandoned, consume_behind, run_ahead
 
 
@@ -118,6 +119,41 @@ def test_no_more_is_made_than_may_wait() -> None:
 
     consume_behind(make(), consume)
     assert max(behind) <= DEPTH + 1
+
+
+def test_both_sides_can_take_turns() -> None:
+    seen: List[str] = []
+
+    def make() -> Generator[int, None, None]:
+        for number in range(3):
+            seen.append(f"made {number}")
+            yield number
+
+    def consume(items: Iterator[int]) -> None:
+        for number in items:
+            time.sleep(0.01)
+            seen.append(f"consumed {number}")
+
+    consume_behind(make(), consume, depth=0)
+    assert seen == [f"{did} {number}" for number in range(3) for did in ("made", "consumed")]
+
+
+@pytest.mark.parametrize("depth", [0, DEPTH])
+def test_who_takes_no_more_is_not_waited_for(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whoever waits is woken; nobody has to look again.
+    monkeypatch.setattr(threads, "SECONDS_TO_LOOK_AGAIN", 3600)
+    made: List[int] = []
+
+    def make() -> Generator[int, None, None]:
+        for number in range(100):
+            made.append(number)
+            yield number
+
+    def take_one(items: Iterator[int]) -> None:
+        next(items)
+
+    consume_behind(make(), take_one, depth)
+    assert len(made) <= depth + 1
 
 
 def test_nothing_is_consumed_as_well() -> None:

@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import h5py
+import numpy
 import pytest
 
 from elmo_scratch.interop.output_stream import OutputStream
@@ -78,6 +79,23 @@ def test_an_interruption_comes_out_when_the_file_is_closed(
 
 def interrupt(_: object) -> int:
     raise KeyboardInterrupt
+
+
+def test_buffers_are_written_end_to_end_at_a_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = numpy.arange(24, dtype="<i4").reshape(3, 8)
+    some = OutputStream._write_some
+    for at_once in (1000, 7):
+        monkeypatch.setattr(
+            OutputStream,
+            "_write_some",
+            lambda stream, buffer, at_once=at_once: some(stream, buffer[:at_once]),
+        )
+        with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
+            stream.write(b"cranes")
+            stream.write_at(3, [numbers[:2], numbers[2]])
+        assert (tmp_path / "part").read_bytes() == b"cra" + numbers.tobytes()
 
 
 def test_what_was_not_written_reads_as_zeros(tmp_path: Path) -> None:

@@ -25,5 +25,10 @@ class CharacterSpeller(Speller):
 
         `torch.Tensor`
             Shape `(batch, tokens, characters)`.
+
+        # Raises
+
+        ValueError
+            If a sentence is not a sequence of words.
         """
         return batch_to_ids(sentences, self.max_characters_per_token)

@@ -1,5 +1,7 @@
 """Devices by the numbers that AllenNLP gives them."""
 
+import os
+
 import torch
 from allennlp.common.checks import ConfigurationError
 
@@ -28,3 +30,18 @@ def device_of(cuda_device: int) -> torch.device:
             "the processor"
         )
     return torch.device("cuda", cuda_device) if cuda_device >= 0 else torch.device("cpu")
+
+
+def leaves_a_processor(device: torch.device) -> bool:
+    """
+    Whether PyTorch's work on a device leaves a processor to other threads: on a GPU always, on
+    processors where it has fewer threads than there are of them.
+    """
+    return device.type != "cpu" or torch.get_num_threads() < _num_processors()
+
+
+def _num_processors() -> int:
+    """Those that the process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

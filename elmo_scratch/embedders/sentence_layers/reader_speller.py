@@ -5,6 +5,7 @@ from typing import Dict
 import torch
 from allennlp.data import Batch, DatasetReader, Token, Vocabulary
 
+from elmo_scratch.data.split_sentences import check_sentences
 from elmo_scratch.embedders.sentence_layers.speller import Sentences, Speller
 from elmo_scratch.modules.token_encoders import TokenEncoder
 from elmo_scratch.modules.token_ids import token_ids
@@ -42,7 +43,10 @@ class ReaderSpeller(Speller):
 
         ConfigurationError
             If the reader's indexers don't make what the biLM reads.
+        ValueError
+            If a sentence is not a sequence of words.
         """
+        check_sentences(sentences)
         if not any(len(sentence) for sentence in sentences):
             # AllenNLP makes no batch of nothing.
             return torch.zeros(len(sentences), 0, dtype=torch.long, device="cpu")

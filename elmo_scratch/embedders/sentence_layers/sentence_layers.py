@@ -10,7 +10,7 @@ from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.split_sentences import check_sentences
 from elmo_scratch.embedders.laid_rows import row_groups, warm_up_batches
-from elmo_scratch.embedders.sentence_layers.devices import device_of
+from elmo_scratch.embedders.sentence_layers.devices import device_of, leaves_a_processor
 from elmo_scratch.embedders.sentence_layers.fitting_reader import FittingReader
 from elmo_scratch.embedders.sentence_layers.readable_bilm import ReadableBiLm, Source
 from elmo_scratch.embedders.sentence_layers.spelled_batch import SpelledBatch
@@ -124,6 +124,11 @@ class SentenceLayers:
             return self._files.identity
         both = f"{self._files.identity} {self._warmed_up_with}"
         return f"sha256:{sha256(both.encode('utf-8')).hexdigest()}"
+
+    @property
+    def leaves_a_processor(self) -> bool:
+        """Whether `read` leaves a processor to other threads: a GPU does."""
+        return leaves_a_processor(self._device)
 
     def spell(self, sentences: Sentences) -> SpelledBatch:
         """

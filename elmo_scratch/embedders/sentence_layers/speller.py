@@ -5,7 +5,6 @@ from typing import List, Sequence
 
 import torch
 
-from elmo_scratch.data.split_sentences import check_sentences
 from elmo_scratch.embedders.sentence_layers.spelled_batch import SpelledBatch
 
 Sentences = Sequence[Sequence[str]]
@@ -28,9 +27,9 @@ class Speller(ABC):
         ConfigurationError
             If what makes the ids doesn't go with the biLM.
         """
-        check_sentences(sentences)
+        ids = self.ids_of(sentences)
         lengths: List[int] = [len(sentence) for sentence in sentences]
-        return SpelledBatch.of(self.ids_of(sentences), lengths)
+        return SpelledBatch.of(ids, lengths)
 
     @abstractmethod
     def ids_of(self, sentences: Sentences) -> torch.Tensor:
@@ -40,4 +39,9 @@ class Speller(ABC):
         `torch.Tensor`
             Shape `(batch, tokens, characters)` or `(batch, tokens)`, `tokens` being the length of
             the longest sentence or more.
+
+        # Raises
+
+        ValueError, ConfigurationError
+            As `spell` does.
         """

@@ -1,10 +1,11 @@
+import os
 from typing import Any
 
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.sentence_layers.devices import device_of
+from elmo_scratch.embedders.sentence_layers.devices import device_of, leaves_a_processor
 
 
 def test_minus_one_is_the_processor() -> None:
@@ -31,3 +32,17 @@ def test_a_gpu_that_is_not_there_is_an_error(
 def test_what_is_no_number_is_an_error(wrong: Any) -> None:
     with pytest.raises(ConfigurationError, match=f"a GPU, or -1 for .* but got {wrong!r}"):
         device_of(wrong)
+
+
+def test_work_leaves_a_processor_where_there_are_more_than_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    for num_threads, is_left in ((1, True), (2, True), (3, False), (4, False)):
+        monkeypatch.setattr(torch, "get_num_threads", lambda number=num_threads: number)
+        assert leaves_a_processor(torch.device("cpu")) == is_left
+        assert leaves_a_processor(torch.device("cuda", 0))
+    # Not every system says which processors a process may run on.
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 5)
+    assert leaves_a_processor(torch.device("cpu"))

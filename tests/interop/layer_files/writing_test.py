@@ -52,6 +52,27 @@ def test_there_is_a_float32_data_set_for_each_key(tmp_path: Path) -> None:
             assert numpy.array_equal(file[str(key)], vectors_of(sentence))
 
 
+def test_parts_of_larger_arrays_are_written_as_they_are(tmp_path: Path) -> None:
+    batch = numpy.random.default_rng(13).normal(size=(3, 4, 6, FACTS.width)).astype("float32")
+    written = {
+        "in pieces": batch[:, 1, :5],
+        "backwards": batch[::-1, 2, ::-1],
+        "by columns": numpy.asfortranarray(batch[:, 3]),
+        "in other bytes": batch[:, 0].astype(">f4"),
+        "of one token": batch[:, 1, :1],
+        "of none": batch[:, 1, :0],
+    }
+    path = tmp_path / "layers.hdf5"
+    for dtype in ("float32", "float16"):
+        with LayerFileWriter.open(path, FACTS._replace(dtype=dtype)) as writer:
+            for key, vectors in written.items():
+                writer.write(key, vectors)
+        with h5py.File(path, "r") as file:
+            for key, vectors in written.items():
+                assert file[key].dtype == dtype
+                assert numpy.array_equal(file[key], vectors.astype(dtype))
+
+
 def test_the_map_is_one_string_of_json_from_sentences_to_keys(tmp_path: Path) -> None:
     sentences = ["one", 'a "quoted" \\ word', "鹤 在 飞", "🦩 !", "sentence_to_index", "0", "one"]
     path = write_layers(tmp_path / "layers.hdf5", sentences)
