@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import List, NamedTuple, Optional
+from typing import NamedTuple, Optional, Sequence
 
 
 class CorpusAudit(NamedTuple):
@@ -19,8 +19,6 @@ class CorpusAudit(NamedTuple):
         Words of the text, each counted once.
     cut_share : `float`
         The share of the tokens that are too long for the 50 characters of the released models.
-    empty_shards : `List[str]`
-        The names of the shards without a token.
     duplicate_lines : `int`
         Sentences whose line equals an earlier one.
     blank_lines : `int`
@@ -29,17 +27,20 @@ class CorpusAudit(NamedTuple):
         The size of the shards on the disk.
     unknown_share : `float`, optional (default = `None`)
         The share of the tokens whose words the vocabulary lacks. `None` where there is none yet.
+    empty_shards : `Sequence[str]`, optional (default = `()`)
+        The names of the shards without a token. They are not written: texts of other names share
+        what was prepared of an equal text.
     """
 
     tokens: int
     sentences: int
     distinct_words: int
     cut_share: float
-    empty_shards: List[str]
     duplicate_lines: int
     blank_lines: int
     bytes_read: int
     unknown_share: Optional[float] = None
+    empty_shards: Sequence[str] = ()
 
     def describe(self) -> str:
         """The figures in one line, for a log."""
@@ -58,8 +59,10 @@ class CorpusAudit(NamedTuple):
         return "; ".join(parts)
 
     def write(self, path: Path) -> None:
-        """Writes the figures as JSON."""
-        path.write_text(json.dumps(self._asdict(), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        """Writes the figures as JSON, without names."""
+        figures = self._asdict()
+        del figures["empty_shards"]
+        path.write_text(json.dumps(figures, indent=2) + "\n", "utf-8")
 
     @classmethod
     def read(cls, path: Path) -> "CorpusAudit":

@@ -90,9 +90,6 @@ def prepare_corpus(
         sentences=counted.sentences,
         distinct_words=len(rows),
         cut_share=_count_cut(WordTable(folder)) / counted.tokens,
-        empty_shards=[
-            shard.name for shard, start, end in zip(shards, starts, starts[1:]) if start == end
-        ],
         duplicate_lines=duplicate_lines,
         blank_lines=counted.blank_lines,
         bytes_read=counted.bytes_read,

@@ -111,9 +111,10 @@ class PreparedCorpus:
 
         make_once(folder, prepare)
         corpus = cls(folder)
-        logger.info("Corpus in %s: %s", folder, corpus.audit.describe())
         starts = corpus.shard_starts
         empty = [shard for shard, start, end in zip(shards, starts, starts[1:]) if start == end]
+        corpus.audit = corpus.audit._replace(empty_shards=[str(shard) for shard in empty])
+        logger.info("Corpus in %s: %s", folder, corpus.audit.describe())
         if not skip_empty_shards:
             _check_not_empty(empty)
         elif empty:

@@ -9,7 +9,6 @@ AUDIT = CorpusAudit(
     sentences=3,
     distinct_words=5,
     cut_share=0.0,
-    empty_shards=[],
     duplicate_lines=0,
     blank_lines=0,
     bytes_read=60,

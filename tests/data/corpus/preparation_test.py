@@ -81,7 +81,6 @@ def test_the_text_can_be_read_back(
         sentences=sum(map(len, lines)),
         distinct_words=len(counts),
         cut_share=0.0,
-        empty_shards=[],
         duplicate_lines=0,
         blank_lines=0,
         bytes_read=sum(path.stat().st_size for path in TEXTS),
@@ -143,10 +142,9 @@ def test_the_audit_knows_the_share_of_tokens_that_are_cut(tmp_path: Path) -> Non
     assert prepared(tmp_path, text)[1].cut_share == 3 / 5
 
 
-def test_the_audit_names_empty_shards(tmp_path: Path) -> None:
-    shards, audit = prepared(tmp_path, "", "a\n", " \n\t\n", "b\n")
+def test_shards_may_be_empty(tmp_path: Path) -> None:
+    shards, _ = prepared(tmp_path, "", "a\n", " \n\t\n", "b\n")
     assert shards == [[], [["a"]], [], [["b"]]]
-    assert audit.empty_shards == ["shard-0.txt", "shard-2.txt"]
 
 
 def test_a_corpus_without_a_token_is_an_error(tmp_path: Path) -> None:

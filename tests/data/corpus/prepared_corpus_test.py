@@ -225,6 +225,19 @@ def test_shards_that_may_be_empty_are_a_warning(
     warnings = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
     assert warnings == [f"Files of the corpus without a token: {tmp_path / 'empty.txt'}"]
     assert "12 sentences" in caplog.text
+    assert f"; empty: {tmp_path / 'empty.txt'}" in caplog.text
+
+
+def test_the_audit_calls_empty_shards_as_they_are_called_now(tmp_path: Path) -> None:
+    folders = set()
+    for name in ("one.txt", "another.txt"):
+        shard = tmp_path / name
+        shard.touch()
+        corpus = PreparedCorpus.of([TOUR, str(shard)], skip_empty_shards=True)
+        assert corpus.audit.empty_shards == [str(shard)]
+        folders.add(corpus.folder)
+        shard.unlink()
+    assert len(folders) == 1
 
 
 @pytest.mark.parametrize("max_tokens", [0, -1])
