@@ -267,6 +267,7 @@ class StreamLoader(DataLoader):
             self._batch_size * self._num_workers,
             numpy.random.SeedSequence([self._seed, epoch]) if self._shuffles else None,
             self._shuffles_sentences,
+            self._corpus.release_pages,
         )
         self._corpus.release_pages()
         return order

@@ -1,6 +1,6 @@
 """Which sentences each of several parallel streams reads, and in which order."""
 
-from typing import Iterator, List, NamedTuple, Optional
+from typing import Callable, Iterator, List, NamedTuple, Optional
 
 import numpy
 
@@ -50,6 +50,9 @@ class StreamOrder:
         Draws the order of the epoch. `None` keeps the corpus's own order.
     shuffles_sentences : `bool`, optional (default = `False`)
         Whether the seed also draws the order of the sentences within each shard.
+    release : `Callable[[], None]`, optional (default = nothing is done)
+        Is called after each part of `sentence_starts` that the constructor goes through: gives back
+        the memory of what was read from disk.
     """
 
     def __init__(
@@ -59,9 +62,11 @@ class StreamOrder:
         num_streams: int,
         seed: Optional[numpy.random.SeedSequence] = None,
         shuffles_sentences: bool = False,
+        release: Callable[[], None] = lambda: None,
     ) -> None:
         self._sentence_starts = sentence_starts
         self._shard_starts = shard_starts
+        self._release = release
         num_shards = len(shard_starts) - 1
         self._shards = numpy.arange(num_shards)
         self._seeds = None
@@ -120,6 +125,7 @@ class StreamOrder:
                     nearest = _nearest(starts, int(position))
                     found.append(Place(shard, passed + nearest, int(starts[nearest])))
                 wanted, passed = wanted[~is_here], passed + len(sentences)
+                self._release()
                 if not len(wanted):
                     break
         return found

@@ -98,6 +98,17 @@ def test_it_is_the_same_in_parts_of_any_size(
     assert all(len(part) <= at_once for stream in range(8) for part in order.sentences(stream))
 
 
+def test_memory_is_given_back_after_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_order, "SENTENCES_AT_ONCE", 10)
+    released = []
+    StreamOrder(
+        TEXT.sentence_starts, TEXT.shard_starts, 1000, release=lambda: released.append(True)
+    )
+    num_sentences = numpy.diff(TEXT.shard_starts)
+    # The last stream may begin before the last part.
+    assert sum(-(-num_sentences // 10)) - 1 <= len(released) <= sum(-(-num_sentences // 10))
+
+
 def test_memory_does_not_grow_with_the_corpus() -> None:
     text = TinyText.of([[1] * 500_000] * 2)
     tracemalloc.start()
