@@ -162,7 +162,7 @@ class LanguageModel(Model):
         if scored.best.size(1):
             self._prediction(scored.best, targets)
         # AllenNLP's workers average their gradients as if all had predicted as many words.
-        share = len(targets) / max(mean_over_workers(len(targets)), 1.0)
+        share = len(targets) / (mean_over_workers(len(targets)) or 1.0)
         if self.training:
             # In each window of an epoch a word weighs the same. The mean over the few words of a
             # last one would throw weights far off: to an optimizer such as Adam it is a gradient

@@ -19,7 +19,7 @@ from allennlp.models import Model, load_archive
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from elmo_scratch.data import SentencesReader
-from elmo_scratch.models import LanguageModel
+from elmo_scratch.models import LanguageModel, language_model
 from tests import FIXTURES_ROOT
 from tests.tiny_training import CONFIGS, EXT_VARS, logging_as_before, params_on_fixtures, train
 
@@ -122,6 +122,19 @@ def test_softmaxes_that_want_frequent_words_first_are_told_where_they_are_not(
     assert "comes late" not in caplog.text
     model_for(late, softmax=softmax)
     assert ("comes late in the vocabulary" in caplog.text) == warns
+
+
+def test_a_word_weighs_the_same_whatever_other_workers_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    instances = instances_of("a")
+    vocab = Vocabulary.from_instances(instances)
+    model = model_for(vocab)
+    batch = batch_of(instances, vocab)
+    alone = model(**batch)["loss"]
+    # Of eight workers the others have no words any more, and their gradients are averaged with it.
+    monkeypatch.setattr(language_model, "mean_over_workers", lambda number: number / 8)
+    assert model(**batch)["loss"].item() == pytest.approx(8 * alone.item())
 
 
 def test_evaluation_weights_batches_by_their_words(bilm_archive: Path) -> None:
