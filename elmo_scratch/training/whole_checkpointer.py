@@ -26,6 +26,10 @@ UNREADABLE = (
 """What reading a damaged file may raise."""
 
 
+WRITTEN_WHOLE = ("*_state_e*_b*.th", "best.th", "metrics_epoch_*.json")
+"""What this package writes to the folder of a training, each file beside its place at first."""
+
+
 @Checkpointer.register("elmo_scratch_whole")
 class WholeCheckpointer(Checkpointer):
     """
@@ -238,8 +242,9 @@ class WholeCheckpointer(Checkpointer):
 
     def _remove_leftovers(self) -> None:
         """Removes what a save that was killed has left."""
-        for part in self._folder.glob(".*_state_e*_b*.th.*.part"):
-            part.unlink()
+        for name in WRITTEN_WHOLE:
+            for part in self._folder.glob(f".{name}.*.part"):
+                part.unlink()
         models = self._folder.glob("model_state_e*_b*.th")
         saved = {self._parse_model_state_path(file) for file in models}
         for file in self._folder.glob("training_state_e*_b*.th"):
