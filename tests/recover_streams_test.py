@@ -1,9 +1,12 @@
 """A pre-training on streams that was stopped goes on to the bit."""
 
+import json
+from copy import deepcopy
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Iterator
 
 import pytest
+import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.streams import stream
@@ -52,6 +55,59 @@ def test_a_training_on_streams_goes_on_to_the_bit(
     run_until(at, config, tmp_path / "stopped")
     run(config, tmp_path / "stopped", recover=True)
     assert not differences(outcome(tmp_path / "through"), outcome(tmp_path / "stopped"))
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_the_recipe_for_a_million_words_goes_on_to_the_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path / "cache"))
+    config = config_on_fixtures(CONFIGS / "bilm" / "ptb.jsonnet")
+    bilm = config["model"]["bilm"]
+    bilm["token_encoder"].update(dim=32, filters=[[1, 16], [3, 48]])
+    bilm["cell_size"] = 64
+    config["data_loader"].update(batch_size=16, unroll_steps=12)
+    config["trainer"].update(num_epochs=EPOCHS, cuda_device=-1)
+    config["trainer"]["learning_rate_scheduler"]["warmup_steps"] = 5
+    config["trainer"]["checkpointer"]["save_every_num_batches"] = 2
+    config["trainer"]["callbacks"].append("tests_interrupt")
+    run(config, tmp_path / "through")
+    run_until((1, 5, True), config, tmp_path / "stopped")
+    run(config, tmp_path / "stopped", recover=True)
+    assert not differences(outcome(tmp_path / "through"), outcome(tmp_path / "stopped"))
+
+
+def with_windows_of(steps: int, config: Dict[str, Any], folder: Path) -> Dict[str, Any]:
+    """The config with windows of another size, there and in the folder of its training."""
+    made = deepcopy(config)
+    made["data_loader"]["unroll_steps"] = steps
+    (folder / "config.json").write_text(json.dumps(made), encoding="utf-8")
+    return made
+
+
+def test_windows_may_change_between_epochs_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path / "cache"))
+    config, folder = config_with("full"), tmp_path / "run"
+    run_until((0, 7, True), config, folder)
+    before = contents(folder)
+    larger = with_windows_of(21, config, folder)
+    with pytest.raises(ConfigurationError, match="its way of reading the text is not the one"):
+        run(larger, folder, recover=True)
+    # AllenNLP writes the config again first.
+    assert {**contents(folder), "config.json": before["config.json"]} == before
+    # As far as the last checkpoint within an epoch is not reached.
+    run_until((1, 2, True), with_windows_of(20, config, folder), folder, recover=True)
+    run(with_windows_of(21, config, folder), folder, recover=True)
 
 
 def contents(folder: Path) -> Dict[str, bytes]:

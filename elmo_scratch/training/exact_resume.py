@@ -62,7 +62,8 @@ class ExactResume(TrainerCallback):
     AllenNLP's `training_loss` divides their sum by all batches of the epoch.
 
     A training whose vocabulary has changed is not recovered: that is an error; and so it is where
-    the text has, if the loader is an `elmo_scratch_stream` or the place to go on at is no more.
+    the text has, if the loader is an `elmo_scratch_stream` or the place to go on at is no more, or,
+    within an epoch, the streams that it is cut into.
     With another number of epochs, a schedule `linear_with_warmup` or `polynomial_decay` of learning
     rates is stretched or shortened.
 
@@ -103,9 +104,9 @@ class ExactResume(TrainerCallback):
         reattach_moving_average(trainer)
         batches = groups * trainer._num_gradient_accumulation_steps
         if self._saved:
-            check_same_data(self._saved.get("data", {}), self._data)
-            stretch_schedule(trainer, self._saved.get("num_epochs", trainer._num_epochs))
             batches = self._saved["num_drawn"]
+            check_same_data(self._saved.get("data", {}), self._data, is_within_epoch=batches > 0)
+            stretch_schedule(trainer, self._saved.get("num_epochs", trainer._num_epochs))
             self._goes_on_at = (epochs, batches)
             self._epoch_starts = self._saved["epoch_starts"]
             self._restore_carried()

@@ -7,12 +7,19 @@ from typing import Any, Dict, Protocol, runtime_checkable
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
+WAY_OF_READING = "way of reading the text"
+"""What may change from epoch to epoch."""
+
 
 @runtime_checkable
 class IdentifiedLoader(Protocol):
-    """A data loader that knows its text by its content."""
+    """
+    A data loader that knows its text by its content, and all that decides how that is cut into
+    batches.
+    """
 
     identity: str
+    way_of_reading: str
 
 
 def data_identity(loader: Any, vocab: Vocabulary) -> Dict[str, str]:
@@ -27,8 +34,8 @@ def data_identity(loader: Any, vocab: Vocabulary) -> Dict[str, str]:
     # Returns
 
     `Dict[str, str]`
-        A digest of the vocabulary, its words in their order, and what the loader calls its text, if
-        it is an `IdentifiedLoader`.
+        A digest of the vocabulary, its words in their order, and what the loader calls its text and
+        its way of reading it, if it is an `IdentifiedLoader`.
     """
     digest = hashlib.sha256()
     for namespace in sorted(vocab.get_namespaces()):
@@ -37,15 +44,21 @@ def data_identity(loader: Any, vocab: Vocabulary) -> Dict[str, str]:
     identity = {"vocabulary": digest.hexdigest()}
     if isinstance(loader, IdentifiedLoader):
         identity["training text"] = loader.identity
+        identity[WAY_OF_READING] = loader.way_of_reading
     return identity
 
 
-def check_same_data(before: Dict[str, str], now: Dict[str, str]) -> None:
+def check_same_data(
+    before: Dict[str, str], now: Dict[str, str], is_within_epoch: bool = True
+) -> None:
     """
     # Parameters
 
     before, now : `Dict[str, str]`
         What `data_identity` says.
+    is_within_epoch : `bool`, optional (default = `True`)
+        Whether the training was stopped within an epoch. Between two of them the way of reading may
+        change.
 
     # Raises
 
@@ -53,10 +66,11 @@ def check_same_data(before: Dict[str, str], now: Dict[str, str]) -> None:
         If they differ.
     """
     for what in before.keys() & now.keys():
-        if before[what] != now[what]:
+        if before[what] != now[what] and (is_within_epoch or what != WAY_OF_READING):
             raise ConfigurationError(
-                f"the training can't be recovered: its {what} is not the one that it began with, "
-                "so that its place in the text, or the rows of its weights, would mean something "
-                "else. Bring the files back as they were, or train in another folder, from the "
+                f"the training can't be recovered: its {what} is not the one that it began with "
+                f"({before[what]}, but now {now[what]}), so that its place in the text, or the "
+                "rows of its weights, would mean something else. Bring files and settings back as "
+                "they were, or train in another folder, from the "
                 "archive of this one (training_config/bilm/fine_tune.jsonnet)."
             )

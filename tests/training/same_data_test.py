@@ -6,10 +6,11 @@ from elmo_scratch.training.same_data import check_same_data, data_identity
 
 
 class Loader:
-    """One that knows its text."""
+    """One that knows its text, and how it reads that."""
 
-    def __init__(self, identity: str) -> None:
+    def __init__(self, identity: str, way_of_reading: str = "batch_size 4") -> None:
         self.identity = identity
+        self.way_of_reading = way_of_reading
 
 
 def vocabulary(*words: str) -> Vocabulary:
@@ -38,3 +39,12 @@ def test_another_order_of_words_is_told() -> None:
     other = data_identity(None, vocabulary("y", "x"))
     with pytest.raises(ConfigurationError, match="its vocabulary is not the one"):
         check_same_data(one, other)
+
+
+def test_another_way_of_reading_is_told_within_an_epoch() -> None:
+    one, other = (data_identity(Loader("a", way), vocabulary("x")) for way in ("4 rows", "8 rows"))
+    with pytest.raises(
+        ConfigurationError, match=r"its way of reading .* \(4 rows, but now 8 rows\)"
+    ):
+        check_same_data(one, other)
+    check_same_data(one, other, is_within_epoch=False)

@@ -102,6 +102,11 @@ class StreamLoader(DataLoader):
         if is_distributed():
             self._rank = torch.distributed.get_rank()
             self._num_workers = torch.distributed.get_world_size()
+        self.way_of_reading = (
+            f"batch_size {batch_size}, workers {self._num_workers}, unroll_steps {unroll_steps}, "
+            f"shuffle {self._shuffles}, shuffle_sentences {shuffle_sentences}, seed {seed}"
+        )
+        """All that decides which batches the text is cut into."""
         self._corpus = PreparedCorpus.of(
             data_path, reader.tokenizer, reader.max_tokens, cache_dir, skip_empty_shards
         )

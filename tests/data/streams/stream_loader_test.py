@@ -164,6 +164,22 @@ def test_the_audit_counts_what_the_vocabulary_lacks(corpus: Path) -> None:
     assert loader_of(corpus).audit.unknown_share == len(lacking) / len(words)
 
 
+def test_a_loader_tells_its_text_from_its_way_of_reading(corpus: Path) -> None:
+    loader = loader_of(corpus)
+    others: List[Dict[str, Any]] = [
+        {"batch_size": 2},
+        {"unroll_steps": 3},
+        {"shuffle": True},
+        {"shuffle_sentences": True},
+        {"seed": 1},
+    ]
+    for settings in others:
+        other = loader_of(corpus, **settings)
+        assert other.identity == loader.identity
+        assert other.way_of_reading != loader.way_of_reading
+    assert loader_of(corpus).way_of_reading == loader.way_of_reading
+
+
 def test_a_loader_reads_sentences_for_a_vocabulary(corpus: Path) -> None:
     vocab = Vocabulary.from_instances(loader_of(corpus).iter_instances())
     words = {word for sentence in TEXT + OTHER_TEXT for word in sentence.split()}
