@@ -7,6 +7,7 @@ from typing import Any, Dict, List
 
 import pytest
 import torch
+from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -208,6 +209,20 @@ def test_it_was_trained_on(archive: Path, tmp_path: Path) -> None:
     before = load_archive(archive).model
     for name, parameter in before.bilm.named_parameters():
         assert not torch.equal(model.bilm.get_parameter(name), parameter), name
+
+
+def test_it_predicts_the_texts_of_the_domain_better_than_before(
+    archive: Path, tmp_path: Path
+) -> None:
+    config = started_config(tmp_path, FROM_ARCHIVE, archive)
+    config["trainer"]["num_epochs"] = 5
+    text = config["train_data_path"]
+    train(Params(config), tmp_path / "run")
+    before, after = (
+        evaluate_from_archive(str(one), text)["perplexity"]
+        for one in (archive, tmp_path / "run" / "model.tar.gz")
+    )
+    assert after < before / 2
 
 
 def test_a_training_is_recovered_where_its_starting_point_is_no_more(
