@@ -34,6 +34,10 @@
     grad_norm: 1.0,
     validation_metric: "-perplexity",
     checkpointer: { type: "elmo_scratch_whole", save_every_num_batches: 50 },
-    callbacks: [{ type: "elmo_scratch_exact_resume" }, { type: "elmo_scratch_stop_at_nan" }],
+    callbacks: [
+      { type: "elmo_scratch_exact_resume" },
+      { type: "elmo_scratch_stop_at_nan" },
+      { type: "elmo_scratch_speed" },
+    ],
   },
 }

@@ -43,6 +43,10 @@
     grad_norm: 1.0,
     validation_metric: "-perplexity",
     checkpointer: { type: "elmo_scratch_whole", keep_most_recent_by_count: 1 },
-    callbacks: [{ type: "elmo_scratch_exact_resume" }, { type: "elmo_scratch_stop_at_nan" }],
+    callbacks: [
+      { type: "elmo_scratch_exact_resume" },
+      { type: "elmo_scratch_stop_at_nan" },
+      { type: "elmo_scratch_speed" },
+    ],
   },
 }
