@@ -13,24 +13,28 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.common.util import find_open_port
 from allennlp.models import load_archive
 
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.recover_test import PROGRAM
 from tests.tiny_training import logging_as_before
 
-TEXT = str(FIXTURES_ROOT / "text" / "sentences.txt")
+TEXT = FIXTURES_ROOT / "text" / "sentences.txt"
+NUM_LINES = 150
 NUM_STREAMS = 4
 PATIENCE = 300  # seconds; it takes a tenth of that
 
 
-def config(num_workers: int, cache: Path) -> Dict[str, Any]:
-    """A training whose result shall not depend on the number of workers."""
+def config(num_workers: int, folder: Path) -> Dict[str, Any]:
+    """A training whose result shall not depend on the number of workers; its text is written."""
+    text = folder / "text.txt"
+    text.write_text("\n".join(TEXT.read_text(encoding="utf-8").splitlines()[:NUM_LINES]))
     loader = {
         "type": "elmo_scratch_stream",
         "batch_size": NUM_STREAMS // num_workers,
         "unroll_steps": 7,
-        "cache_dir": str(cache),
+        "cache_dir": str(folder / "cache"),
     }
     encoder = {"type": "char_cnn", "dim": 6, "filters": [[1, 4], [3, 6]]}
     parallel = {"distributed": {"cuda_devices": [-1] * num_workers}} if num_workers > 1 else {}
@@ -42,8 +46,8 @@ def config(num_workers: int, cache: Path) -> Dict[str, Any]:
                 "characters": {"type": "elmo_scratch_characters"},
             },
         },
-        "train_data_path": TEXT,
-        "validation_data_path": TEXT,
+        "train_data_path": str(text),
+        "validation_data_path": str(text),
         "model": {
             "type": "elmo_scratch_bilm",
             "bilm": {"token_encoder": encoder, "cell_size": 9, "dropout": 0.0},
@@ -66,7 +70,7 @@ def test_two_workers_train_like_one_with_the_streams_of_both(softmax: str, tmp_p
     folders = {}
     for num_workers in (1, 2):
         folders[num_workers] = tmp_path / str(num_workers)
-        made = config(num_workers, tmp_path / "cache")
+        made = config(num_workers, tmp_path)
         if softmax == "adaptive":
             made["model"]["softmax"] = {"type": "adaptive", "cutoffs": [50, 100], "div_value": 2.0}
             if num_workers > 1:
@@ -92,10 +96,7 @@ def test_two_workers_train_like_one_with_the_streams_of_both(softmax: str, tmp_p
 
 def recoverable(folder: Path) -> Dict[str, Any]:
     """A training of two workers as the configs have it: dropout, sampled words, checkpoints."""
-    made = config(2, folder / "cache")
-    text = folder / "text.txt"
-    text.write_text("\n".join(Path(TEXT).read_text(encoding="utf-8").splitlines()[:150]))
-    made["train_data_path"] = made["validation_data_path"] = str(text)
+    made = config(2, folder)
     made["model"]["bilm"]["dropout"] = made["model"]["dropout"] = 0.3
     made["model"]["softmax"] = {"type": "sampled", "num_samples": 40}
     made["trainer"].update(
@@ -107,21 +108,53 @@ def recoverable(folder: Path) -> Dict[str, Any]:
     return made
 
 
-def test_two_workers_that_were_killed_go_on_to_the_bit(tmp_path: Path) -> None:
-    made = recoverable(tmp_path)
-    with logging_as_before():
-        train_model(Params(json.loads(json.dumps(made))), str(tmp_path / "through"))
-    file, folder = tmp_path / "config.json", tmp_path / "killed"
+def started(made: Dict[str, Any], folder: Path, *options: str) -> subprocess.Popen:
+    """`allennlp train`, in a process that has a group of its own."""
+    file = folder.with_suffix(".json")
     file.write_text(json.dumps(made))
     path = os.pathsep.join([str(PROJECT_ROOT), os.environ.get("PYTHONPATH", "")])
-    words = ["train", str(file), "-s", str(folder), "--include-package", "elmo_scratch"]
-    training = subprocess.Popen(
+    words = ["train", str(file), "-s", str(folder), "--include-package", "elmo_scratch", *options]
+    return subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *words],
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
+
+
+def test_two_nodes_train_like_one_process(tmp_path: Path) -> None:
+    with logging_as_before():
+        train_model(Params(config(1, tmp_path)), str(tmp_path / "alone"))
+    made = config(2, tmp_path)
+    made["trainer"]["checkpointer"] = {"type": "elmo_scratch_whole"}
+    made["distributed"] = {
+        "cuda_devices": [-1],
+        "num_nodes": 2,
+        "primary_address": "127.0.0.1",
+        "primary_port": find_open_port(),
+    }
+    folders = [tmp_path / f"node-{rank}" for rank in range(2)]
+    nodes = [started(made, folder, "--node-rank", str(rank)) for rank, folder in enumerate(folders)]
+    try:
+        assert [node.wait(PATIENCE) for node in nodes] == [0, 0]
+    finally:
+        for node in nodes:
+            node.kill()
+    alone = load_archive(str(tmp_path / "alone")).model.state_dict()
+    together = load_archive(str(folders[0])).model.state_dict()
+    of_second = torch.load(folders[1] / "model_state_e2_b0.th", weights_only=True)
+    for name, tensor in alone.items():
+        assert torch.allclose(together[name], tensor, rtol=0, atol=1e-5), name
+        assert torch.equal(of_second[name], together[name]), name
+
+
+def test_two_workers_that_were_killed_go_on_to_the_bit(tmp_path: Path) -> None:
+    made = recoverable(tmp_path)
+    with logging_as_before():
+        train_model(Params(json.loads(json.dumps(made))), str(tmp_path / "through"))
+    folder = tmp_path / "killed"
+    training = started(made, folder)
     deadline = time.monotonic() + PATIENCE
     while not list(folder.glob("model_state_e1_b*.th")):
         assert training.poll() is None and time.monotonic() < deadline
