@@ -14,6 +14,7 @@ from elmo_scratch.alphabet import character_ids
 from elmo_scratch.data import CharacterIndexer, SentencesReader
 from elmo_scratch.data.streams import StreamLoader
 from elmo_scratch.models import LanguageModel
+from elmo_scratch.modules.softmaxes import SampledSoftmax
 
 TEXT = [
     "the cat sat on the mat",
@@ -94,14 +95,18 @@ def sentences_of_stream(loader: StreamLoader, stream: int) -> List[List[str]]:
     return [TEXT[number].split() for part in order.sentences(stream) for number in part]
 
 
-def independent_losses(what: Given, batch_size: int, direction: int) -> List[float]:
-    """
-    Of each word in nats: every stream is read as a whole, without windows, and scored by
-    `log_softmax`.
-    """
+class Predicted(NamedTuple):
+    """Log-probabilities of all words, and the word that came."""
+
+    scores: torch.Tensor
+    target: int
+
+
+def independent_predictions(what: Given, batch_size: int, direction: int) -> List[Predicted]:
+    """Every stream is read as a whole, without windows, and scored by `log_softmax`."""
     model, vocab = what.model, what.vocab
     stack = (model.bilm.left_to_right, model.bilm.right_to_left)[direction]
-    losses: List[float] = []
+    predicted: List[Predicted] = []
     for stream in range(batch_size):
         read: List[str] = []
         for sentence in sentences_of_stream(what.loader, stream):
@@ -113,31 +118,43 @@ def independent_losses(what: Given, batch_size: int, direction: int) -> List[flo
         vectors = encoder.encode_words(spelled if encoder.reads_characters else ids)
         states = stack(vectors, [1] * len(read)).layers[-1]
         scores = states @ model.get_parameter("softmax.weight").t()
-        scores = (scores + model.get_parameter("softmax.bias")).log_softmax(dim=-1)
+        scores += model.get_parameter("softmax.bias")
+        if isinstance(model.softmax, SampledSoftmax):
+            # Padding, which is never drawn, has no share.
+            scores[:, 0] = -math.inf
         last = ("</S>", "<S>")[direction]
-        for place in range(len(read) - 1):
-            if read[place] != last:
-                losses.append(-scores[place, ids[place + 1]].item())
-    return losses
+        predicted += [
+            Predicted(scores[place].log_softmax(dim=0), int(ids[place + 1]))
+            for place in range(len(read) - 1)
+            if read[place] != last
+        ]
+    return predicted
 
 
 @each_encoder
 @pytest.mark.parametrize("batch_size, unroll_steps", [(1, 1), (2, 3), (3, 12)])
+@pytest.mark.parametrize("softmax", ["full", "sampled"])
 @torch.no_grad()
-def test_perplexity_is_that_of_the_whole_text_whatever_the_windows(
-    tmp_path: Path, encoder: str, batch_size: int, unroll_steps: int
+def test_metrics_are_those_of_the_whole_text_whatever_the_windows(
+    tmp_path: Path, encoder: str, batch_size: int, unroll_steps: int, softmax: str
 ) -> None:
-    what = given(tmp_path, encoder, batch_size, unroll_steps)
+    what = given(tmp_path, encoder, batch_size, unroll_steps, softmax)
     what.model.eval()
     for _ in range(2):  # the second epoch starts anew
         counts = [what.model(**batch)["num_tokens"] for batch in what.loader]
         metrics = what.model.get_metrics(reset=True)
         assert sum(counts) == sum(len(sentence.split()) + 1 for sentence in TEXT)
+        all_predicted: List[Predicted] = []
         for direction, name in enumerate(("left_to_right", "right_to_left")):
-            losses = independent_losses(what, batch_size, direction)
-            assert len(losses) == sum(counts)
-            expected = math.exp(sum(losses) / len(losses))
-            assert metrics[f"perplexity_{name}"] == pytest.approx(expected, rel=1e-5)
+            predicted = independent_predictions(what, batch_size, direction)
+            assert len(predicted) == sum(counts)
+            loss = -sum(float(scores[target]) for scores, target in predicted) / len(predicted)
+            assert metrics[f"perplexity_{name}"] == pytest.approx(math.exp(loss), rel=1e-5)
+            all_predicted += predicted
+        for best in (1, 5):
+            found = [target in scores.topk(best).indices for scores, target in all_predicted]
+            share = sum(found) / len(found)
+            assert metrics[f"top_{best}_accuracy"] == pytest.approx(share)
 
 
 @torch.no_grad()
