@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.tqdm import Tqdm
 from allennlp.data.tokenizers import Tokenizer
 
 from elmo_scratch.whole_file import whole_file
@@ -51,11 +52,13 @@ def corpus_key(
     ConfigurationError
         If a shard can't be read, or the tokenizer's settings can't be told.
     """
+    # Shown only where files are new and large.
+    read = Tqdm.tqdm(shards, desc="checking corpus", unit=" files", delay=1)
     settings = {
         "format": FORMAT_VERSION,
         "tokenizer": tokenizer_settings(tokenizer),
         "max_tokens": max_tokens,
-        "shards": [_remembered_digest(shard, cache_dir / DIGESTS) for shard in shards],
+        "shards": [_remembered_digest(shard, cache_dir / DIGESTS) for shard in read],
     }
     return _short_digest(json.dumps(settings, sort_keys=True))
 
