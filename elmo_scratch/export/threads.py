@@ -7,8 +7,9 @@ operation.
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Event, Semaphore
+from threading import Event
 from typing import Any, Callable, Deque, Generator, Iterator, Optional, TypeVar
 
 Item = TypeVar("Item")
@@ -70,7 +71,11 @@ def consume_behind(
     """
     queue: "SimpleQueue[Any]" = SimpleQueue()
     nothing, end = object(), object()
-    room, ended = Semaphore(depth), Event()
+    # What Ctrl-C can't leave half done, as it can a semaphore.
+    room: "SimpleQueue[None]" = SimpleQueue()
+    for _ in range(depth):
+        room.put(None)
+    ended = Event()
     is_whole = is_abandoned = False
 
     def received() -> Iterator[Item]:
@@ -85,14 +90,14 @@ def consume_behind(
                 return
             if item is not nothing:
                 yield item
-                room.release()
+                room.put(None)
 
     def consume_all() -> None:
         try:
             consume(received())
         finally:
             ended.set()
-            room.release()
+            room.put(None)
 
     thread = _started_thread()
     try:
@@ -139,9 +144,10 @@ def _wait_for(thread: ThreadPoolExecutor) -> None:
         raise interruption
 
 
-def _has_room(room: Semaphore, ended: Event) -> bool:
+def _has_room(room: "SimpleQueue[None]", ended: Event) -> bool:
     """Waits until there is room for an item more; false if nobody takes any."""
     while not ended.is_set():
-        if room.acquire(timeout=SECONDS_TO_LOOK_AGAIN):
+        with suppress(Empty):
+            room.get(timeout=SECONDS_TO_LOOK_AGAIN)
             break
     return not ended.is_set()

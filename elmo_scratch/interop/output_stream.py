@@ -4,8 +4,9 @@ import errno
 import io
 import os
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Optional, Union
+from typing import Any, Callable, Iterable, Iterator, Optional, Union
 
 import h5py
 from h5py import h5f, h5fd, h5p
@@ -92,8 +93,8 @@ class OutputStream(io.FileIO):
 
     def write_at(self, place: int, buffers: Iterable[Any]) -> None:
         """
-        Writes whole buffers end to end, or pretends to. (HDF5 finds its own place before each
-        write.)
+        Writes whole buffers end to end, or pretends to. HDF5 and its own place in the file have no
+        part in it.
 
         # Parameters
 
@@ -102,9 +103,10 @@ class OutputStream(io.FileIO):
         buffers : `Iterable[Any]`
             Each lies in memory in one piece.
         """
-        self.seek(place)
         for buffer in buffers:
-            self.write(memoryview(buffer).cast("B"))
+            raw = memoryview(buffer).cast("B")
+            place += len(raw)
+            self._write_all(raw, partial(self._write_some_before, place))
 
     def readinto(self, buffer: Any) -> int:
         """Fills the whole buffer, with zeros beyond the end of the file."""
@@ -117,14 +119,8 @@ class OutputStream(io.FileIO):
 
     def write(self, buffer: Any) -> int:
         """Writes the whole buffer, or pretends to."""
-        size = len(buffer)
-        try:
-            count = size if self._is_discarded else 0
-            while count < size:
-                count += self._write_some(buffer[count:])
-        except (OSError, KeyboardInterrupt) as error:
-            self._keep(error)
-        return size
+        self._write_all(buffer, self._write_some)
+        return len(buffer)
 
     def truncate(self, size: Optional[int] = None) -> int:
         """Sets the size of the file, or pretends to."""
@@ -136,9 +132,21 @@ class OutputStream(io.FileIO):
             self._keep(error)
         return size
 
+    def _write_all(self, buffer: Any, write_some: Callable[[Any], int]) -> None:
+        """Lets a function write what is left of a buffer until nothing is, or pretends to."""
+        try:
+            while len(buffer) and not self._is_discarded:
+                buffer = buffer[write_some(buffer) :]
+        except (OSError, KeyboardInterrupt) as error:
+            self._keep(error)
+
     def _write_some(self, buffer: Any) -> int:
         """As much as the system takes at once."""
         return super().write(buffer)
+
+    def _write_some_before(self, end: int, buffer: Any) -> int:
+        """Likewise, at the place from which the buffer reaches up to `end`."""
+        return os.pwrite(self.fileno(), buffer, end - len(buffer))
 
     def _keep(self, error: Union[OSError, KeyboardInterrupt]) -> None:
         """Remembers what went wrong first."""

@@ -5,10 +5,11 @@ from typing import Any, Callable, List
 import pytest
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.export import ExportSettings, InputText
+from elmo_scratch.export import ExportSettings, InputText, part_writing
 from elmo_scratch.export.export_identity import facts_of
 from elmo_scratch.export.part_folder import LEFTOVERS, PartFolder, Span
 from elmo_scratch.export.part_writing import PartWriting
+from elmo_scratch.export.threads import DEPTH, consume_behind
 from elmo_scratch.interop import LayerFileWriter
 from tests.export.conftest import LINES, assert_same, data_sets
 
@@ -58,6 +59,34 @@ def test_parts_in_any_order_become_the_same_output(
     whole.join(tmp_path / "whole")
     parts.join(tmp_path / "parts")
     assert_same(data_sets(tmp_path / "whole"), data_sets(tmp_path / "parts"))
+
+
+@pytest.mark.parametrize("is_left, depth", [(True, DEPTH), (False, 0)])
+def test_writing_takes_turns_where_no_processor_is_left(
+    is_left: bool,
+    depth: int,
+    new_writing: Callable[..., PartWriting],
+    new_layers: NewLayers,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    depths: List[int] = []
+
+    def noting(items: Any, consume: Any, depth: int) -> None:
+        depths.append(depth)
+        consume_behind(items, consume, depth)
+
+    monkeypatch.setattr(part_writing, "consume_behind", noting)
+    usual, other = new_writing("usual"), new_writing("other")
+    usual.write(WHOLE, new_layers("carry"), lambda _: None, 1e9)
+    depths.clear()
+    monkeypatch.setattr(SentenceLayers, "leaves_a_processor", is_left)
+    # In parts that take no time, each from the state that the one before has left.
+    other.write(WHOLE, new_layers("carry"), lambda _: None, 0.0)
+    assert depths == [depth]
+    usual.join(tmp_path / "x")
+    other.join(tmp_path / "y")
+    assert_same(data_sets(tmp_path / "x"), data_sets(tmp_path / "y"))
 
 
 def test_what_is_joined_lies_among_the_parts_until_it_is_whole(

@@ -121,6 +121,22 @@ def test_no_more_is_made_than_may_wait() -> None:
     assert max(behind) <= DEPTH + 1
 
 
+def test_items_are_made_while_another_is_consumed() -> None:
+    third_is_made = threading.Event()
+
+    def make() -> Generator[int, None, None]:
+        yield from range(2)
+        third_is_made.set()
+        yield 2
+
+    def consume(items: Iterator[int]) -> None:
+        assert next(items) == 0
+        assert third_is_made.wait(60)
+        assert list(items) == [1, 2]
+
+    consume_behind(make(), consume)
+
+
 def test_both_sides_can_take_turns() -> None:
     seen: List[str] = []
 

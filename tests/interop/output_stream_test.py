@@ -85,17 +85,21 @@ def test_buffers_are_written_end_to_end_at_a_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = numpy.arange(24, dtype="<i4").reshape(3, 8)
-    some = OutputStream._write_some
+    pwrite = os.pwrite
     for at_once in (1000, 7):
         monkeypatch.setattr(
-            OutputStream,
-            "_write_some",
-            lambda stream, buffer, at_once=at_once: some(stream, buffer[:at_once]),
+            os,
+            "pwrite",
+            lambda file, buffer, place, at_once=at_once: pwrite(file, buffer[:at_once], place),
         )
         with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
-            stream.write(b"cranes")
+            stream.write(b"crane")
             stream.write_at(3, [numbers[:2], numbers[2]])
-        assert (tmp_path / "part").read_bytes() == b"cra" + numbers.tobytes()
+            # It goes on from where it was.
+            stream.write(b"s")
+        expected = bytearray(b"cra" + numbers.tobytes())
+        expected[5:6] = b"s"
+        assert (tmp_path / "part").read_bytes() == expected
 
 
 def test_what_was_not_written_reads_as_zeros(tmp_path: Path) -> None:
