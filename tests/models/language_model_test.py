@@ -129,7 +129,7 @@ def test_a_word_weighs_the_same_whatever_other_workers_have(
 ) -> None:
     instances = instances_of("a")
     vocab = Vocabulary.from_instances(instances)
-    model = model_for(vocab)
+    model = model_for(vocab).eval()
     batch = batch_of(instances, vocab)
     alone = model(**batch)["loss"]
     # Of eight workers the others have no words any more, and their gradients are averaged with it.
