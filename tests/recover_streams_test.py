@@ -74,6 +74,7 @@ def test_the_recipe_for_a_million_words_goes_on_to_the_bit(
     bilm = config["model"]["bilm"]
     bilm["token_encoder"].update(dim=32, filters=[[1, 16], [3, 48]])
     bilm["cell_size"] = 64
+    config["model"]["state_reset_probability"] = 0.25
     config["data_loader"].update(batch_size=16, unroll_steps=12)
     config["trainer"].update(num_epochs=EPOCHS, cuda_device=-1)
     config["trainer"]["learning_rate_scheduler"]["warmup_steps"] = 5

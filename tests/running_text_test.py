@@ -210,6 +210,35 @@ def test_what_is_carried_matters(tmp_path: Path, encoder: str) -> None:
     assert what.model(**batches[1])["loss"] != alone
 
 
+@torch.no_grad()
+def test_in_training_alone_streams_may_start_from_zeros_within_a_text(tmp_path: Path) -> None:
+    what = given(tmp_path, "word")
+    batches = list(what.loader)
+
+    def losses(probability: float) -> List[float]:
+        what.model._state_reset_probability = probability
+        return [what.model(**batch)["loss"].item() for batch in batches]
+
+    carried = losses(0.0)
+    forgotten = losses(1.0)
+    for batch, ours, other in zip(batches[1:], forgotten[1:], carried[1:]):
+        windows: Dict[str, torch.Tensor] = batch["windows"]  # type: ignore
+        alone = what.model(windows={**windows, "is_first": torch.tensor(True)})
+        assert ours == alone["loss"].item() != other
+    assert forgotten[0] == carried[0]
+    what.model.eval()
+    assert losses(1.0) == losses(0.0)
+
+
+@pytest.mark.parametrize("probability", [-0.1, 1.1, math.nan])
+def test_a_chance_that_is_none_is_an_error(tmp_path: Path, probability: float) -> None:
+    vocab = given(tmp_path, "word").vocab
+    bilm = {"token_encoder": ENCODERS["word"], "cell_size": 7}
+    params = {"type": "elmo_scratch_bilm", "bilm": bilm, "state_reset_probability": probability}
+    with pytest.raises(ConfigurationError, match="`state_reset_probability` from 0 to 1, got "):
+        Model.from_params(Params(params), vocab=vocab)
+
+
 def test_a_batch_without_a_text_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="the field `sentence` or `windows`"):
         given(tmp_path, "word").model()

@@ -57,11 +57,21 @@ class LanguageModel(Model):
     loss_weight : `float`, optional (default = `1.0`)
         Multiplies the loss that is trained on. The original trains on the loss of a window, not of
         a word: its settings of optimizer and clipping go with the weight `unroll_steps`.
+    state_reset_probability : `float`, optional (default = `0.0`, as in the original)
+        In training on windows of running text, the chance of each row of a window to start from
+        zeros, not from what the window before has left. With 0 an epoch's first window alone starts
+        from zeros, too rarely to learn how: at high learning rates one layer may then run to the
+        bounds of its clipping and stay there for all of an evaluation.
     num_confusion_words : `int`, optional (default = `20`)
         The confusion matrix tells this many of the most frequent words apart.
     initializer : `InitializerApplicator`, optional (default = `None`)
         Draws weights anew, those whose names it matches. `None` leaves them as the parts drew them:
         `training_config/bilm/official.libsonnet` tells how the original draws them.
+
+    # Raises
+
+    ConfigurationError
+        If `state_reset_probability` is no probability.
 
     # Source
 
@@ -82,6 +92,7 @@ class LanguageModel(Model):
         pretrained_file: Optional[str] = None,
         matmul_dtype: Optional[str] = None,
         loss_weight: float = 1.0,
+        state_reset_probability: float = 0.0,
         num_confusion_words: int = 20,
         initializer: Optional[InitializerApplicator] = None,
         **kwargs: Any,
@@ -102,7 +113,12 @@ class LanguageModel(Model):
         if matmul_dtype is not None:
             MixedPrecision.set_everywhere(self, matmul_dtype)
         self._loss_weight = loss_weight
+        if not 0 <= state_reset_probability <= 1:
+            raise ConfigurationError(
+                f"expected a `state_reset_probability` from 0 to 1, got {state_reset_probability}"
+            )
         self._running_text = self.bilm.new_state_memory("carry")
+        self._state_reset_probability = state_reset_probability
         self.register_buffer("_begin", torch.tensor(sizes["begin_id"]), persistent=False)
         self.register_buffer("_end", torch.tensor(sizes["end_id"]), persistent=False)
         if initializer is not None:
@@ -188,6 +204,8 @@ class LanguageModel(Model):
         """What is predicted in windows of running text."""
         if bool(windows["is_first"]):
             self._running_text.forget()
+        if self.training:
+            self._running_text.forget_some(self._state_reset_probability)
         encoder = self.bilm.token_encoder
         if encoder.reads_characters and "characters" not in windows:
             raise ConfigurationError(

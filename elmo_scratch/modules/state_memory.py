@@ -166,6 +166,21 @@ class StateMemory(torch.nn.Module):
         """Lets the next batch start from zeros where states are carried."""
         self._carried = None
 
+    def forget_some(self, probability: float) -> None:
+        """
+        Lets some rows of the next batch start from zeros where states are carried.
+
+        # Parameters
+
+        probability : `float`
+            The chance of each row. With 0 no random number is drawn.
+        """
+        if self._carried is None or probability == 0:
+            return
+        hidden = self._carried.hidden
+        is_kept = torch.rand(hidden.size(1), 1, device=hidden.device) >= probability
+        self._carried = LstmState(*(part.where(is_kept, 0) for part in self._carried))
+
     def fix(self, final: LstmState) -> None:
         """
         Makes the state of the only row of a batch the one that every sentence starts from.

@@ -97,6 +97,34 @@ def test_what_is_forgotten_starts_from_zeros() -> None:
     assert same(memory.start(LIKE, 2), rows_of(0, 0))
 
 
+def test_some_rows_are_forgotten_as_a_whole() -> None:
+    memory = memory_of("carry")
+    memory.keep(rows_of(*range(1, 1001)))
+    torch.manual_seed(0)
+    memory.forget_some(0.25)
+    start = memory.start(LIKE, 1000)
+    is_kept = start.hidden[0, :, 0] != 0
+    assert 200 < 1000 - int(is_kept.sum()) < 300
+    assert same(start, rows_of(*(torch.arange(1.0, 1001) * is_kept).tolist()))
+
+
+def test_what_is_no_number_is_forgotten_too() -> None:
+    memory = memory_of("carry")
+    memory.keep(rows_of(float("inf"), float("nan")))
+    memory.forget_some(1.0)
+    assert same(memory.start(LIKE, 2), rows_of(0, 0))
+
+
+def test_no_random_number_is_drawn_where_nothing_is_forgotten() -> None:
+    memory = memory_of("carry")
+    before = torch.get_rng_state()
+    memory.forget_some(0.5)
+    memory.keep(rows_of(5, 6))
+    memory.forget_some(0.0)
+    assert same(memory.start(LIKE, 2), rows_of(5, 6))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_no_gradient_flows_from_one_batch_into_the_one_before() -> None:
     memory = memory_of("carry")
     memory.keep(LstmState(*(part.requires_grad_() for part in rows_of(5))))

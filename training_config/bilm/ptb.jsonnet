@@ -2,7 +2,8 @@
 // Mikolov et al. 2010 (10,000 words; all others are `<unk>`): two LSTM layers of 800 cells,
 // projected to 320, in each direction, the exact softmax, products in bfloat16.
 //
-// The sentences stay in their order, so that the LSTMs remember what was said before.
+// The sentences stay in their order, so that the LSTMs remember what was said before. Now and then a
+// stream starts from nothing, as evaluation does.
 //
 //   export PTB_TRAIN=ptb.train.txt PTB_DEV=ptb.valid.txt
 //   allennlp train training_config/bilm/ptb.jsonnet -s runs/ptb
@@ -36,6 +37,7 @@
     },
     dropout: 0.4,
     matmul_dtype: "bfloat16",
+    state_reset_probability: 0.01,
   },
   data_loader: { type: "elmo_scratch_stream", batch_size: 40, unroll_steps: 35 },
   validation_data_loader: { type: "elmo_scratch_stream", batch_size: 16, unroll_steps: 35 },
