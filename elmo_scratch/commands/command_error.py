@@ -4,7 +4,7 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any, Iterator, List
 
 from allennlp.common.checks import ConfigurationError
 
@@ -40,7 +40,7 @@ class Terminated(KeyboardInterrupt):
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
-        self.status = 128 + number
+        self.number = number
 
 
 @contextmanager
@@ -65,8 +65,9 @@ def command_errors(command: str, output: str, way_on: str = "") -> Iterator[None
         If the command is interrupted, with status 130, or ended by another signal, with 128 and
         its number.
     """
+    numbers: List[int] = []
     try:
-        with _terminated_by_signal():
+        with _terminated_by_signal(numbers):
             yield
     except ConfigurationError as error:
         raise CommandError(command, error.message) from None
@@ -76,22 +77,27 @@ def command_errors(command: str, output: str, way_on: str = "") -> Iterator[None
     except KeyboardInterrupt as error:
         then = f"; {way_on}" if way_on else ""
         print(f"allennlp {command}: interrupted{then}", file=sys.stderr)
-        raise SystemExit(error.status if isinstance(error, Terminated) else 130) from None
+        if isinstance(error, Terminated):
+            numbers.append(error.number)
+        # Ray raises an interruption of its own in place of the one that comes while it waits.
+        number = numbers[0] if numbers else signal.SIGINT
+        raise SystemExit(128 + number) from None
 
 
 @contextmanager
-def _terminated_by_signal() -> Iterator[None]:
-    """Raises `Terminated` where SIGTERM comes in the block, and is not ignored."""
+def _terminated_by_signal(numbers: List[int]) -> Iterator[None]:
+    """Notes it and raises `Terminated` where SIGTERM comes in the block, and is not ignored."""
     before = signal.getsignal(signal.SIGTERM)
     if before == signal.SIG_IGN or threading.current_thread() is not threading.main_thread():
         yield
         return
-    signal.signal(signal.SIGTERM, _terminate)
+
+    def terminate(number: int, _: Any) -> None:
+        numbers.append(number)
+        raise Terminated(number)
+
+    signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _terminate(number: int, _: Any) -> None:
-    raise Terminated(number)

@@ -2,7 +2,9 @@
 
 import logging
 import math
+import signal
 import socket
+import threading
 from importlib.util import find_spec
 from typing import Any, Callable, List, Optional, Sequence
 
@@ -82,7 +84,7 @@ class RayEngine(Engine):
 
         is_own = not ray.is_initialized()
         if is_own:
-            ray.init(log_to_driver=False, logging_level=logging.ERROR)
+            _start(ray)
         try:
             is_on_gpus = self._source.cuda_device >= 0
             num_workers = self._workers(ray, "GPU" if is_on_gpus else "CPU")
@@ -129,6 +131,14 @@ class RayEngine(Engine):
                 described,
             )
         return wanted
+
+
+def _start(ray: Any) -> None:
+    """Starts Ray, or joins the cluster, and leaves it to the caller what SIGTERM does."""
+    before = signal.getsignal(signal.SIGTERM)
+    ray.init(log_to_driver=False, logging_level=logging.ERROR)
+    if before is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, before)
 
 
 def _reason(error: Exception) -> str:

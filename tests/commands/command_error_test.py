@@ -75,6 +75,15 @@ def test_an_interruption_is_one_line(
     assert capsys.readouterr().err == f"allennlp elmo-join: interrupted{then}\n"
 
 
+def test_a_signal_shows_whatever_a_library_makes_of_it() -> None:
+    with pytest.raises(SystemExit) as stop, command_errors("elmo", "x.hdf5"):
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt from None
+    assert stop.value.code == 143
+
+
 def test_a_signal_that_is_ignored_stays_so() -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:

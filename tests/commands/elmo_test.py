@@ -18,6 +18,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.commands import elmo
 from elmo_scratch.commands.command_error import Terminated
 from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.embedders.sentence_layers import fitting_reader
 from elmo_scratch.export import model_source
 from elmo_scratch.interop import LayerFileWriter
 from tests import FIXTURES_ROOT, PROJECT_ROOT
@@ -193,6 +194,32 @@ def test_a_sentence_that_comes_twice_is_no_key(
     assert "text.txt, lines 1, 3: expected no sentence twice" in message
 
 
+@pytest.mark.parametrize("sentence, what", [("and / or", "a slash"), ("a \0 b", "a NUL")])
+def test_what_no_name_may_hold_is_no_key(
+    sentence: str, what: str, export: Callable[..., h5py.File], tmp_path: Path
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(f"one\n{sentence}\n", encoding="utf-8")
+    message = fails(lambda: export("--all", "--use-sentence-keys", text=text))
+    assert "text.txt, line 2: " in message and what in message
+    assert export("--all", text=text)["1"].shape == (LAYERS, 3, WIDTH)
+
+
+def test_a_sentence_of_fifty_thousand_tokens_goes_through_in_pieces(
+    export: Callable[..., h5py.File], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [word for line in LINES for word in line.split()]
+    text = tmp_path / "text.txt"
+    sentences = [LINES[0], " ".join(words[place % len(words)] for place in range(50_000))]
+    text.write_text("\n".join(sentences), encoding="utf-8")
+    pieces = export("--all", text=text)
+    monkeypatch.setattr(fitting_reader.FittingReader.__init__, "__defaults__", (2**20,))
+    whole = export("--all", "--forget-sentences", text=text)
+    assert pieces["1"].shape == (LAYERS, 50_000, WIDTH)
+    for key in ("0", "1"):
+        assert numpy.abs(pieces[key][...] - whole[key][...]).max() < 1e-6
+
+
 def test_shards_are_joined(
     allennlp: Allennlp, export: Callable[..., h5py.File], bilm_archive: Path, tmp_path: Path
 ) -> None:
@@ -337,6 +364,7 @@ def fails(run: Callable[[], Any]) -> str:
         ("bad/blank_line.txt", "blank_line.txt, line 2: expected a sentence"),
         ("bad/not_utf8.txt", "not_utf8.txt, line 2: expected UTF-8"),
         ("bad/empty.txt", "empty.txt: expected at least one line"),
+        ("elmo/residual/weights.hdf5", "weights.hdf5, line 1: expected UTF-8"),
         ("nowhere.txt", "nowhere.txt: there is no such file"),
         ("bad", "bad: cannot be read"),
     ],
@@ -438,12 +466,19 @@ def test_what_cannot_work_is_told_before_the_model_is_fetched(
     assert complaint in fails(lambda: allennlp("elmo", TOUR, output, "--all", *settings))
 
 
-@pytest.mark.parametrize("number, status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    "number, status, engine",
+    [
+        (signal.SIGINT, 130, []),
+        (signal.SIGTERM, 143, []),
+        (signal.SIGTERM, 143, ["--state", "reset", "--engine", "ray", "--workers", "1"]),
+    ],
+)
 def test_a_real_export_ends_by_a_signal_and_goes_on(
-    number: signal.Signals, status: int, files: OfficialFiles, tmp_path: Path
+    number: signal.Signals, status: int, engine: List[str], files: OfficialFiles, tmp_path: Path
 ) -> None:
     (tmp_path / "text.txt").write_text("\n".join(LINES * 150), encoding="utf-8")
-    words = ["elmo", "text.txt", "x.hdf5", "--all", "--batch-size", "2"]
+    words = ["elmo", "text.txt", "x.hdf5", "--all", "--batch-size", "2", *engine]
     words += ["--options-file", files.options, "--weight-file", files.weights]
     command = [sys.executable, "-W", "ignore", "-m", "allennlp", *words]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT_ROOT)}
