@@ -7,6 +7,7 @@ from typing import IO, Iterable, Iterator, List, Optional, Sequence, Tuple, Unio
 
 import numpy
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.export.export_settings import KEPT, ExportSettings
@@ -243,9 +244,15 @@ def _text_of(input_file: Union[IO[str], FilePath]) -> InputText:
     """The text of a file or a path. A file is read to its end and closed."""
     if isinstance(input_file, (str, PathLike)):
         return InputText(str(input_file), Path(input_file))
-    with closing(input_file):
-        lines = list(input_file)
     name = str(getattr(input_file, "name", "the input"))
+    with closing(input_file):
+        try:
+            lines = list(input_file)
+        except UnicodeDecodeError as error:
+            raise ConfigurationError(
+                f"{name}: expected text in the encoding {error.encoding} that the file was opened "
+                f"with ({error.reason}). Give its path, if it is UTF-8, or name its encoding."
+            ) from None
     if not all(isinstance(line, str) for line in lines):
         raise ValueError(f"{name}: expected a file that is opened as text, not as bytes")
     return InputText(name, lines)

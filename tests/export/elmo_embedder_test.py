@@ -353,6 +353,18 @@ def test_a_file_opened_as_bytes_is_an_error(embedder: ElmoEmbedder, tmp_path: Pa
         embedder.embed_file(io.BytesIO(b"A\n"), tmp_path / "layers.hdf5")  # type: ignore[arg-type]
 
 
+def test_a_file_opened_in_another_encoding_is_an_error(
+    embedder: ElmoEmbedder, tmp_path: Path
+) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("a m\u00f6use\n", encoding="latin-1")
+    opened = path.open(encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="text.txt: expected text in the encoding utf-8"):
+        embedder.embed_file(opened, tmp_path / "layers.hdf5")
+    assert opened.closed
+    embedder.embed_file(path.open(encoding="latin-1"), tmp_path / "layers.hdf5")
+
+
 # The name and the arguments
 
 
