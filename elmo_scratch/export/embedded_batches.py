@@ -14,8 +14,8 @@ from elmo_scratch.export.input_text import InputText
 from elmo_scratch.export.part_folder import Span, State
 from elmo_scratch.export.threads import run_ahead
 
-SENTENCES_A_PART = 8192
-"""Where parts are joined, HDF5 takes some kilobytes of memory for each sentence of one."""
+SENTENCES_A_PART = 2**15
+"""Joining parts takes memory for the keys of one, and time: a shorter export has one part alone."""
 
 
 class PartEnd(NamedTuple):

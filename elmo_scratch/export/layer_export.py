@@ -93,7 +93,7 @@ def export_layers(
         check_room(
             output_file,
             size,
-            num_copies=1 if whole.stop - whole.start <= SENTENCES_A_PART else 2,
+            num_copies=1 if _has_one_part(whole, folder, engine) else 2,
             num_there=folder.num_bytes(),
             is_compressed=settings.compression is not None,
         )
@@ -105,6 +105,12 @@ def export_layers(
                 engine.write(writing, missing, layers, progress.update)
         writing.join(output_file)
         folder.remove()
+
+
+def _has_one_part(whole: Span, folder: PartFolder, engine: Engine) -> bool:
+    """Whether nothing is put together at the end, if it doesn't take long."""
+    is_short = whole.stop - whole.start <= SENTENCES_A_PART
+    return is_short and engine.follows_the_text and folder.finished() in ([], [whole])
 
 
 def check_settings(

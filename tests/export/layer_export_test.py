@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, List
 
 import h5py
 import numpy
@@ -337,6 +337,30 @@ def test_what_a_killed_run_left_takes_no_room(
     )
     export_layers(text, tmp_path / "x.hdf5", new_layers(), ExportSettings(), resume=True)
     assert sorted(found) == ["export.json", "lock"]
+
+
+def test_room_for_two_is_asked_for_where_parts_will_be_joined(
+    new_layers: NewLayers, text: InputText, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, settings = tmp_path / "x.hdf5", ExportSettings(batch_size=4)
+    asked_for: List[int] = []
+    monkeypatch.setattr(
+        layer_export, "check_room", lambda *_, num_copies, **__: asked_for.append(num_copies)
+    )
+
+    class Workers(OneProcess):
+        follows_the_text = False
+
+    export_layers(text, output, new_layers("carry"), settings)
+    export_layers(text, output, new_layers(), settings, overwrite=True, engine=Workers())
+    assert asked_for == [1, 2]
+    output.unlink()
+    layers = new_layers("carry")
+    monkeypatch.setattr(layers, "read", _Interrupting(layers.read, 3))
+    with pytest.raises(Interrupted):
+        export_layers(text, output, layers, settings, engine=OneProcess(0))
+    export_layers(text, output, new_layers("carry"), settings, resume=True)
+    assert asked_for == [1, 2, 1, 2]
 
 
 def test_how_to_go_on_where_another_file_will_be_replaced(

@@ -20,7 +20,7 @@ from elmo_scratch.interop.output_stream import OutputStream
 from elmo_scratch.whole_file import check_place, whole_file
 
 COMPRESSIONS = ("gzip", "lzf")
-COPIED_AT_ONCE = 8192
+COPIED_AT_ONCE = 512
 """Data sets. HDF5 keeps some kilobytes of memory for each until the file it came from is closed."""
 
 FILE_TYPES = {"float32": h5t.IEEE_F32LE, "float16": h5t.IEEE_F16LE}
