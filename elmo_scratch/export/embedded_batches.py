@@ -1,4 +1,4 @@
-"""From sentences to their layers: reading runs ahead of the biLM."""
+"""From sentences to their layers, step by step."""
 
 import time
 from typing import Generator, Iterator, List, NamedTuple, Optional
@@ -51,10 +51,20 @@ class EmbeddedBatch(NamedTuple):
     end: Optional[PartEnd]
 
 
-class _SpelledStep(NamedTuple):
+class SpelledStep(NamedTuple):
     """
-    Rows of a batch ready for the biLM, the first of which has a number; `stop` where the block ends
-    with them, before which sentence.
+    Rows of a batch, ready for the biLM.
+
+    # Parameters
+
+    sentences : `List[Sentence]`
+        In any order.
+    spelled : `SpelledBatch`
+        Their words.
+    first_row : `int`
+        The number of the first of them in its batch.
+    stop : `Optional[int]`
+        Given where all sentences before that number have been spelled with these.
     """
 
     sentences: Batch
@@ -63,16 +73,12 @@ class _SpelledStep(NamedTuple):
     stop: Optional[int]
 
 
-def embedded_batches(
-    text: InputText,
-    span: Span,
-    layers: SentenceLayers,
-    settings: ExportSettings,
-    *,
-    seconds_a_part: float,
-) -> Generator[EmbeddedBatch, None, None]:
+def spelled_steps(
+    text: InputText, span: Span, layers: SentenceLayers, settings: ExportSettings
+) -> Generator[SpelledStep, None, None]:
     """
-    Embeds a span of a text, from the state in which `layers` is.
+    Reads a span of a text and spells its words: ahead, in a thread, if there is a processor for it.
+    One that PyTorch computes with has nothing to give: the thread would keep Python from the biLM.
 
     # Parameters
 
@@ -84,31 +90,64 @@ def embedded_batches(
         The biLM.
     settings : `ExportSettings`
         How sentences are batched.
+    """
+    steps = _spelled(text, span, layers, settings)
+    return run_ahead(steps) if layers.leaves_a_processor else steps
+
+
+class StepEmbedder:
+    """
+    Embeds the steps of a span, one after the other.
+
+    # Parameters
+
+    span : `Span`
+        Of the text.
+    layers : `SentenceLayers`
+        The biLM, in the state that the first sentence starts from.
     seconds_a_part : `float`
         A part ends at the first chance after so many seconds or `SENTENCES_A_PART`, and at the end.
     """
-    is_carried = layers.state == "carry"
-    start, started = span.start, time.monotonic()
-    for step in run_ahead(_spelled(text, span, layers, settings, is_carried)):
-        output = layers.read(step.spelled, step.first_row)
+
+    def __init__(self, span: Span, layers: SentenceLayers, seconds_a_part: float) -> None:
+        self._stop = span.stop
+        self._layers = layers
+        self._seconds_a_part = seconds_a_part
+        self._begin_part(span.start)
+
+    def __call__(self, step: SpelledStep) -> EmbeddedBatch:
+        """
+        # Parameters
+
+        step : `SpelledStep`
+            The next one of the span.
+
+        # Returns
+
+        `EmbeddedBatch`
+        """
+        output = self._layers.read(step.spelled, step.first_row)
         end: Optional[PartEnd] = None
-        if step.stop is not None:
-            is_late = time.monotonic() - started >= seconds_a_part
-            is_full = step.stop - start >= SENTENCES_A_PART
-            if is_late or is_full or step.stop == span.stop:
-                end = PartEnd(step.stop, layers.carried() if is_carried else None)
-                start, started = step.stop, time.monotonic()
-        yield EmbeddedBatch(step.sentences, output, end)
+        if step.stop is not None and self._ends_part(step.stop):
+            is_carried = self._layers.state == "carry"
+            end = PartEnd(step.stop, self._layers.carried() if is_carried else None)
+            self._begin_part(step.stop)
+        return EmbeddedBatch(step.sentences, output, end)
+
+    def _begin_part(self, start: int) -> None:
+        self._part_start, self._part_started = start, time.monotonic()
+
+    def _ends_part(self, stop: int) -> bool:
+        is_late = time.monotonic() - self._part_started >= self._seconds_a_part
+        is_full = stop - self._part_start >= SENTENCES_A_PART
+        return is_late or is_full or stop == self._stop
 
 
 def _spelled(
-    text: InputText,
-    span: Span,
-    layers: SentenceLayers,
-    settings: ExportSettings,
-    is_carried: bool,
-) -> Generator[_SpelledStep, None, None]:
-    """Reads the text and spells its words."""
+    text: InputText, span: Span, layers: SentenceLayers, settings: ExportSettings
+) -> Generator[SpelledStep, None, None]:
+    """As `spelled_steps`, here."""
+    is_carried = layers.state == "carry"
     blocks: Iterator[List[Batch]] = blocks_of_batches(text.sentences(*span), settings, is_carried)
     stop = span.start
     for block in blocks:
@@ -121,4 +160,4 @@ def _spelled(
         for number, (sentences, first_row) in enumerate(steps, start=1):
             spelled = layers.spell([sentence.tokens for sentence in sentences])
             is_last = number == len(steps)
-            yield _SpelledStep(sentences, spelled, first_row, stop if is_last else None)
+            yield SpelledStep(sentences, spelled, first_row, stop if is_last else None)

@@ -7,7 +7,12 @@ from typing import Callable, ContextManager, Iterator, Tuple
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.export.embedded_batches import EmbeddedBatch, PartEnd, embedded_batches
+from elmo_scratch.export.embedded_batches import (
+    EmbeddedBatch,
+    PartEnd,
+    StepEmbedder,
+    spelled_steps,
+)
 from elmo_scratch.export.export_settings import ExportSettings
 from elmo_scratch.export.input_text import InputText
 from elmo_scratch.export.part_folder import PartFolder, Span
@@ -69,7 +74,7 @@ class PartWriting:
         done : `Callable[[int], None]`
             Is told how many more sentences have been written.
         seconds_a_part : `float`
-            As in `embedded_batches`.
+            As in `StepEmbedder`.
 
         # Raises
 
@@ -78,13 +83,12 @@ class PartWriting:
         """
         if layers.state == "carry":
             layers.carry_on_from(self.folder.state_before(span.start))
-        batches = embedded_batches(
-            self.text, span, layers, self.settings, seconds_a_part=seconds_a_part
-        )
+        steps = spelled_steps(self.text, span, layers, self.settings)
+        embed = StepEmbedder(span, layers, seconds_a_part)
         # Writing that finds no processor takes turns with the biLM: it would stop one of the
         # threads of each product, and all others wait for that one.
         depth = DEPTH if layers.leaves_a_processor else 0
-        consume_behind(batches, lambda batches: self._write_parts(span, batches, done), depth)
+        consume_behind(steps, embed, lambda batches: self._write_parts(span, batches, done), depth)
 
     def join(self, output_file: Path) -> None:
         """
@@ -127,7 +131,8 @@ class PartWriting:
                     file.write_index(self._index())
             # Vectors of other words must not be taken for those of the text.
             self.text.check_unchanged()
-            self.folder.keep_state(end.stop, end.state)
+            if end.stop < self.whole.stop:
+                self.folder.keep_state(end.stop, end.state)
             os.replace(unfinished, self.folder.file_of(Span(start, end.stop)))
             start = end.stop
 

@@ -13,6 +13,7 @@ from threading import Event
 from typing import Any, Callable, Deque, Generator, Iterator, Optional, TypeVar
 
 Item = TypeVar("Item")
+Step = TypeVar("Step")
 
 DEPTH = 2
 """
@@ -51,29 +52,33 @@ class Abandoned(Exception):
 
 
 def consume_behind(
-    items: Generator[Item, None, None],
+    steps: Generator[Step, None, None],
+    make: Callable[[Step], Item],
     consume: Callable[[Iterator[Item]], None],
     depth: int = DEPTH,
 ) -> None:
     """
-    Runs `consume(items)` in a thread behind the generator, which runs in this one and is closed in
-    the end. An error on either side ends both and is raised here, when both have ended.
+    Makes an item of each step, and runs `consume(items)` in a thread behind. The generator runs in
+    this thread, and is closed in the end. An error on either side ends both and is raised here,
+    when both have ended.
 
     # Parameters
 
-    items : `Generator[Item, None, None]`
-        Makes the items.
+    steps : `Generator[Step, None, None]`
+        What there is to do. The next one is taken while items are still consumed.
+    make : `Callable[[Step], Item]`
+        Makes an item of a step, in this thread.
     consume : `Callable[[Iterator[Item]], None]`
-        Is given all of them.
+        Is given all items.
     depth : `int`, optional (default = `DEPTH`)
-        How many items wait or are consumed, at most, while one is made. With 0 both sides take
-        turns.
+        How many items wait or are consumed, at most, while one is made. With 0 `make` and `consume`
+        take turns.
     """
     queue: "SimpleQueue[Any]" = SimpleQueue()
     nothing, end = object(), object()
     # What Ctrl-C can't leave half done, as it can a semaphore.
     room: "SimpleQueue[None]" = SimpleQueue()
-    for _ in range(depth):
+    for _ in range(depth + 1):
         room.put(None)
     ended = Event()
     is_whole = is_abandoned = False
@@ -102,17 +107,17 @@ def consume_behind(
     thread = _started_thread()
     try:
         consumed = thread.submit(consume_all)
-        for item in items:
-            queue.put(item)
+        for step in steps:
             if not _has_room(room, ended):
                 break
+            queue.put(make(step))
         queue.put(end)
         is_whole = True
     finally:
         # Nothing that another Ctrl-C could come into stands before this.
         is_abandoned = not is_whole
         try:
-            items.close()
+            steps.close()
         finally:
             _wait_for(thread)
     consumed.result()

@@ -4,12 +4,16 @@ import errno
 import io
 import os
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, Optional, Union
+from typing import Any, Iterable, Iterator, List, Optional, Union
 
 import h5py
+import numpy
+from allennlp.common.util import lazy_groups_of
 from h5py import h5f, h5fd, h5p
+
+ARRAYS_AT_ONCE = 1024
+"""As many as Linux takes in one call."""
 
 
 class OutputStream(io.FileIO):
@@ -91,22 +95,20 @@ class OutputStream(io.FileIO):
         if self._error is not None:
             raise self._error
 
-    def write_at(self, place: int, buffers: Iterable[Any]) -> None:
+    def write_at(self, place: int, arrays: Iterable[numpy.ndarray]) -> None:
         """
-        Writes whole buffers end to end, or pretends to. HDF5 and its own place in the file have no
+        Writes whole arrays end to end, or pretends to. HDF5 and its own place in the file have no
         part in it.
 
         # Parameters
 
         place : `int`
             Where in the file, in bytes.
-        buffers : `Iterable[Any]`
+        arrays : `Iterable[numpy.ndarray]`
             Each lies in memory in one piece.
         """
-        for buffer in buffers:
-            raw = memoryview(buffer).cast("B")
-            place += len(raw)
-            self._write_all(raw, partial(self._write_some_before, place))
+        for group in lazy_groups_of(arrays, ARRAYS_AT_ONCE):
+            place += self._write_group(place, group)
 
     def readinto(self, buffer: Any) -> int:
         """Fills the whole buffer, with zeros beyond the end of the file."""
@@ -119,8 +121,13 @@ class OutputStream(io.FileIO):
 
     def write(self, buffer: Any) -> int:
         """Writes the whole buffer, or pretends to."""
-        self._write_all(buffer, self._write_some)
-        return len(buffer)
+        size = len(buffer)
+        try:
+            while len(buffer) and not self._is_discarded:
+                buffer = buffer[self._write_some(buffer) :]
+        except (OSError, KeyboardInterrupt) as error:
+            self._keep(error)
+        return size
 
     def truncate(self, size: Optional[int] = None) -> int:
         """Sets the size of the file, or pretends to."""
@@ -132,21 +139,23 @@ class OutputStream(io.FileIO):
             self._keep(error)
         return size
 
-    def _write_all(self, buffer: Any, write_some: Callable[[Any], int]) -> None:
-        """Lets a function write what is left of a buffer until nothing is, or pretends to."""
-        try:
-            while len(buffer) and not self._is_discarded:
-                buffer = buffer[write_some(buffer) :]
-        except (OSError, KeyboardInterrupt) as error:
-            self._keep(error)
-
     def _write_some(self, buffer: Any) -> int:
         """As much as the system takes at once."""
         return super().write(buffer)
 
-    def _write_some_before(self, end: int, buffer: Any) -> int:
-        """Likewise, at the place from which the buffer reaches up to `end`."""
-        return os.pwrite(self.fileno(), buffer, end - len(buffer))
+    def _write_group(self, place: int, arrays: List[Any]) -> int:
+        """By one call, unless the system takes less. What all of them take, in bytes."""
+        size = written = sum(array.nbytes for array in arrays)
+        try:
+            if not self._is_discarded:
+                written = os.pwritev(self.fileno(), arrays, place)
+            if written < size:
+                rest = memoryview(b"".join(array.tobytes() for array in arrays))
+                while written < size:
+                    written += os.pwrite(self.fileno(), rest[written:], place + written)
+        except (OSError, KeyboardInterrupt) as error:
+            self._keep(error)
+        return size
 
     def _keep(self, error: Union[OSError, KeyboardInterrupt]) -> None:
         """Remembers what went wrong first."""

@@ -1,17 +1,35 @@
 import threading
-from typing import Callable, Dict
+from typing import Callable, Dict, Iterator, Sequence, Set
 
 import numpy
 import pytest
 
 from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.embedders.sentence_layers import SpelledBatch
 from elmo_scratch.export import ExportSettings, InputText
 from elmo_scratch.export import embedded_batches as embedded_batches_module
-from elmo_scratch.export.embedded_batches import embedded_batches
+from elmo_scratch.export.embedded_batches import (
+    EmbeddedBatch,
+    StepEmbedder,
+    spelled_steps,
+)
 from elmo_scratch.export.part_folder import Span
 from tests.export.conftest import LINES
 
 NewLayers = Callable[..., SentenceLayers]
+
+
+def embedded_batches(
+    text: InputText,
+    span: Span,
+    layers: SentenceLayers,
+    settings: ExportSettings,
+    *,
+    seconds_a_part: float,
+) -> Iterator[EmbeddedBatch]:
+    """Every step of the span, embedded."""
+    steps = spelled_steps(text, span, layers, settings)
+    return map(StepEmbedder(span, layers, seconds_a_part), steps)
 
 
 def test_each_sentence_of_the_span_comes_with_its_layers(
@@ -102,10 +120,32 @@ def test_a_long_sentence_is_not_laid_beside_others(
         assert numpy.array_equal(vectors, in_groups[number])
 
 
-def test_no_thread_outlives_it(new_layers: NewLayers, text: InputText) -> None:
+@pytest.mark.parametrize("is_left", [True, False])
+def test_words_are_spelled_ahead_where_a_processor_is_left(
+    is_left: bool, new_layers: NewLayers, text: InputText, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layers = new_layers()
+    names: Set[str] = set()
+    spell = layers.spell
+
+    def noting(sentences: Sequence[Sequence[str]]) -> SpelledBatch:
+        names.add(threading.current_thread().name)
+        return spell(sentences)
+
+    monkeypatch.setattr(layers, "spell", noting)
+    monkeypatch.setattr(SentenceLayers, "leaves_a_processor", is_left)
+    steps = spelled_steps(text, Span(0, 50), layers, ExportSettings(batch_size=4))
+    assert sum(len(step.sentences) for step in steps) == 50
+    assert (threading.current_thread().name in names) != is_left
+
+
+def test_no_thread_outlives_it(
+    new_layers: NewLayers, text: InputText, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SentenceLayers, "leaves_a_processor", True)
     before = threading.active_count()
-    settings = ExportSettings(batch_size=1)
-    batches = embedded_batches(text, Span(0, 50), new_layers(), settings, seconds_a_part=0)
-    next(batches)
-    batches.close()
+    steps = spelled_steps(text, Span(0, 50), new_layers(), ExportSettings(batch_size=1))
+    next(steps)
+    assert threading.active_count() > before
+    steps.close()
     assert threading.active_count() == before

@@ -72,9 +72,9 @@ def test_writing_takes_turns_where_no_processor_is_left(
 ) -> None:
     depths: List[int] = []
 
-    def noting(items: Any, consume: Any, depth: int) -> None:
+    def noting(steps: Any, make: Any, consume: Any, depth: int) -> None:
         depths.append(depth)
-        consume_behind(items, consume, depth)
+        consume_behind(steps, make, consume, depth)
 
     monkeypatch.setattr(part_writing, "consume_behind", noting)
     usual, other = new_writing("usual"), new_writing("other")

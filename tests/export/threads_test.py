@@ -71,6 +71,10 @@ def numbers(count: int, error: bool = False) -> Generator[int, None, None]:
         raise ValueError("broken")
 
 
+def as_it_is(number: int) -> int:
+    return number
+
+
 def taking_all(errors: List[type]) -> Callable[[Iterator[int]], None]:
     """A consumer that writes down which kind of error it got in place of an item."""
 
@@ -92,66 +96,81 @@ def test_all_is_consumed_in_its_order_in_another_thread() -> None:
         names.append(threading.current_thread().name)
         taken.extend(items)
 
-    consume_behind(numbers(100), consume)
+    consume_behind(numbers(100), as_it_is, consume)
     assert taken == list(range(100))
     assert names != [threading.current_thread().name]
 
 
 def test_the_tensor_work_stays_in_the_thread_that_calls() -> None:
     names: List[str] = []
-    consume_behind((threading.current_thread().name for _ in range(3)), names.extend)
-    assert set(names) == {threading.current_thread().name}
+    steps = (threading.current_thread().name for _ in range(3))
+    consume_behind(steps, lambda name: name + threading.current_thread().name, names.extend)
+    assert set(names) == {2 * threading.current_thread().name}
 
 
 def test_no_more_is_made_than_may_wait() -> None:
     made: List[int] = []
     behind: List[int] = []
 
-    def make() -> Generator[int, None, None]:
-        for number in range(50):
-            made.append(number)
-            yield number
+    def make(number: int) -> int:
+        made.append(number)
+        return number
 
     def consume(items: Iterator[int]) -> None:
         for taken, _ in enumerate(items, start=1):
             time.sleep(0.002)
             behind.append(len(made) - taken)
 
-    consume_behind(make(), consume)
+    consume_behind(numbers(50), make, consume)
     assert max(behind) <= DEPTH + 1
 
 
 def test_items_are_made_while_another_is_consumed() -> None:
     third_is_made = threading.Event()
 
-    def make() -> Generator[int, None, None]:
-        yield from range(2)
-        third_is_made.set()
-        yield 2
+    def make(number: int) -> int:
+        if number == 2:
+            third_is_made.set()
+        return number
 
     def consume(items: Iterator[int]) -> None:
         assert next(items) == 0
         assert third_is_made.wait(60)
         assert list(items) == [1, 2]
 
-    consume_behind(make(), consume)
+    consume_behind(numbers(3), make, consume)
 
 
 def test_both_sides_can_take_turns() -> None:
     seen: List[str] = []
 
-    def make() -> Generator[int, None, None]:
-        for number in range(3):
-            seen.append(f"made {number}")
-            yield number
+    def make(number: int) -> int:
+        seen.append(f"made {number}")
+        return number
 
     def consume(items: Iterator[int]) -> None:
         for number in items:
             time.sleep(0.01)
             seen.append(f"consumed {number}")
 
-    consume_behind(make(), consume, depth=0)
+    consume_behind(numbers(3), make, consume, depth=0)
     assert seen == [f"{did} {number}" for number in range(3) for did in ("made", "consumed")]
+
+
+def test_the_next_step_is_taken_while_an_item_is_consumed() -> None:
+    second_is_taken = threading.Event()
+
+    def steps() -> Generator[int, None, None]:
+        yield 0
+        second_is_taken.set()
+        yield 1
+
+    def consume(items: Iterator[int]) -> None:
+        assert next(items) == 0
+        assert second_is_taken.wait(60)
+        assert list(items) == [1]
+
+    consume_behind(steps(), as_it_is, consume, depth=0)
 
 
 @pytest.mark.parametrize("depth", [0, DEPTH])
@@ -160,37 +179,37 @@ def test_who_takes_no_more_is_not_waited_for(depth: int, monkeypatch: pytest.Mon
     monkeypatch.setattr(threads, "SECONDS_TO_LOOK_AGAIN", 3600)
     made: List[int] = []
 
-    def make() -> Generator[int, None, None]:
-        for number in range(100):
-            made.append(number)
-            yield number
+    def make(number: int) -> int:
+        made.append(number)
+        return number
 
     def take_one(items: Iterator[int]) -> None:
         next(items)
 
-    consume_behind(make(), take_one, depth)
+    consume_behind(numbers(100), make, take_one, depth)
     assert len(made) <= depth + 1
 
 
 def test_nothing_is_consumed_as_well() -> None:
     for _ in range(200):
         taken: List[int] = []
-        consume_behind(numbers(0), taken.extend)
+        consume_behind(numbers(0), as_it_is, taken.extend)
         assert taken == []
 
 
 def test_an_error_of_the_maker_ends_the_consumer() -> None:
     seen: List[type] = []
-
     with pytest.raises(ValueError, match="broken"):
-        consume_behind(numbers(5, error=True), taking_all(seen))
-    assert seen == [Abandoned]
+        consume_behind(numbers(5, error=True), as_it_is, taking_all(seen))
+    with pytest.raises(ZeroDivisionError):
+        consume_behind(numbers(5), lambda number: 1 // (3 - number), taking_all(seen))
+    assert seen == [Abandoned, Abandoned]
 
 
 def test_an_error_of_the_consumer_ends_the_maker() -> None:
     closed = threading.Event()
 
-    def make() -> Generator[int, None, None]:
+    def steps() -> Generator[int, None, None]:
         try:
             while True:
                 yield 1
@@ -202,7 +221,7 @@ def test_an_error_of_the_consumer_ends_the_maker() -> None:
         raise OSError("full")
 
     with pytest.raises(OSError, match="full"):
-        consume_behind(make(), consume)
+        consume_behind(steps(), as_it_is, consume)
     assert closed.is_set()
 
 
@@ -260,12 +279,12 @@ def test_an_interruption_ends_what_runs_ahead() -> None:
 def test_an_interruption_ends_what_runs_behind() -> None:
     seen: List[type] = []
 
-    def make() -> Generator[int, None, None]:
+    def steps() -> Generator[int, None, None]:
         yield from slow_numbers()
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        consume_behind(make(), taking_all(seen))
+        consume_behind(steps(), as_it_is, taking_all(seen))
     assert seen in ([], [Abandoned])
     assert no_thread_is_left()
 
@@ -292,7 +311,7 @@ def test_another_interruption_waits_for_what_runs_behind() -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            consume_behind(numbers(100), consume)
+            consume_behind(numbers(100), as_it_is, consume)
         assert seen == [Abandoned]
     finally:
         signal.signal(signal.SIGINT, before)

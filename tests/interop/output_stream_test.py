@@ -1,5 +1,6 @@
 import os
 from pathlib import Path
+from typing import List
 
 import h5py
 import numpy
@@ -12,6 +13,7 @@ FILL_THE_DISK = """
 import os
 import resource
 from pathlib import Path
+from typing import List
 
 from elmo_scratch.interop.output_stream import OutputStream
 
@@ -86,20 +88,49 @@ def test_buffers_are_written_end_to_end_at_a_place(
 ) -> None:
     numbers = numpy.arange(24, dtype="<i4").reshape(3, 8)
     pwrite = os.pwrite
-    for at_once in (1000, 7):
+    calls: List[int] = []
+
+    def write(file: int, buffer: bytes, place: int) -> int:
+        calls.append(place)
+        return pwrite(file, buffer[:at_once], place)
+
+    # All at once, in two parts, in many.
+    for at_once in (1000, 70, 7):
+        monkeypatch.setattr(os, "pwrite", write)
         monkeypatch.setattr(
-            os,
-            "pwrite",
-            lambda file, buffer, place, at_once=at_once: pwrite(file, buffer[:at_once], place),
+            os, "pwritev", lambda file, arrays, place: write(file, b"".join(arrays), place)
         )
         with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
             stream.write(b"crane")
             stream.write_at(3, [numbers[:2], numbers[2]])
             # It goes on from where it was.
             stream.write(b"s")
+        assert len(calls) == -(-numbers.nbytes // at_once)
+        calls.clear()
         expected = bytearray(b"cra" + numbers.tobytes())
         expected[5:6] = b"s"
         assert (tmp_path / "part").read_bytes() == expected
+
+
+def test_more_arrays_than_the_system_takes_at_once_are_written(tmp_path: Path) -> None:
+    numbers = numpy.arange(3000, dtype="<i4")
+    with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
+        stream.write_at(0, numbers.reshape(-1, 1))
+    assert (tmp_path / "part").read_bytes() == numbers.tobytes()
+
+
+def test_an_interruption_comes_out_after_arrays_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "pwritev", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
+            stream.write_at(0, [numpy.ones(3)])
+            stream.write(b"nothing more")
+    assert (tmp_path / "part").read_bytes() == b""
 
 
 def test_what_was_not_written_reads_as_zeros(tmp_path: Path) -> None:

@@ -123,17 +123,17 @@ class LayerFileWriter:
         """
         if not self._facts.admits(vectors.shape):
             raise ValueError(f"{self._facts} admits no vectors of the shape {vectors.shape}")
-        name = self._new_name(key)
+        name = _name_of(key, self._path)
         narrowed = self._narrowed(key, vectors)
-        if self._compression is None or vectors.size == 0:
-            # For a short sentence half of the time that `h5py.Group.create_dataset` takes.
-            space = h5s.create_simple(narrowed.shape)
-            made = h5d.create(self._root, name, self._type, space, self._properties)
-            if narrowed.size:
-                # HDF5 would take the numbers in one piece, and keep Python's other threads waiting.
-                self._stream.write_at(made.get_offset(), _pieces(narrowed))
-        else:
-            self._file.create_dataset(name, data=narrowed, compression=self._compression)
+        try:
+            if self._compression is None or vectors.size == 0:
+                self._write_as_it_is(name, narrowed)
+            else:
+                self._file.create_dataset(name, data=narrowed, compression=self._compression)
+        except ValueError:
+            # To ask before takes as long as a tenth of the writing.
+            self._check_is_new(key, name)
+            raise
         self._stream.check()
 
     def copy_from(self, path: Union[str, PathLike]) -> None:
@@ -162,7 +162,7 @@ class LayerFileWriter:
                     )
             for keys in lazy_groups_of(list(part.keys()), COPIED_AT_ONCE):
                 for key in keys:
-                    self._new_name(key)
+                    self._check_is_new(key, _name_of(key, self._path))
                     part.copy(key, self._file)
                     self._stream.check()
                 # It opens again by itself.
@@ -193,20 +193,22 @@ class LayerFileWriter:
             write_long_string(self._file, SENTENCE_INDEX, index.size, index.pieces())
             self._stream.check()
 
-    def _new_name(self, key: str) -> bytes:
-        """What HDF5 calls a key that is not there yet."""
-        if key in ("", ".") or "/" in key or "\0" in key:
-            raise ConfigurationError(
-                f"{self._path}: HDF5 can't have {key!r} as a key: a key is not empty, not a full "
-                "stop, and has no slash or NUL in it. Let the numbers of the lines be the keys."
-            )
-        name = key.encode("utf-8", "surrogateescape")
+    def _write_as_it_is(self, name: bytes, vectors: numpy.ndarray) -> None:
+        """Without compression."""
+        # For a short sentence half of the time that `h5py.Group.create_dataset` takes.
+        space = h5s.create_simple(vectors.shape)
+        made = h5d.create(self._root, name, self._type, space, self._properties)
+        if vectors.size:
+            # HDF5 would take the numbers in one piece, and keep Python's other threads waiting.
+            self._stream.write_at(made.get_offset(), _pieces(vectors))
+
+    def _check_is_new(self, key: str, name: bytes) -> None:
+        """An error if there is a key of that name."""
         if self._root.links.exists(name):
             raise ConfigurationError(
                 f"{self._path}: the key {key!r} is there already. Let the numbers of the lines be "
                 "the keys where sentences repeat."
             )
-        return name
 
     def _narrowed(self, key: str, vectors: numpy.ndarray) -> numpy.ndarray:
         """The vectors in the file's type."""
@@ -220,6 +222,16 @@ class LayerFileWriter:
                 "Write float32."
             )
         return narrowed
+
+
+def _name_of(key: str, path: Path) -> bytes:
+    """What HDF5 calls a key."""
+    if key in ("", ".") or "/" in key or "\0" in key:
+        raise ConfigurationError(
+            f"{path}: HDF5 can't have {key!r} as a key: a key is not empty, not a full stop, and "
+            "has no slash or NUL in it. Let the numbers of the lines be the keys."
+        )
+    return key.encode("utf-8", "surrogateescape")
 
 
 def _pieces(numbers: numpy.ndarray) -> List[numpy.ndarray]:
