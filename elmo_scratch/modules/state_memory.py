@@ -177,9 +177,11 @@ class StateMemory(torch.nn.Module):
         """
         if self._carried is None or probability == 0:
             return
-        hidden = self._carried.hidden
-        is_kept = torch.rand(hidden.size(1), 1, device=hidden.device) >= probability
-        self._carried = LstmState(*(part.where(is_kept, 0) for part in self._carried))
+        # Drawn on the CPU, where a training that was recovered has its state at first.
+        is_kept = torch.rand(self._carried.hidden.size(1), 1, device="cpu") >= probability
+        self._carried = LstmState(
+            *(part.where(is_kept.to(part.device), 0) for part in self._carried)
+        )
 
     def fix(self, final: LstmState) -> None:
         """
