@@ -23,8 +23,8 @@ TASKS_A_WORKER = 4
 At least so many spans for each worker, so that all end at about the same time.
 """
 
-SENTENCES_A_TASK = 20_000
-"""At most; what a worker has done of a task is lost when it dies."""
+SENTENCES_A_TASK = 8192
+"""At most; what a worker has done of a task is lost when it dies, or all are interrupted."""
 
 MAX_RETRIES = 3
 """Of a task whose worker dies; one that always kills its workers is an error."""
@@ -136,9 +136,18 @@ class RayEngine(Engine):
 def _start(ray: Any) -> None:
     """Starts Ray, or joins the cluster, and leaves it to the caller what SIGTERM does."""
     before = signal.getsignal(signal.SIGTERM)
-    ray.init(log_to_driver=False, logging_level=logging.ERROR)
-    if before is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, before)
+    is_terminated = False
+    try:
+        ray.init(log_to_driver=False, logging_level=logging.ERROR)
+    except SystemExit:
+        # What Ray makes of the signal while it starts.
+        is_terminated = True
+    finally:
+        if before is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+    if is_terminated:
+        signal.raise_signal(signal.SIGTERM)
+        raise KeyboardInterrupt
 
 
 def _reason(error: Exception) -> str:

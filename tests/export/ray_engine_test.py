@@ -1,15 +1,24 @@
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
-from typing import Callable, Iterator, List
+from typing import Any, Callable, Iterator, List, Optional
 
 import pytest
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.commands.command_error import command_errors
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.export import ExportSettings, InputText, ModelSource, RayEngine, export_layers
+from elmo_scratch.export import (
+    ExportSettings,
+    InputText,
+    ModelSource,
+    RayEngine,
+    export_layers,
+    ray_engine,
+)
 from elmo_scratch.export.part_folder import Span
 from elmo_scratch.export.ray_engine import SENTENCES_A_TASK, cut
 from tests.export.conftest import FILES, LINES, assert_same, data_sets
@@ -83,6 +92,29 @@ def test_without_ray_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("elmo_scratch.export.ray_engine.find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match="pip install 'ray"):
         RayEngine(SOURCE)
+
+
+class RayThatEnds:
+    """Takes the signal for itself while it starts, as Ray does."""
+
+    def __init__(self, error: Optional[Exception]) -> None:
+        self._error = error
+
+    def init(self, **_: Any) -> None:
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(number))
+        if self._error is not None:
+            raise self._error
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_a_signal_while_ray_starts_is_answered_as_before() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(SystemExit) as stop, command_errors("elmo", "x.hdf5"):
+        ray_engine._start(RayThatEnds(None))
+    assert stop.value.code == 143
+    with pytest.raises(ConnectionError):
+        ray_engine._start(RayThatEnds(ConnectionError("nobody there")))
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 @pytest.fixture
