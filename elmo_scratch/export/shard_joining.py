@@ -35,9 +35,28 @@ def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = Fa
     ConfigurationError
         If a shard is missing, they don't belong together, or the output can't be written.
     """
-    shards = _shards_of(output_file)
+    shards = _shards_beside(output_file)
     facts = _shared_facts(shards)
-    check_output(output_file, facts.export, overwrite)
+    is_whole = check_output(output_file, facts.export, overwrite)
+    # Some are gone where the run before was ended while it removed them.
+    if not is_whole or len(shards) == next(iter(shards)).total:
+        _join_all(output_file, shards, facts, overwrite)
+    if remove:
+        for path in shards.values():
+            path.unlink()
+
+
+def _join_all(
+    output_file: Path, shards: Dict[Shard, Path], facts: LayerFileFacts, overwrite: bool
+) -> None:
+    """Makes the output, if all shards are there."""
+    total = next(iter(shards)).total
+    missing = [f"{shard.number}/{total}" for shard in Shard.all_of(total) if shard not in shards]
+    if missing:
+        raise ConfigurationError(
+            f"{output_file}: the output of --shard {', '.join(missing)} is missing. Run it first, "
+            "or once more with --resume if it was interrupted."
+        )
     # Where a link leads; and within a folder in which the next run clears away what is left of one
     # that was killed.
     output_file = Path(os.path.realpath(output_file))
@@ -45,9 +64,6 @@ def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = Fa
     with folder.opened(facts.export, resume=True, overwrite=overwrite):
         _join(shards, facts, folder.path / JOINED)
         os.replace(folder.path / JOINED, output_file)
-    if remove:
-        for path in shards.values():
-            path.unlink()
 
 
 def _join(shards: Dict[Shard, Path], facts: LayerFileFacts, output_file: Path) -> None:
@@ -65,8 +81,8 @@ def _join(shards: Dict[Shard, Path], facts: LayerFileFacts, output_file: Path) -
             file.copy_from(path)
 
 
-def _shards_of(output_file: Path) -> Dict[Shard, Path]:
-    """The file of each shard, in their order."""
+def _shards_beside(output_file: Path) -> Dict[Shard, Path]:
+    """The files of the shards that are there, in their order."""
     pattern = re.compile(re.escape(output_file.name) + r"\.(\d+)-of-(\d+)")
     matches = [pattern.fullmatch(path.name) for path in output_file.parent.glob("*-of-*")]
     found: Set[Shard] = {Shard(int(match[1]), int(match[2])) for match in matches if match}
@@ -81,14 +97,7 @@ def _shards_of(output_file: Path) -> Dict[Shard, Path]:
             f"{output_file}: expected shards of one division, but there are some of "
             f"{' and of '.join(map(str, counts))}. Remove those that don't belong to it."
         )
-    shards = Shard.all_of(counts[0])
-    missing = [f"{shard.number}/{shard.total}" for shard in shards if shard not in found]
-    if missing:
-        raise ConfigurationError(
-            f"{output_file}: the output of --shard {', '.join(missing)} is missing. Run it first, "
-            "or once more with --resume if it was interrupted."
-        )
-    return {shard: shard.file_of(output_file) for shard in shards}
+    return {shard: shard.file_of(output_file) for shard in sorted(found)}
 
 
 def _shared_facts(shards: Dict[Shard, Path]) -> LayerFileFacts:

@@ -82,6 +82,20 @@ def test_what_a_killed_run_left_behind_is_cleared_away(
     assert os.listdir(tmp_path) == ["x.hdf5"]
 
 
+def test_a_run_that_was_killed_while_it_removed_shards_goes_on(
+    new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    output = tmp_path / "x.hdf5"
+    for shard in Shard.all_of(3):
+        write_shard(shard, text, output, new_layers())
+    join_shards(output)
+    Shard(1, 3).file_of(output).unlink()
+    content = output.read_bytes()
+    join_shards(output, remove=True)
+    assert os.listdir(tmp_path) == ["x.hdf5"]
+    assert output.read_bytes() == content
+
+
 def test_a_link_stays(new_layers: NewLayers, text: InputText, tmp_path: Path) -> None:
     output, elsewhere = tmp_path / "x.hdf5", tmp_path / "elsewhere.hdf5"
     for shard in Shard.all_of(2):
