@@ -1,9 +1,12 @@
 """How large an export will be, and whether there is room for it."""
 
+import logging
 import shutil
 from pathlib import Path
 
 from allennlp.common.checks import ConfigurationError
+
+logger = logging.getLogger(__name__)
 
 UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
 
@@ -58,11 +61,19 @@ def check_room(
         free = shutil.disk_usage(output_file.parent).free
     except OSError:
         return
-    needed = num_copies * size - num_there
-    if needed > free and not is_compressed:
+    if is_compressed:
+        return
+    if num_copies * size - num_there > free:
         twice = ", and twice that while its parts are put together" if num_copies == 2 else ""
         raise ConfigurationError(
             f"{output_file}: the output would take about {in_words(size)}{twice}, but only "
             f"{in_words(free)} are free there. --dtype float16 halves it, --top or --average "
             "keep one layer, --pool one vector a sentence, --compression is slower but smaller."
+        )
+    if 2 * size - num_there > free:
+        logger.warning(
+            "%s: %s are free there, not twice what the output takes: that is needed if it takes "
+            "more than some minutes, when the parts are put together. They stay until then.",
+            output_file,
+            in_words(free),
         )

@@ -41,7 +41,7 @@ class Span(NamedTuple):
 class PartFolder:
     """
     The folder `NAME.parts` beside an output file `NAME`. It holds whole layer files, each of one
-    span of sentences, and, where states are carried, the state that each span ends with.
+    span of sentences, and, where states are carried, the state that the next one starts from.
 
     # Parameters
 

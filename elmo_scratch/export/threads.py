@@ -1,6 +1,6 @@
 """
-Work beside the tensor work: what comes before it runs ahead, what comes after it runs behind, each
-in a thread of its own. The tensor work stays in the thread that calls: in another one PyTorch takes
+Work beside the tensor work: what comes before it can run ahead, what comes after it behind, each in
+a thread of its own. The tensor work stays in the thread that calls: in another one PyTorch takes
 nearly twice as long on processors, because memory that is let go of there is not kept for the next
 operation.
 """

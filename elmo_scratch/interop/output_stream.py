@@ -149,10 +149,12 @@ class OutputStream(io.FileIO):
         try:
             if not self._is_discarded:
                 written = os.pwritev(self.fileno(), arrays, place)
-            if written < size:
-                rest = memoryview(b"".join(array.tobytes() for array in arrays))
-                while written < size:
-                    written += os.pwrite(self.fileno(), rest[written:], place + written)
+            start = 0
+            for array in arrays if written < size else ():
+                raw = array.ravel().view(numpy.uint8)
+                while written - start < len(raw):
+                    written += os.pwrite(self.fileno(), raw[written - start :], place + written)
+                start += len(raw)
         except (OSError, KeyboardInterrupt) as error:
             self._keep(error)
         return size

@@ -105,7 +105,7 @@ def test_buffers_are_written_end_to_end_at_a_place(
             stream.write_at(3, [numbers[:2], numbers[2]])
             # It goes on from where it was.
             stream.write(b"s")
-        assert len(calls) == -(-numbers.nbytes // at_once)
+        assert (len(calls) > 1) == (at_once < numbers.nbytes)
         calls.clear()
         expected = bytearray(b"cra" + numbers.tobytes())
         expected[5:6] = b"s"

@@ -152,9 +152,15 @@ def test_a_key_that_hdf5_would_not_keep_is_an_error(key: str, tmp_path: Path) ->
     assert os.listdir(tmp_path) == []
 
 
-def test_a_key_that_is_there_already_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_a_key_that_is_there_already_is_an_error(
+    compression: Optional[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "layers.hdf5"
     with pytest.raises(ConfigurationError, match="the key 'one' is there already"):
-        write_layers(tmp_path / "layers.hdf5", ["one", "two", "one"], keys=["one", "two", "one"])
+        with LayerFileWriter.open(path, FACTS, compression=compression) as writer:
+            for key in ("one", "two", "one"):
+                writer.write(key, numpy.zeros((3, 5, 4)))
     assert os.listdir(tmp_path) == []
 
 
