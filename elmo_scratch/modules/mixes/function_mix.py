@@ -70,8 +70,9 @@ class FunctionMix(LayerMix):
 
         `torch.Tensor`
             Shape `(layers,)`: each layer's share of the norms of the weights that read it. A hint
-            at where the function looks, not a weight that it applies.
+            at where the function looks, not a weight that it applies. Equal where all are zero.
         """
         by_layer = self.hidden.weight.detach().unflatten(1, (self.num_layers, self.width))
         norms = by_layer.norm(dim=(0, 2))  # (layers,)
-        return norms / norms.sum()
+        total = norms.sum()
+        return torch.where(total > 0, norms / total, 1 / self.num_layers)

@@ -32,7 +32,8 @@ class GateMix(LayerMix):
         If `layer_dropout` is no probability.
     """
 
-    _last_shares: torch.Tensor
+    _share_sums: torch.Tensor
+    _num_tokens: torch.Tensor
 
     def __init__(
         self,
@@ -48,17 +49,17 @@ class GateMix(LayerMix):
         torch.nn.init.zeros_(self.gate.bias)
         self.gamma = torch.nn.Parameter(torch.tensor(1.0))
         self.layer_dropout = LayerDropout(num_layers, layer_dropout)
-        equal = torch.full((num_layers,), 1 / num_layers)
-        self.register_buffer("_last_shares", equal, persistent=False)
+        self.register_buffer("_share_sums", torch.zeros(num_layers), persistent=False)
+        self.register_buffer("_num_tokens", torch.tensor(0), persistent=False)
+        self._summed_in_training = True
 
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """As in `LayerMix`."""
         scores = self.gate(layers.permute(1, 2, 0, 3).flatten(2))  # (batch, tokens, layers)
         kept = self.layer_dropout(layers.device)
         gates = torch.softmax(scores.masked_fill(~kept, float("-inf")), dim=-1)
-        count = mask.sum()
-        sums = gates.detach().masked_fill(~mask.unsqueeze(-1), 0.0).sum(dim=(0, 1))  # (layers,)
-        self._last_shares = torch.where(count > 0, sums / count, self._last_shares)
+        with torch.no_grad():
+            self._note_shares(torch.softmax(scores, dim=-1), mask)
         return self.gamma * torch.einsum("btl,lbtw->btw", gates, layers)
 
     def shares(self) -> torch.Tensor:
@@ -66,6 +67,21 @@ class GateMix(LayerMix):
         # Returns
 
         `torch.Tensor`
-            Shape `(layers,)`: the mean over the tokens of the last batch; equal before the first.
+            Shape `(layers,)`: the mean over the tokens of the last batch of a training, as if no
+            layer had been left out, or of all batches of the evaluation since; equal before the
+            first.
         """
-        return self._last_shares
+        if self._num_tokens == 0:
+            return torch.full_like(self._share_sums, 1 / self.num_layers)
+        return self._share_sums / self._num_tokens
+
+    def _note_shares(self, gates: torch.Tensor, mask: torch.Tensor) -> None:
+        """Adds up the weights of shape `(batch, tokens, layers)` of all tokens of a batch."""
+        if self.training or self._summed_in_training:
+            if not mask.any():
+                return
+            self._share_sums.zero_()
+            self._num_tokens.zero_()
+        self._summed_in_training = self.training
+        self._share_sums += gates.masked_fill(~mask.unsqueeze(-1), 0.0).sum(dim=(0, 1))
+        self._num_tokens += mask.sum()

@@ -48,6 +48,12 @@ def test_a_layers_share_is_that_of_the_weights_that_read_it() -> None:
     assert mix.shares().tolist() == pytest.approx([0.25, 0.75])
 
 
+def test_weights_of_zero_share_evenly() -> None:
+    mix = FunctionMix(2, 1)
+    torch.nn.init.zeros_(mix.hidden.weight)
+    assert mix.shares().tolist() == [0.5, 0.5]
+
+
 def test_the_hidden_layer_is_as_wide_as_a_vector_unless_told() -> None:
     assert FunctionMix(3, 5).hidden.out_features == 5
     assert FunctionMix(3, 5, hidden_dim=7).hidden.out_features == 7

@@ -14,9 +14,9 @@ def test_it_starts_from_the_mean_of_the_layers() -> None:
     assert mixed[MASK].flatten().tolist() == pytest.approx([2.0, 3.0])
 
 
-def by_hand() -> GateMix:
+def by_hand(layer_dropout: float = 0.0) -> GateMix:
     """Its second weight is as many times its first as e to the second layer."""
-    mix = GateMix(2, 1)
+    mix = GateMix(2, 1, layer_dropout=layer_dropout)
     with torch.no_grad():
         mix.gate.weight.copy_(torch.tensor([[0.0, 0.0], [0.0, 1.0]]))
     return mix
@@ -33,14 +33,34 @@ def test_each_token_has_weights_of_its_own() -> None:
     assert mix(LAYERS, MASK)[MASK].flatten().tolist() == pytest.approx(expected)
 
 
-def test_shares_are_the_mean_over_the_tokens_of_the_last_batch() -> None:
-    mix = by_hand()
+def second_share(layers: torch.Tensor, mask: torch.Tensor) -> float:
+    """What `by_hand` gives the second layer, in the mean."""
+    return torch.sigmoid(layers[1, ..., 0][mask]).mean().item()
+
+
+@pytest.mark.parametrize("layer_dropout", [0.0, 0.5])
+def test_shares_are_those_of_the_last_batch_of_a_training(layer_dropout: float) -> None:
+    mix = by_hand(layer_dropout)
     assert mix.shares().tolist() == [0.5, 0.5]
-    mix(LAYERS, MASK)
-    second = sum(math.exp(layer) / (1 + math.exp(layer)) for layer in (3.0, 4.0)) / 2
-    assert mix.shares().tolist() == pytest.approx([1 - second, second])
+    mix(-LAYERS, MASK)
+    second = second_share(LAYERS, MASK)
+    for _ in range(8):
+        mix(LAYERS, MASK)
+        assert mix.shares().tolist() == pytest.approx([1 - second, second])
     mix(LAYERS, torch.zeros_like(MASK))  # no token, nothing new
     assert mix.shares().tolist() == pytest.approx([1 - second, second])
+
+
+def test_shares_are_those_of_a_whole_evaluation() -> None:
+    mix = by_hand()
+    one, other = torch.tensor([[True, False, False]]), torch.tensor([[False, True, True]])
+    for _ in range(2):
+        mix.train()(-LAYERS, MASK)
+        mix.eval()
+        for mask in (one, torch.zeros_like(MASK), other):
+            mix(LAYERS, mask)
+        second = second_share(LAYERS, torch.ones_like(MASK))
+        assert mix.shares().tolist() == pytest.approx([1 - second, second])
 
 
 def test_gradients_reach_every_parameter() -> None:

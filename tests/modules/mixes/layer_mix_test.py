@@ -37,6 +37,13 @@ def built(name: str, **settings: object) -> LayerMix:
     return mix
 
 
+def drawn(mix: LayerMix) -> LayerMix:
+    """With weights that depend on the token where they can, as after a training."""
+    for parameter in mix.parameters():
+        torch.nn.init.normal_(parameter)
+    return mix
+
+
 def test_it_is_abstract() -> None:
     with pytest.raises(TypeError, match="abstract"):
         LayerMix(3)  # type: ignore[abstract]
@@ -76,7 +83,7 @@ def test_shares_sum_to_one(name: str, kind: Type[LayerMix]) -> None:
 
 @each_mix
 def test_a_token_is_mixed_from_its_own_layers_alone(name: str, kind: Type[LayerMix]) -> None:
-    mix = built(name)
+    mix = drawn(built(name))
     layers = torch.randn(3, 2, 7, 5)
     changed = layers.clone()
     changed[:, 1, 4] += 1
@@ -86,7 +93,7 @@ def test_a_token_is_mixed_from_its_own_layers_alone(name: str, kind: Type[LayerM
 
 @each_mix
 def test_layers_are_normalised_on_request(name: str, kind: Type[LayerMix]) -> None:
-    plain, normalising = built(name), built(name, do_layer_norm=True)
+    plain, normalising = drawn(built(name)), built(name, do_layer_norm=True)
     normalising.load_state_dict(plain.state_dict())
     layers = 10 * torch.randn(3, 2, 7, 5) + 3
     expected = plain(normalize_layers(layers, MASK), MASK)
@@ -96,7 +103,7 @@ def test_layers_are_normalised_on_request(name: str, kind: Type[LayerMix]) -> No
 
 @each_mix
 def test_padding_does_not_change_what_is_normalised(name: str, kind: Type[LayerMix]) -> None:
-    mix = built(name, do_layer_norm=True)
+    mix = drawn(built(name, do_layer_norm=True))
     layers = torch.randn(3, 2, 7, 5)
     changed = layers.masked_fill(~MASK.unsqueeze(-1), 99.0)
     assert torch.equal(mix(layers, MASK)[MASK], mix(changed, MASK)[MASK])
