@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from allennlp.common import Params
 
 from elmo_scratch.modules.mixes import LayerMix
 from tests import FIXTURES_ROOT, PROJECT_ROOT
+from tests.tiny_training import CONFIGS
 
 STUDY = PROJECT_ROOT / "examples" / "ag_news_study"
 TRAIN, DEV = (FIXTURES_ROOT / "news" / name for name in ("train.csv", "dev.csv"))
@@ -167,20 +169,78 @@ def test_a_training_that_was_stopped_at_its_end_has_a_row(
 
 
 def test_another_bilm_makes_other_classifiers(
-    modules: Dict[str, ModuleType], tmp_path: Path
+    modules: Dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def settings(train: Path, overrides: Dict[str, Any]) -> Any:
-        tasks = modules["plan"].planned_tasks(train, DEV, tmp_path, 1, overrides)
+    configs = tmp_path / "training_config"
+    shutil.copytree(CONFIGS, configs)
+    monkeypatch.setattr(modules["plan"], "CONFIGS", configs)
+
+    def settings() -> Any:
+        tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 1, {})
         (one,) = [task for task in tasks if task.name == "mixes: words, top, seed 0"]
         return one.settings
 
-    needed = settings(TRAIN, {})["needs"]["words"]
-    assert needed["config"]["model"]["type"] == "elmo_scratch_bilm"
-    other = tmp_path / "train.csv"
-    other.write_bytes(TRAIN.read_bytes() + b'"1","a","b"\n')
-    before = settings(other, {})
-    other.write_bytes(TRAIN.read_bytes() + b'"1","a","c"\n')
-    assert settings(other, {}) != before
+    before = settings()
+    assert before["needs"]["words"]["config"]["model"]["type"] == "elmo_scratch_bilm"
+    bilm = configs / "bilm" / "ag_news.jsonnet"
+    bilm.write_text(bilm.read_text("utf-8").replace("dropout: 0.3", "dropout: 0.4"), "utf-8")
+    after = settings()
+    assert after != before
+    assert {**after, "needs": before["needs"]} == before
+
+
+def test_other_texts_make_other_classifiers(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
+    def settings(rows: bytes) -> Any:
+        train = tmp_path / "train.csv"
+        train.write_bytes(TRAIN.read_bytes() + rows)
+        return [
+            task.settings for task in modules["plan"].planned_tasks(train, DEV, tmp_path, 1, {})
+        ]
+
+    before, after = settings(b'"1","a","b"\n'), settings(b'"1","a","c"\n')
+    assert all(one != other for one, other in zip(before, after, strict=True))
+
+
+def test_a_training_goes_on_from_what_it_saved(
+    modules: Dict[str, ModuleType], tmp_path: Path
+) -> None:
+    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 1, {})
+    (vectors,) = [task for task in tasks if task.name == "word2vec"]
+    assert vectors.command_now() == vectors.command
+    (bilm,) = [task for task in tasks if task.name == "words"]
+    assert bilm.command_now() == [*bilm.command, "--force"]
+    run = Path(bilm.command[bilm.command.index("-s") + 1])
+    run.mkdir(parents=True)
+    (run / "model_state_e0_b0.th").touch()
+    assert bilm.command_now() == [*bilm.command, "--recover"]
+
+
+@pytest.mark.parametrize(
+    "cores, jobs, expected",
+    [
+        (8, 2, {"a": "8", "b": "4", "c": "4"}),
+        (8, 8, {"a": "8", "b": "4", "c": "4"}),
+        (2, 8, {"a": "2", "b": "1", "c": "1"}),
+    ],
+)
+def test_what_runs_together_shares_the_cores(
+    cores: int,
+    jobs: int,
+    expected: Dict[str, str],
+    modules: Dict[str, ModuleType],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    program = "import os; open('{}', 'w').write(os.environ['OMP_NUM_THREADS'])"
+    tasks = [
+        echoing(modules, tmp_path, *names)._replace(
+            command=[sys.executable, "-S", "-c", program.format(tmp_path / f"{names[0]}.txt")]
+        )
+        for names in [("a",), ("b", "a"), ("c", "a")]
+    ]
+    assert modules["tasks"].run_all(tasks, jobs) == []
+    assert {name: (tmp_path / f"{name}.txt").read_text() for name in expected} == expected
 
 
 def test_what_a_killed_study_has_left_running_is_ended(
@@ -360,6 +420,7 @@ def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
         ("mixes", "random vectors"),
         ("titles", "frozen biLM"),
     ]
+    assert after[0] == rows[0]
     again = subprocess.run(
         [*command[:-1], '{"trainer.num_epochs": 2}'], capture_output=True, text=True, check=False
     )

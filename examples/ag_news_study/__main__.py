@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Dict
 
 from filelock import FileLock, Timeout
-from plan import chosen_tasks, planned_tasks
+from plan import chosen_tasks, planned_tasks, seeds_there
 from results import collected, support_vector_machine
 from table import markdown, write_json
 from tasks import run_all
@@ -43,7 +43,7 @@ def main() -> None:
         "--jobs",
         type=int,
         default=os.cpu_count() or 1,
-        help="trainings at a time, each with its share of the cores (default: one a core)",
+        help="trainings at a time, at most, each with its share of the cores (default: one a core)",
     )
     parser.add_argument(
         "--overrides",
@@ -89,7 +89,9 @@ def main() -> None:
         sys.exit("interrupted: the same command goes on with it")
     except OSError as error:
         sys.exit(f"{error}: the same command goes on with it")
-    rows = collected([task for task in planned if not task.is_another()])
+    seeds = max(args.seeds, seeds_there(args.folder))
+    there = planned_tasks(args.train, args.dev, args.folder, seeds, args.overrides)
+    rows = collected([task for task in there if not task.is_another()])
     for part in {row.part: row for row in rows}:
         rows.append(support_vector_machine(args.train, args.dev, part, part == "titles"))
     write_json(rows, args.folder / "study.json")

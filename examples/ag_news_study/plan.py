@@ -82,6 +82,12 @@ def planned_tasks(
     return plan.tasks
 
 
+def seeds_there(folder: Path) -> int:
+    """How many seeds the trainings in a study's folder have, now or from before."""
+    names = (re.search(r"seed_(\d+)$", path.name) for path in folder.glob("*/*seed_*"))
+    return max((int(name[1]) + 1 for name in names if name), default=0)
+
+
 def chosen_tasks(tasks: Sequence[Task], only: str) -> List[Task]:
     """
     # Parameters
@@ -203,14 +209,12 @@ class _Plan:
         needs: List[str],
     ) -> None:
         """`allennlp train` into `folder/run`, from where an earlier one was stopped."""
-        run = folder / "run"
-        is_started = any(run.glob("model_state_*.th"))
         overrides = json.dumps({**settings, **self._overrides})
-        command = [*ALLENNLP, "train", str(config), "-s", str(run)]
+        command = [*ALLENNLP, "train", str(config), "-s", str(folder / "run")]
         command += ["--include-package", "elmo_scratch", "--overrides", overrides]
-        command.append("--recover" if is_started else "--force")
         evaluated = Params.from_file(config, overrides, variables).as_dict(quiet=True)
         made = {task.name: task.settings for task in self.tasks if task.name in needs}
         decisive = {"config": evaluated, "data": self._digests, "needs": made}
-        task = Task(name, part, row, command, variables, folder, needs, decisive)
-        self.tasks.append(task)
+        self.tasks.append(
+            Task(name, part, row, command, variables, folder, needs, decisive, is_training=True)
+        )

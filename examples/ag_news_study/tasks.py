@@ -39,6 +39,8 @@ class Task(NamedTuple):
         The names of tasks that must be done before.
     settings : `Any`
         What decides on the result, as JSON.
+    is_training : `bool`, optional (default = `False`)
+        Whether it is a training into `folder/run`, which goes on from what it saved there last.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Task(NamedTuple):
     folder: Path
     needs: List[str]
     settings: Any
+    is_training: bool = False
 
     @property
     def is_done(self) -> bool:
@@ -62,6 +65,13 @@ class Task(NamedTuple):
     def is_another(self) -> bool:
         """Whether its folder holds what other settings have made."""
         return bool(self._record()) and self._record()["settings"] != self.settings
+
+    def command_now(self) -> List[str]:
+        """What starts it, or goes on with it, as its folder is."""
+        if not self.is_training:
+            return self.command
+        is_started = any((self.folder / "run").glob("model_state_*.th"))
+        return [*self.command, "--recover" if is_started else "--force"]
 
     def stop_left_over(self) -> None:
         """Ends what a study that was killed has left running."""
@@ -92,7 +102,7 @@ def run_all(tasks: Sequence[Task], jobs: int) -> List[str]:
     tasks : `Sequence[Task]`
         What is to be done.
     jobs : `int`
-        How many at a time, each with its share of the cores.
+        How many at a time, at most, each with its share of the cores.
 
     # Returns
 
@@ -103,7 +113,7 @@ def run_all(tasks: Sequence[Task], jobs: int) -> List[str]:
     waiting = [task for task in tasks if task.name not in done]
     failed: Set[str] = set()
     running: List[_Running] = []
-    threads = max((os.cpu_count() or 1) // jobs, 1)
+    cores = os.cpu_count() or 1
     with tqdm(total=len(tasks), initial=len(done)) as progress:
         try:
             while waiting or running:
@@ -113,6 +123,8 @@ def run_all(tasks: Sequence[Task], jobs: int) -> List[str]:
                     progress.update(len(lost))
                 waiting = [task for task in waiting if task.name not in lost]
                 ready = [task for task in waiting if done >= set(task.needs)]
+                # What all others wait for has the cores alone.
+                threads = max(cores // max(1, min(jobs, len(running) + len(ready))), 1)
                 for task in ready[: jobs - len(running)]:
                     waiting.remove(task)
                     running.append(_Running(task, threads))
@@ -140,7 +152,7 @@ class _Running:
         task.folder.mkdir(parents=True, exist_ok=True)
         task.stop_left_over()
         environment = {**os.environ, **task.variables, "OMP_NUM_THREADS": str(threads)}
-        self._processes = ProcessGroup(task.command, task.folder / "log.txt", environment)
+        self._processes = ProcessGroup(task.command_now(), task.folder / "log.txt", environment)
         try:
             task.add_seconds(0.0, self._processes.pid)
         except BaseException:
