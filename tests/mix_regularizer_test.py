@@ -7,7 +7,7 @@ from typing import Callable
 
 import pytest
 import torch
-from allennlp.common import Lazy
+from allennlp.common import Lazy, Params
 from allennlp.data import Vocabulary
 from allennlp.nn.regularizers import RegularizerApplicator
 from allennlp.nn.regularizers.regularizers import L2Regularizer
@@ -16,6 +16,7 @@ from elmo_scratch.embedders import BiLmEmbedder, OfficialEmbedder
 from elmo_scratch.modules.mixes import TrainableMix
 from tests import PROJECT_ROOT
 from tests.tiny_elmo import OfficialFiles
+from tests.tiny_training import CONFIGS, params_on_fixtures, train
 
 ALPHA = 0.001
 
@@ -47,6 +48,20 @@ def test_it_reaches_the_weights_of_all_mixes(
     assert len(mixes) == 2
     for mix in mixes:
         torch.nn.init.normal_(mix.weights)
+    # Weights that are not trained have no penalty anyway.
+    model.requires_grad_(True)
     penalty = RegularizerApplicator([(regex, L2Regularizer(ALPHA))])(model)
     expected = ALPHA * torch.cat([mix.weights for mix in mixes]).square().sum()
     assert torch.allclose(penalty, expected)
+
+
+def test_a_training_pays_for_the_weights(regex: str, bilm_archive: Path, tmp_path: Path) -> None:
+    params = params_on_fixtures(CONFIGS / "ag_news" / "elmo_trainable.jsonnet", bilm_archive)
+    config = params.as_dict(quiet=True)
+    embedder = config["model"]["text_field_embedder"]["token_embedders"]["elmo"]
+    embedder["mix"]["initial_weights"] = [1.0, -2.0, 0.5]
+    config["model"]["regularizer"] = {"regexes": [[regex, {"type": "l2", "alpha": ALPHA}]]}
+    config["trainer"]["optimizer"]["lr"] = 0.0
+    train(Params(config), tmp_path / "run")
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["training_reg_loss"] == pytest.approx(ALPHA * (1 + 4 + 0.25), rel=1e-4)

@@ -137,6 +137,15 @@ def test_there_is_a_config_for_each_mix_of_the_paper() -> None:
     assert {"trainable", "frozen", "function"} <= mixes
 
 
+@each_config
+def test_what_mixes_layers_tells_their_weights_once(config_file: Path) -> None:
+    config = config_on_fixtures(config_file, Path("model.tar.gz"))
+    embedders = config["model"].get("text_field_embedder", {}).get("token_embedders", {})
+    mixes = [embedder for embedder in embedders.values() if "mix" in embedder]
+    kinds = [callback["type"] for callback in config["trainer"]["callbacks"]]
+    assert kinds.count("elmo_scratch_mix_shares") == bool(mixes)
+
+
 def test_a_config_that_asks_for_a_variable_that_nobody_knows_is_an_error(tmp_path: Path) -> None:
     config_file = tmp_path / "new.jsonnet"
     config_file.write_text('{ train_data_path: std.extVar("NEW_TRAIN") }')

@@ -11,7 +11,8 @@ local indexer = {
 };
 {
   elmo_width:: elmo_width,
-  classifier(mix):: {
+  // A point of the curves of the mix's weights comes every `curve_step` batches.
+  classifier(mix, curve_step=100):: {
     dataset_reader: {
       type: "ag_news",
       tokenizer: { type: "spacy_blank" },
@@ -55,7 +56,11 @@ local indexer = {
       validation_metric: "+accuracy",
       // What --recover needs to end in the same weights, averaged ones among them.
       checkpointer: { type: "elmo_scratch_whole", keep_most_recent_by_count: 1 },
-      callbacks: [{ type: "elmo_scratch_exact_resume" }, { type: "elmo_scratch_stop_at_nan" }],
+      callbacks: [
+        { type: "elmo_scratch_exact_resume" },
+        { type: "elmo_scratch_stop_at_nan" },
+        { type: "elmo_scratch_mix_shares", every_num_batches: curve_step },
+      ],
     },
   },
 }

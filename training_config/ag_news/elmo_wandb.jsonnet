@@ -10,10 +10,9 @@
 //
 // It trains what elmo_trainable.jsonnet trains; README.md, "Results", says what that reached.
 local common = import "common.libsonnet";
-common.classifier(mix={ type: "trainable" }) + {
+common.classifier(mix={ type: "trainable" }, curve_step=10) + {
   trainer+: {
     callbacks+: [
-      { type: "elmo_scratch_mix_shares", every_num_batches: 10 },
       {
         type: "wandb",
         project: "elmo_scratch",

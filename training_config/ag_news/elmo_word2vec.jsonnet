@@ -30,7 +30,6 @@ common.classifier(mix={ type: "trainable" }) {
   trainer+: {
     num_epochs: 10,
     learning_rate_scheduler: { type: "linear_with_warmup", warmup_steps: 100 },
-    callbacks+: [{ type: "elmo_scratch_mix_shares" }],
     moving_average: { type: "exponential", decay: 0.998 },
     patience: null,
   },
