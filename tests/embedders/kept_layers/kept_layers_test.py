@@ -273,8 +273,17 @@ def test_an_embedder_of_official_files_keeps_too(files: OfficialFiles) -> None:
 
 
 @pytest.mark.parametrize("kind", ["memory", "file"])
-def test_a_training_ends_in_the_same_weights(kind: str, bilm_archive: Path, tmp_path: Path) -> None:
-    models = []
+def test_a_training_reads_each_text_once_and_ends_in_the_same_weights(
+    kind: str, bilm_archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forward, models = BiLm.forward, []
+    rows = {False: 0, True: 0}
+
+    def counting(bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor) -> Any:
+        rows[keep] += len(ids)
+        return forward(bilm, ids, mask)
+
+    monkeypatch.setattr(BiLm, "forward", counting)
     for keep in (False, True):
         params = params_on_fixtures(CONFIGS / "ag_news" / "elmo_trainable.jsonnet", bilm_archive)
         params["trainer"]["num_epochs"] = 3
@@ -283,6 +292,12 @@ def test_a_training_ends_in_the_same_weights(kind: str, bilm_archive: Path, tmp_
         if keep and kind == "file":
             embedder["keep_layers"]["path"] = str(tmp_path / "layers.lmdb")
         models.append(train(params, tmp_path / f"run-{keep}"))
+    num_texts = sum(
+        len(Path(EXT_VARS[name]).read_text(encoding="utf-8").splitlines())
+        for name in ("AG_NEWS_TRAIN", "AG_NEWS_DEV")
+    )
+    assert rows[False] == 3 * num_texts
+    assert num_texts / 2 < rows[True] <= num_texts
     plain, keeping = (model.state_dict() for model in models)
     assert plain.keys() == keeping.keys()
     for name, tensor in plain.items():
