@@ -145,3 +145,48 @@ def test_a_stock_tagger_gets_elmo_at_its_input_and_its_output(
     instance = archive.dataset_reader.text_to_instance(words)
     archive.dataset_reader.apply_token_indexers(instance)
     assert archive.model.forward_on_instance(instance)["tags"] == ["D", "N", "V", "P"]
+
+
+def test_a_stock_classifier_gets_both_too(bilm_archive: Path, tmp_path: Path) -> None:
+    texts = [{"text": "The river rose .", "label": "news"}, {"text": "A bank", "label": "none"}]
+    file = tmp_path / "texts.jsonl"
+    file.write_text("\n".join(map(json.dumps, texts)), encoding="utf-8")
+    config = {
+        "dataset_reader": {
+            "type": "text_classification_json",
+            "tokenizer": "whitespace",
+            "token_indexers": {"elmo": {"type": "single_id", "lowercase_tokens": True}},
+        },
+        "train_data_path": str(file),
+        "validation_data_path": str(file),
+        "model": {
+            "type": "basic_classifier",
+            "text_field_embedder": {
+                "token_embedders": {
+                    "elmo": {
+                        "type": "elmo_scratch",
+                        "pretrained_file": str(bilm_archive),
+                        "output_mix": {"type": "trainable"},
+                    },
+                },
+            },
+            "seq2seq_encoder": {
+                "type": "elmo_scratch_output",
+                "width": BILM_WIDTH,
+                "encoder": {"type": "gru", "input_size": BILM_WIDTH, "hidden_size": 7},
+            },
+            "seq2vec_encoder": {"type": "boe", "embedding_dim": 7 + BILM_WIDTH},
+        },
+        "data_loader": {"batch_size": 2},
+        "trainer": {
+            "num_epochs": 12,
+            "optimizer": {"type": "adam", "lr": 0.05},
+            "cuda_device": -1,
+        },
+    }
+    model = train(Params(config), tmp_path / "run")
+    metrics = json.loads((tmp_path / "run" / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["best_validation_accuracy"] == 1.0
+    for mix in ("mix", "output_mix"):
+        place = f"_text_field_embedder.token_embedder_elmo.{mix}.weights"
+        assert model.get_parameter(place).abs().sum() > 0.01
