@@ -5,12 +5,13 @@ import io
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterable, Iterator, List, Optional, Union
+from typing import Any, Iterator, Optional, Sequence
 
 import h5py
 import numpy
-from allennlp.common.util import lazy_groups_of
 from h5py import h5f, h5fd, h5p
+
+from elmo_scratch.interop.held_interruptions import interruptions_held
 
 ARRAYS_AT_ONCE = 1024
 """As many as Linux takes in one call."""
@@ -22,8 +23,8 @@ class OutputStream(io.FileIO):
 
     HDF5 holds on to what it could not write: it tries again when the file is closed and when the
     process ends, and dies there of a segmentation fault. So the stream remembers the first error
-    and pretends from then on that all goes well, until HDF5 has closed the file. Ctrl-C, which
-    HDF5 would lose, it remembers as well.
+    and pretends from then on that all goes well, until HDF5 has closed the file. Ctrl-C and other
+    signals, which HDF5 would take for such an error, it remembers as well.
 
     Made by `OutputStream.open`.
     """
@@ -55,8 +56,12 @@ class OutputStream(io.FileIO):
             Likewise, if it came while something was written.
         """
         stream = cls(path, name)
+        called = [
+            method.__code__ for method in (cls.write, cls.write_at, cls.readinto, cls.truncate)
+        ]
         try:
-            yield stream
+            with interruptions_held(called, stream._keep):
+                yield stream
         finally:
             stream.close()
             stream.check()
@@ -95,7 +100,7 @@ class OutputStream(io.FileIO):
         if self._error is not None:
             raise self._error
 
-    def write_at(self, place: int, arrays: Iterable[numpy.ndarray]) -> None:
+    def write_at(self, place: int, arrays: Sequence[numpy.ndarray]) -> None:
         """
         Writes whole arrays end to end, or pretends to. HDF5 and its own place in the file have no
         part in it.
@@ -104,11 +109,11 @@ class OutputStream(io.FileIO):
 
         place : `int`
             Where in the file, in bytes.
-        arrays : `Iterable[numpy.ndarray]`
+        arrays : `Sequence[numpy.ndarray]`
             Each lies in memory in one piece.
         """
-        for group in lazy_groups_of(arrays, ARRAYS_AT_ONCE):
-            place += self._write_group(place, group)
+        for start in range(0, len(arrays), ARRAYS_AT_ONCE):
+            place += self._write_group(place, arrays[start : start + ARRAYS_AT_ONCE])
 
     def readinto(self, buffer: Any) -> int:
         """Fills the whole buffer, with zeros beyond the end of the file."""
@@ -125,7 +130,7 @@ class OutputStream(io.FileIO):
         try:
             while len(buffer) and not self._is_discarded:
                 buffer = buffer[self._write_some(buffer) :]
-        except (OSError, KeyboardInterrupt) as error:
+        except OSError as error:
             self._keep(error)
         return size
 
@@ -135,7 +140,7 @@ class OutputStream(io.FileIO):
         try:
             if not self._is_discarded:
                 super().truncate(size)
-        except (OSError, KeyboardInterrupt) as error:
+        except OSError as error:
             self._keep(error)
         return size
 
@@ -143,7 +148,7 @@ class OutputStream(io.FileIO):
         """As much as the system takes at once."""
         return super().write(buffer)
 
-    def _write_group(self, place: int, arrays: List[Any]) -> int:
+    def _write_group(self, place: int, arrays: Sequence[Any]) -> int:
         """By one call, unless the system takes less. What all of them take, in bytes."""
         size = written = sum(array.nbytes for array in arrays)
         try:
@@ -155,11 +160,11 @@ class OutputStream(io.FileIO):
                 while written - start < len(raw):
                     written += os.pwrite(self.fileno(), raw[written - start :], place + written)
                 start += len(raw)
-        except (OSError, KeyboardInterrupt) as error:
+        except OSError as error:
             self._keep(error)
         return size
 
-    def _keep(self, error: Union[OSError, KeyboardInterrupt]) -> None:
+    def _keep(self, error: BaseException) -> None:
         """Remembers what went wrong first."""
         if isinstance(error, OSError):
             number = error.errno or errno.EIO

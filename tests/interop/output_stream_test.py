@@ -1,6 +1,10 @@
 import os
+import signal
+import sys
+from contextlib import contextmanager
 from pathlib import Path
-from typing import List
+from types import FrameType
+from typing import Any, Callable, Iterator, List
 
 import h5py
 import numpy
@@ -66,21 +70,55 @@ def test_a_full_disk_is_an_error_and_the_process_lives_on(tmp_path: Path) -> Non
     )
 
 
+@contextmanager
+def interrupted_at(method: Callable[..., Any]) -> Iterator[None]:
+    """Ctrl-C, before the first step of a method: the next time it runs in the block."""
+    signals = [signal.SIGINT]
+
+    def interrupt(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is method.__code__ and signals:
+            signal.raise_signal(signals.pop())
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.setprofile(interrupt)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+        signal.signal(signal.SIGINT, before)
+        assert not signals
+
+
+@pytest.mark.parametrize("method", [OutputStream.write, OutputStream.truncate])
 def test_an_interruption_comes_out_when_the_file_is_closed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    method: Callable[..., Any], tmp_path: Path
 ) -> None:
     closed = False
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted_at(method), pytest.raises(KeyboardInterrupt):
         with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
             with stream.hdf5_file() as file:
                 file["0"] = [1.0] * 1000
-                monkeypatch.setattr(stream, "_write_some", interrupt)
+                file["1"] = [1.0] * 1000
             closed = True
     assert closed
 
 
-def interrupt(_: object) -> int:
-    raise KeyboardInterrupt
+def test_an_interruption_while_hdf5_reads_comes_out_too(tmp_path: Path) -> None:
+    with interrupted_at(OutputStream.readinto), pytest.raises(KeyboardInterrupt):
+        with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
+            assert stream.readinto(bytearray(b"x" * 6)) == 6
+            stream.check()
+
+
+def test_an_interruption_elsewhere_comes_at_once(tmp_path: Path) -> None:
+    with interrupted_at(elsewhere), pytest.raises(KeyboardInterrupt):
+        with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5"):
+            elsewhere()
+            pytest.fail("went on")
+
+
+def elsewhere() -> None:
+    """A function that HDF5 doesn't call."""
 
 
 def test_buffers_are_written_end_to_end_at_a_place(
@@ -115,18 +153,12 @@ def test_buffers_are_written_end_to_end_at_a_place(
 def test_more_arrays_than_the_system_takes_at_once_are_written(tmp_path: Path) -> None:
     numbers = numpy.arange(3000, dtype="<i4")
     with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
-        stream.write_at(0, numbers.reshape(-1, 1))
+        stream.write_at(0, list(numbers.reshape(-1, 1)))
     assert (tmp_path / "part").read_bytes() == numbers.tobytes()
 
 
-def test_an_interruption_comes_out_after_arrays_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupt(*_: object) -> int:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "pwritev", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+def test_an_interruption_comes_out_after_arrays_too(tmp_path: Path) -> None:
+    with interrupted_at(OutputStream.write_at), pytest.raises(KeyboardInterrupt):
         with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
             stream.write_at(0, [numpy.ones(3)])
             stream.write(b"nothing more")
