@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import h5py
 import numpy
@@ -22,6 +22,9 @@ from elmo_scratch.whole_file import check_place, whole_file
 COMPRESSIONS = ("gzip", "lzf")
 COPIED_AT_ONCE = 512
 """Data sets. HDF5 keeps some kilobytes of memory for each until the file it came from is closed."""
+
+SPACES_KEPT = 1024
+"""Shapes of data sets that are not made again."""
 
 FILE_TYPES = {"float32": h5t.IEEE_F32LE, "float16": h5t.IEEE_F16LE}
 
@@ -57,6 +60,7 @@ class LayerFileWriter:
         self._properties.set_alloc_time(h5d.ALLOC_TIME_EARLY)
         self._properties.set_fill_time(h5d.FILL_TIME_NEVER)
         self._properties.set_obj_track_times(False)
+        self._spaces: Dict[Tuple[int, ...], h5s.SpaceID] = {}
 
     @classmethod
     @contextmanager
@@ -121,13 +125,12 @@ class LayerFileWriter:
         ValueError
             If the vectors have another shape.
         """
-        if not self._facts.admits(vectors.shape):
-            raise ValueError(f"{self._facts} admits no vectors of the shape {vectors.shape}")
+        space = self._space_of(vectors.shape)
         name = _name_of(key, self._path)
         narrowed = self._narrowed(key, vectors)
         try:
             if self._compression is None or vectors.size == 0:
-                self._write_as_it_is(name, narrowed)
+                self._write_as_it_is(name, space, narrowed)
             else:
                 self._file.create_dataset(name, data=narrowed, compression=self._compression)
         except ValueError:
@@ -193,10 +196,20 @@ class LayerFileWriter:
             write_long_string(self._file, SENTENCE_INDEX, index.size, index.pieces())
             self._stream.check()
 
-    def _write_as_it_is(self, name: bytes, vectors: numpy.ndarray) -> None:
+    def _space_of(self, shape: Tuple[int, ...]) -> h5s.SpaceID:
+        """What HDF5 calls a shape. Many sentences are of the same length."""
+        space = self._spaces.get(shape)
+        if space is None:
+            if not self._facts.admits(shape):
+                raise ValueError(f"{self._facts} admits no vectors of the shape {shape}")
+            space = h5s.create_simple(shape)
+            if len(self._spaces) < SPACES_KEPT:
+                self._spaces[shape] = space
+        return space
+
+    def _write_as_it_is(self, name: bytes, space: h5s.SpaceID, vectors: numpy.ndarray) -> None:
         """Without compression."""
         # For a short sentence half of the time that `h5py.Group.create_dataset` takes.
-        space = h5s.create_simple(vectors.shape)
         made = h5d.create(self._root, name, self._type, space, self._properties)
         if vectors.size:
             # HDF5 would take the numbers in one piece, and keep Python's other threads waiting.
@@ -240,4 +253,6 @@ def _pieces(numbers: numpy.ndarray) -> List[numpy.ndarray]:
         return [numbers]
     if numbers.ndim == 1:
         return [numpy.ascontiguousarray(numbers)]
+    if numbers[0].flags.c_contiguous:
+        return list(numbers)
     return [piece for part in numbers for piece in _pieces(part)]
