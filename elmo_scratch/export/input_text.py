@@ -4,10 +4,10 @@ import hashlib
 import heapq
 import re
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -65,6 +65,7 @@ class InputText:
         # Another process may run in another folder.
         self._source = source.absolute() if isinstance(source, Path) else source
         self._stamp = self._current_stamp()
+        self._stopped: Optional[_Lines] = None
         self.num_sentences = self.num_tokens = self.num_bytes = 0
         digest = hashlib.sha256()
         blank: List[int] = []
@@ -84,6 +85,10 @@ class InputText:
             )
         self.digest = f"sha256:{digest.hexdigest()}"
 
+    def __getstate__(self) -> Dict[str, Any]:
+        """For another process, which reads the file from its first line."""
+        return {**self.__dict__, "_stopped": None}
+
     def is_file(self, path: Path) -> bool:
         """Whether the text is read from the file at `path`, by whatever name."""
         source = self._source
@@ -96,13 +101,18 @@ class InputText:
         # Parameters
 
         start, stop : `int`, optional (default = all)
-            The numbers of the first sentence and of the one after the last.
+            The numbers of the first sentence and of the one after the last. A file is read from
+            its first line, or on from where the last call stopped if that is not behind `start`.
         """
-        for number, line in enumerate(self._lines()):
-            if stop is not None and number >= stop:
-                return
-            if number >= start:
-                yield Sentence(number, line.strip(), line.split())
+        lines, self._stopped = self._stopped, None
+        if lines is None or lines.number > start:
+            lines = _Lines(self._lines())
+        for _ in lines.until(start):
+            pass
+        for number, line in enumerate(lines.until(stop), start=start):
+            yield Sentence(number, line.strip(), line.split())
+        if stop is not None:
+            self._stopped = lines
 
     def sample(self, count: int) -> List[Sentence]:
         """
@@ -192,6 +202,20 @@ class InputText:
             lines = text_lines(self._source, name=self.name)
             return chain.from_iterable(map(_at_carriage_returns, lines))
         return iter(self._source)
+
+
+class _Lines:
+    """Lines, and the number of the next one of them."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self.number = 0
+
+    def until(self, stop: Optional[int]) -> Iterator[str]:
+        """Yields those before the one of that number, or all."""
+        for line in islice(self._lines, None if stop is None else max(0, stop - self.number)):
+            self.number += 1
+            yield line
 
 
 def _at_carriage_returns(line: str) -> List[str]:

@@ -1,9 +1,12 @@
 import os
+import pickle
 from pathlib import Path
+from typing import Any, Iterator, List, Optional
 
 import pytest
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.export import input_text
 from elmo_scratch.export.input_text import LONGEST_OF_SAMPLE, InputText, Sentence
 
 
@@ -42,6 +45,40 @@ def test_a_span_keeps_the_numbers_of_the_whole() -> None:
     text = InputText("text", ["a", "b", "c", "d"])
     assert [(number, line) for number, line, _ in text.sentences(1, 3)] == [(1, "b"), (2, "c")]
     assert list(text.sentences(4)) == []
+
+
+def test_spans_that_follow_each_other_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("".join(f"line {number}\n" for number in range(40)))
+    text = InputText("text", path)
+    num_read = 0
+    read_lines = input_text.text_lines
+
+    def counted(*args: Any, **kwargs: Any) -> Iterator[str]:
+        nonlocal num_read
+        for line in read_lines(*args, **kwargs):
+            num_read += 1
+            yield line
+
+    def numbers(start: int, stop: Optional[int]) -> List[int]:
+        found = list(text.sentences(start, stop))
+        assert [line for _, line, _ in found] == [f"line {number}" for number, _, _ in found]
+        return [number for number, _, _ in found]
+
+    monkeypatch.setattr(input_text, "text_lines", counted)
+    assert numbers(2, 10) == list(range(2, 10))
+    assert numbers(10, 13) == list(range(10, 13))
+    assert numbers(20, 30) == list(range(20, 30))
+    assert num_read == 30
+    # Back, in another process, and to the end.
+    assert numbers(1, 4) == [1, 2, 3]
+    assert [number for number, _, _ in pickle.loads(pickle.dumps(text)).sentences(5, 7)] == [5, 6]
+    assert num_read == 30 + 4 + 7
+    assert numbers(38, None) == [38, 39]
+    assert numbers(39, 50) == [39]
+    assert numbers(60, 70) == []
 
 
 def test_the_digest_is_that_of_the_stripped_lines() -> None:
