@@ -19,7 +19,7 @@ DIM = 3
 @pytest.fixture
 def encoder() -> WordEncoder:
     torch.manual_seed(0)
-    return WordEncoder(dim=DIM, **WORDS.sizes())
+    return WordEncoder(dim=DIM, sparse=False, **WORDS.sizes())
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_it_says_how_many_words_were_there(
 
 
 def test_vectors_of_another_size_are_an_error(path: Path) -> None:
-    encoder = WordEncoder(dim=5, **WORDS.sizes())
+    encoder = WordEncoder(dim=5, sparse=False, **WORDS.sizes())
     with pytest.raises(ConfigurationError, match="vectors.txt: expected vectors of 5 .* have 3"):
         start_words(encoder, WORDS, path)
 

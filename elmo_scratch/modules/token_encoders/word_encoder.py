@@ -3,8 +3,10 @@
 from typing import Tuple
 
 import torch
+from allennlp.common.util import is_distributed
 
 from elmo_scratch.modules.boundaries import add_boundaries
+from elmo_scratch.modules.softmaxes.sparse_rows import sparse_rows
 from elmo_scratch.modules.token_encoders.id_check import check_ids
 from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder
 
@@ -23,6 +25,11 @@ class WordEncoder(TokenEncoder):
     num_words : `int`
         The size of the vocabulary, padding included. The language model that owns the encoder
         supplies it.
+    sparse : `bool`, optional (default = `False`)
+        Whether gradients hold only the rows of the words of a batch, for optimizers that then
+        change only those: AllenNLP's "adagrad", "sparse_adam" and "dense_sparse_adam". Where the
+        vocabulary is large, a step costs as much less. In distributed training gradients are never
+        sparse.
     begin_id, end_id : `int`
         The words that mark the beginning and the end of a sentence. Supplied likewise.
     """
@@ -32,9 +39,13 @@ class WordEncoder(TokenEncoder):
     _begin: torch.Tensor
     _end: torch.Tensor
 
-    def __init__(self, *, dim: int, num_words: int, begin_id: int, end_id: int) -> None:
+    def __init__(
+        self, *, dim: int, num_words: int, begin_id: int, end_id: int, sparse: bool = False
+    ) -> None:
         super().__init__(dim)
-        self.embedding = torch.nn.Embedding(num_words, dim, padding_idx=0)
+        self.embedding = torch.nn.Embedding(
+            num_words, dim, padding_idx=0, sparse=sparse and not is_distributed()
+        )
         torch.nn.init.normal_(self.embedding.weight, std=dim**-0.5)
         with torch.no_grad():
             self.embedding.weight[0].zero_()
@@ -66,7 +77,7 @@ class WordEncoder(TokenEncoder):
         """
         check_ids(ids, "words", self.embedding.num_embeddings)
         bounded = add_boundaries(ids.long(), mask, self._begin, self._end)
-        return EncodedTokens(self.embedding(bounded.ids), bounded.mask)
+        return EncodedTokens(self._vectors_of(bounded.ids), bounded.mask)
 
     def encode_words(self, ids: torch.Tensor) -> torch.Tensor:
         """
@@ -81,3 +92,14 @@ class WordEncoder(TokenEncoder):
             Shape `(words, dim)`.
         """
         return self.embedding(ids)
+
+    def _vectors_of(self, ids: torch.Tensor) -> torch.Tensor:
+        """Shape `(*, dim)` for ids of shape `(*,)`."""
+        if not (self.embedding.sparse and torch.is_grad_enabled()):
+            return self.embedding(ids)
+        # PyTorch's own sparse gradient has a row for each word that comes, however often it comes,
+        # and clipping would have to add them up.
+        words = ids[ids > 0].unique()
+        weight = self.embedding.weight
+        vectors = torch.cat([weight.new_zeros(1, self.dim), sparse_rows(weight, words)])
+        return vectors[torch.searchsorted(words, ids, right=True)]

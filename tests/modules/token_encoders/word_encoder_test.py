@@ -34,6 +34,29 @@ def test_padding_is_zero_and_is_never_trained(encoder: WordEncoder) -> None:
     assert encoder.embedding.weight[0].tolist() == [0, 0, 0]
 
 
+def test_sparse_gradients_are_the_same_rows(encoder: WordEncoder) -> None:
+    sparse = WordEncoder(dim=3, num_words=11, begin_id=2, end_id=5, sparse=True)
+    sparse.load_state_dict(encoder.state_dict())
+    ids = torch.tensor([[7, 4, 7], [8, 0, 0]])
+    weights = torch.randn(2, 5, 3)
+    for each in (encoder, sparse):
+        encoded = each(ids, ids > 0)
+        assert torch.equal(encoded.vectors, encoder(ids, ids > 0).vectors)
+        (encoded.vectors * weights).sum().backward()
+    gradient, dense = sparse.embedding.weight.grad, encoder.embedding.weight.grad
+    assert gradient is not None and dense is not None
+    assert gradient.coalesce().indices().tolist() == [[2, 4, 5, 7, 8]]
+    assert torch.allclose(gradient.to_dense(), dense)
+    with torch.no_grad():
+        assert torch.equal(sparse(IDS, IDS > 0).vectors, encoder(IDS, IDS > 0).vectors)
+
+
+def test_a_batch_of_nothing_has_a_sparse_gradient_too() -> None:
+    encoder = WordEncoder(dim=3, num_words=11, begin_id=2, end_id=5, sparse=True)
+    nothing = torch.zeros(2, 0, dtype=torch.long)
+    assert encoder(nothing, nothing > 0).vectors.shape == (2, 2, 3)
+
+
 def test_fresh_vectors_are_random_and_of_unit_size() -> None:
     torch.manual_seed(13)
     weight = WordEncoder(dim=101, num_words=503, begin_id=1, end_id=2).embedding.weight.detach()
