@@ -1,6 +1,7 @@
 """Sentences for a language model: of plain text files and of AG News files."""
 
 from os import PathLike
+from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
 from allennlp.common.checks import ConfigurationError
@@ -10,7 +11,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenIndexer
 from allennlp.data.tokenizers import Token, Tokenizer, WhitespaceTokenizer
 
 from elmo_scratch.data.ag_news_rows import ag_news_rows, ag_news_text
-from elmo_scratch.data.corpus import DataPath, is_table, list_shards
+from elmo_scratch.data.corpus import DataPath, check_not_empty, is_table, list_shards
 from elmo_scratch.data.corpus.shard_blocks import shard_blocks
 from elmo_scratch.data.max_tokens import check_max_tokens
 
@@ -33,6 +34,8 @@ class SentencesReader(DatasetReader):
         Turn tokens into ids.
     use_title : `bool`, optional (default = `False`)
         Of AG News files, put the title, and a line break, before the description.
+    skip_empty_shards : `bool`, optional (default = `False`)
+        Whether text files without a token are passed over if others have some.
     max_tokens : `int`, optional (default = `None`)
         Tokens of a file's sentence after this many are dropped. `None` keeps all.
     """
@@ -43,6 +46,7 @@ class SentencesReader(DatasetReader):
         tokenizer: Optional[Tokenizer] = None,
         token_indexers: Optional[Dict[str, TokenIndexer]] = None,
         use_title: bool = False,
+        skip_empty_shards: bool = False,
         max_tokens: Optional[int] = None,
         **kwargs: Any,
     ) -> None:
@@ -53,11 +57,12 @@ class SentencesReader(DatasetReader):
         self.tokenizer = tokenizer or WhitespaceTokenizer()
         self.token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self.use_title = use_title
+        self.skip_empty_shards = skip_empty_shards
         self.max_tokens = max_tokens
 
     def _read(self, file_path: DataPath) -> Iterable[Instance]:
         empty = True
-        for text in self.shard_iterable(_texts(file_path, self.use_title)):
+        for text in self.shard_iterable(self._texts(file_path)):
             tokens = self.tokenizer.tokenize(text)
             if tokens:
                 empty = False
@@ -83,15 +88,22 @@ class SentencesReader(DatasetReader):
         """Gives the sentence its indexers, in the process that needs them."""
         instance["sentence"].token_indexers = self.token_indexers  # type: ignore[attr-defined]
 
+    def _texts(self, data_path: DataPath) -> Iterator[str]:
+        """The texts of one file or of many, each by the kind that its name tells."""
+        for path in [data_path] if isinstance(data_path, (str, PathLike)) else data_path:
+            for shard in list_shards(path):
+                # A file that was fetched has a name that says nothing.
+                if is_table(path) or is_table(shard):
+                    for row in ag_news_rows(shard):
+                        yield ag_news_text(row.description, row.title, self.use_title)
+                else:
+                    yield from self._lines(shard)
 
-def _texts(data_path: DataPath, use_title: bool) -> Iterator[str]:
-    """The texts of one file or of many, each by the kind that its name tells."""
-    for path in [data_path] if isinstance(data_path, (str, PathLike)) else data_path:
-        for shard in list_shards(path):
-            # A file that was fetched has a name that says nothing.
-            if is_table(path) or is_table(shard):
-                for row in ag_news_rows(shard):
-                    yield ag_news_text(row.description, row.title, use_title)
-            else:
-                for block in shard_blocks(shard):
-                    yield from block.removesuffix("\n").split("\n")
+    def _lines(self, shard: Path) -> Iterator[str]:
+        """The lines of a text file."""
+        is_empty = True
+        for block in shard_blocks(shard):
+            is_empty = is_empty and not block.strip()
+            yield from block.removesuffix("\n").split("\n")
+        if is_empty and not self.skip_empty_shards:
+            check_not_empty([shard])

@@ -108,6 +108,19 @@ def test_a_file_of_white_space_is_an_error_that_names_it(tmp_path: Path) -> None
         list(SentencesReader().read(path))
 
 
+def test_an_empty_file_among_others_is_an_error_unless_it_is_said_to_be_right(
+    tmp_path: Path,
+) -> None:
+    for name, text in (("a", "one sentence\n"), ("b", " \n\n"), ("c", "another\n"), ("d", "")):
+        (tmp_path / f"{name}.txt").write_text(text)
+    with pytest.raises(ConfigurationError, match=r"b.txt: expected sentences.*skip_empty_shards"):
+        list(SentencesReader().read(tmp_path / "*.txt"))
+    instances = SentencesReader(skip_empty_shards=True).read(tmp_path / "*.txt")
+    assert list(map(words_of, instances)) == [["one", "sentence"], ["another"]]
+    with pytest.raises(ConfigurationError, match="b.txt: expected sentences, but no line holds"):
+        list(SentencesReader(skip_empty_shards=True).read(tmp_path / "b.txt"))
+
+
 def test_text_that_is_not_utf8_is_an_error_that_names_its_line() -> None:
     with pytest.raises(ConfigurationError, match="not_utf8.txt, line 2: expected UTF-8"):
         list(SentencesReader().read(FIXTURES_ROOT / "bad" / "not_utf8.txt"))

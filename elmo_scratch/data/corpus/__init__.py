@@ -10,6 +10,7 @@ from elmo_scratch.data.corpus.audit_log import log_audit as log_audit
 from elmo_scratch.data.corpus.corpus_audit import CorpusAudit as CorpusAudit
 from elmo_scratch.data.corpus.prepared_corpus import PreparedCorpus as PreparedCorpus
 from elmo_scratch.data.corpus.shards import DataPath as DataPath
+from elmo_scratch.data.corpus.shards import check_not_empty as check_not_empty
 from elmo_scratch.data.corpus.shards import is_table as is_table
 from elmo_scratch.data.corpus.shards import list_shards as list_shards
 from elmo_scratch.data.corpus.word_table import WordTable as WordTable
@@ -19,6 +20,7 @@ __all__ = [
     "DataPath",
     "PreparedCorpus",
     "WordTable",
+    "check_not_empty",
     "is_table",
     "list_shards",
     "log_audit",

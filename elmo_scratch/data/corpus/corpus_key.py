@@ -7,7 +7,7 @@ import os
 import re
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
@@ -52,13 +52,11 @@ def corpus_key(
     ConfigurationError
         If a shard can't be read, or the tokenizer's settings can't be told.
     """
-    # Shown only where files are new and large.
-    read = Tqdm.tqdm(shards, desc="checking corpus", unit=" files", delay=1)
     settings = {
         "format": FORMAT_VERSION,
         "tokenizer": tokenizer_settings(tokenizer),
         "max_tokens": max_tokens,
-        "shards": [_remembered_digest(shard, cache_dir / DIGESTS) for shard in read],
+        "shards": _digests(shards, cache_dir / DIGESTS),
     }
     return _short_digest(json.dumps(settings, sort_keys=True))
 
@@ -106,12 +104,32 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"it holds a {type(value).__name__}")
 
 
-def _remembered_digest(shard: Path, folder: Path) -> str:
-    """The digest of a file's content, read only if the file isn't known by its time stamp."""
+def _digests(shards: List[Path], folder: Path) -> List[str]:
+    """The digests of the files' contents."""
+    states = [_state_of(shard) for shard in shards]
+    total = sum(state.st_size for state in states)
+    # Shown only where files are new and large.
+    with Tqdm.tqdm(
+        total=total, desc="checking corpus", unit="B", unit_scale=True, delay=1
+    ) as progress:
+        return [
+            _remembered_digest(shard, state, folder, progress.update)
+            for shard, state in zip(shards, states)
+        ]
+
+
+def _state_of(shard: Path) -> os.stat_result:
+    """What tells whether a file was written to."""
     try:
-        state = os.stat(shard)
+        return os.stat(shard)
     except OSError as error:
         raise ConfigurationError(f"{shard}: cannot be read ({error.strerror})") from None
+
+
+def _remembered_digest(
+    shard: Path, state: os.stat_result, folder: Path, done: Callable[[int], object]
+) -> str:
+    """The digest of a file's content, read only if the file isn't known by its time stamp."""
     identity = [os.path.realpath(shard), *_stamp(state)]
     memory = folder / _short_digest(json.dumps(identity))
     try:
@@ -120,8 +138,9 @@ def _remembered_digest(shard: Path, folder: Path) -> str:
         remembered = ""
     # After a failure of power it may be an empty file, as that of another text.
     if re.fullmatch(_DIGEST, remembered):
+        done(state.st_size)
         return remembered
-    digest = _content_digest(shard)
+    digest = _content_digest(shard, done)
     if time.time() - state.st_mtime < _SETTLED_AFTER:
         return digest
     try:
@@ -143,13 +162,14 @@ def _stamp(state: os.stat_result) -> Tuple[int, ...]:
     return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev
 
 
-def _content_digest(shard: Path) -> str:
+def _content_digest(shard: Path, done: Callable[[int], object]) -> str:
     """The digest of all bytes of a file."""
     digest = hashlib.blake2b(digest_size=16)
     try:
         with open(shard, "rb") as file:
             while block := file.read(_BYTES_AT_ONCE):
                 digest.update(block)
+                done(len(block))
     except OSError as error:
         raise ConfigurationError(f"{shard}: cannot be read ({error.strerror})") from None
     return digest.hexdigest()

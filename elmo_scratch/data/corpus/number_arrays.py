@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Iterator
 
 import numpy
+from allennlp.common.tqdm import Tqdm
 
 _NUMBERS_AT_ONCE = 2**22
 
@@ -44,7 +45,7 @@ def count_numbers(path: Path, dtype: str, size: int) -> numpy.ndarray:
         Shape `(size,)`: how often each number occurs.
     """
     counts = numpy.zeros(size, dtype=numpy.int64)
-    for part in array_parts(path, dtype):
+    for part in _shown(path, dtype, "counting words"):
         counts += numpy.bincount(part, minlength=size)
     return counts
 
@@ -63,7 +64,7 @@ def replace_numbers(path: Path, dtype: str, table: numpy.ndarray) -> None:
         Shape `(numbers,)`, of this type.
     """
     with open(path, "r+b") as file:
-        for part in array_parts(path, dtype):
+        for part in _shown(path, dtype, "numbering words"):
             file.write(table[part].tobytes())
 
 
@@ -85,10 +86,19 @@ def count_repeats(path: Path, dtype: str) -> int:
     # Equal numbers fall into the same of several groups, which are counted one after the other.
     num_groups = -(-total // _NUMBERS_AT_ONCE)
     repeats = 0
-    for group in range(num_groups):
+    for group in Tqdm.tqdm(range(num_groups), desc="finding repeated lines", delay=1):
         members = numpy.concatenate(
             [part[part % num_groups == group] for part in array_parts(path, dtype)]
         )
         members.sort()
         repeats += int((members[1:] == members[:-1]).sum())
     return repeats
+
+
+def _shown(path: Path, dtype: str, what: str) -> Iterator[numpy.ndarray]:
+    """As `array_parts`, with a progress bar where that takes long."""
+    size = path.stat().st_size
+    with Tqdm.tqdm(total=size, desc=what, unit="B", unit_scale=True, delay=1) as progress:
+        for part in array_parts(path, dtype):
+            yield part
+            progress.update(part.nbytes)

@@ -22,7 +22,13 @@ from elmo_scratch.data.corpus.preparation import (
     TOKENS,
     prepare_corpus,
 )
-from elmo_scratch.data.corpus.shards import DataPath, first_names, is_table, list_shards
+from elmo_scratch.data.corpus.shards import (
+    DataPath,
+    check_not_empty,
+    first_names,
+    is_table,
+    list_shards,
+)
 from elmo_scratch.data.corpus.whole_folder import make_once
 from elmo_scratch.data.corpus.word_table import WordTable
 from elmo_scratch.data.max_tokens import check_max_tokens
@@ -98,7 +104,7 @@ class PreparedCorpus:
         _check_kind(shards)
         if not skip_empty_shards:
             # Told before the rest is read, which may take long.
-            _check_not_empty([shard for shard in shards if not shard.stat().st_size])
+            check_not_empty([shard for shard in shards if not shard.stat().st_size])
         cache = Path(cache_dir).expanduser() if cache_dir is not None else default_cache_dir()
         stamps = shard_stamps(shards)
         folder = cache / corpus_key(shards, tokenizer, max_tokens, cache)
@@ -116,7 +122,7 @@ class PreparedCorpus:
         corpus.audit = corpus.audit._replace(empty_shards=[str(shard) for shard in empty])
         logger.info("Corpus in %s: %s", folder, corpus.audit.describe())
         if not skip_empty_shards:
-            _check_not_empty(empty)
+            check_not_empty(empty)
         elif empty:
             logger.warning("Files of the corpus without a token: %s", first_names(empty))
         return corpus
@@ -193,16 +199,6 @@ def default_cache_dir() -> Path:
     if named:
         return Path(named).expanduser()
     return Path.home() / ".cache" / "elmo_scratch" / "corpora"
-
-
-def _check_not_empty(empty: List[Path]) -> None:
-    """Explains files without a token."""
-    if empty:
-        raise ConfigurationError(
-            f"{first_names(empty)}: expected sentences, but no line holds a token. Copy again what "
-            "came incomplete, or leave it out of the files of the corpus; where it is empty by "
-            "right, set `skip_empty_shards: true`, in the data loader and in the vocabulary."
-        )
 
 
 def _check_kind(shards: List[Path]) -> None:

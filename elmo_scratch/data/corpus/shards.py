@@ -68,6 +68,27 @@ def first_names(shards: List[Path]) -> str:
     return names + (", …" if len(shards) > _NAMES_TO_SHOW else "")
 
 
+def check_not_empty(empty: List[Path]) -> None:
+    """
+    # Parameters
+
+    empty : `List[Path]`
+        Files without a token.
+
+    # Raises
+
+    ConfigurationError
+        If there is one.
+    """
+    if empty:
+        raise ConfigurationError(
+            f"{first_names(empty)}: expected sentences, but no line holds a token. Copy again what "
+            "came incomplete, or leave it out of the files of the corpus; where it is empty by "
+            "right, set `skip_empty_shards: true`, in the vocabulary and in the data loader "
+            "`elmo_scratch_stream`, or with another loader in the dataset reader."
+        )
+
+
 def _matching(pattern: str) -> List[Path]:
     """The files that one path, pattern or address names."""
     if "://" in pattern:

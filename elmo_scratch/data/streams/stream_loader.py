@@ -136,8 +136,7 @@ class StreamLoader(DataLoader):
         elif self._epoch == self._epochs_to_skip:
             skipped = self._batches_to_skip
         self._epoch += 1
-        for _ in range(skipped):
-            yield {}
+        yield from ({} for _ in range(skipped))
         first = self._rank * self._batch_size
         streams = [
             windows(
@@ -171,7 +170,9 @@ class StreamLoader(DataLoader):
 
     def iter_instances(self) -> Iterator[Instance]:
         """The sentences, for vocabularies that count words of instances."""
-        return self._reader.read(list_shards(self._data_path))  # type: ignore[arg-type]
+        empty = self._corpus.audit.empty_shards
+        shards = [shard for shard in list_shards(self._data_path) if str(shard) not in empty]
+        return self._reader.read(shards)  # type: ignore[arg-type]
 
     def index_with(self, vocab: Vocabulary) -> None:
         """
