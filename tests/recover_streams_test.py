@@ -111,6 +111,23 @@ def test_windows_may_change_between_epochs_only(
     run(with_windows_of(21, config, folder), folder, recover=True)
 
 
+def test_a_schedule_of_learning_rates_ends_with_the_last_window(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path / "cache"))
+    config, folder = config_with("full"), tmp_path / "run"
+    config["trainer"]["learning_rate_scheduler"] = {"type": "linear_with_warmup", "warmup_steps": 2}
+    run_until((1, 1, True), config, folder)
+    # The last checkpoint is that of the first epoch's end.
+    run(with_windows_of(7, config, folder), folder, recover=True)
+    state = torch.load(folder / f"training_state_e{EPOCHS}_b0.th", weights_only=True)
+    assert state["optimizer"]["param_groups"][0]["lr"] == 0.0
+    schedule = state["learning_rate_scheduler"]
+    (progress,) = [state["progress"] for state in state["callbacks"] if "progress" in state]
+    # Epochs may differ by a window, by where the sentences of their order end.
+    assert 0 <= progress[2] - schedule["total_steps"] <= EPOCHS
+
+
 def contents(folder: Path) -> Dict[str, bytes]:
     """What a training keeps, but for its log."""
     files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".log"]

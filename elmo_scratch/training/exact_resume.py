@@ -17,6 +17,7 @@ from elmo_scratch.training.random_states import (
     set_random_state,
 )
 from elmo_scratch.training.recovery import (
+    Progress,
     end_confidence_checks,
     reattach_moving_average,
     stretch_schedule,
@@ -64,8 +65,8 @@ class ExactResume(TrainerCallback):
     A training whose vocabulary has changed is not recovered: that is an error; and so it is where
     the text has, if the loader is an `elmo_scratch_stream` or the place to go on at is no more, or,
     within an epoch, the streams that it is cut into.
-    With another number of epochs, a schedule `linear_with_warmup` or `polynomial_decay` of learning
-    rates is stretched or shortened.
+    With another number of epochs, or of steps in them, a schedule `linear_with_warmup`,
+    `polynomial_decay` or `slanted_triangular` of learning rates is stretched or shortened.
 
     In distributed training each worker draws random numbers of its own, above all what is dropped
     out: AllenNLP gives all of them the same. Each worker's state is kept by the checkpointer
@@ -85,7 +86,7 @@ class ExactResume(TrainerCallback):
         self._goes_on_at: Optional[Tuple[int, int]] = None
         self._epoch_starts: List[RandomState] = []
         self._data: Dict[str, str] = {}
-        self._num_epochs = 0
+        self._length: Tuple[int, Optional[int]] = (0, None)
 
     def on_start(
         self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
@@ -95,7 +96,7 @@ class ExactResume(TrainerCallback):
         self._loader = WatchedLoader(loader, self._before_drawing, self._at_end)
         trainer.data_loader = self._loader
         self._data = data_identity(loader, trainer.model.vocab)
-        self._num_epochs = trainer._num_epochs
+        self._length = Progress.of(trainer)[:2]
         epochs = trainer._start_after_epochs_completed
         groups = trainer._start_after_batches_in_epoch_completed
         if not epochs and not groups:
@@ -106,7 +107,8 @@ class ExactResume(TrainerCallback):
         if self._saved:
             batches = self._saved["num_drawn"]
             check_same_data(self._saved.get("data", {}), self._data, is_within_epoch=batches > 0)
-            stretch_schedule(trainer, self._saved.get("num_epochs", trainer._num_epochs))
+            if "progress" in self._saved:
+                stretch_schedule(trainer, Progress(*self._saved["progress"]))
             self._goes_on_at = (epochs, batches)
             self._epoch_starts = self._saved["epoch_starts"]
             self._restore_carried()
@@ -149,7 +151,7 @@ class ExactResume(TrainerCallback):
         validation, model = trainer._validation_data_loader, trainer.model
         return {
             "data": self._data,
-            "num_epochs": self._num_epochs,
+            "progress": (*self._length, trainer._total_batches_completed),
             "validation_epoch": validation.epoch if isinstance(validation, OrderedLoader) else 0,
             "random": random_state(trainer.cuda_device),
             "epoch_starts": list(self._epoch_starts),
@@ -172,6 +174,9 @@ class ExactResume(TrainerCallback):
         """Sets the random states where an epoch is replayed, and where the training goes on."""
         trainer = self._running()
         if (epoch, num_drawn) == self._goes_on_at:
+            if "progress" in self._saved:
+                # Where streams have changed, more or fewer steps were replayed than once done.
+                trainer._total_batches_completed = Progress(*self._saved["progress"]).steps
             set_random_state(self._saved["random"], trainer.cuda_device)
             # At the start of an epoch the model may have been told to forget what it carried.
             if num_drawn:

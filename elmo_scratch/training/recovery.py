@@ -1,11 +1,13 @@
 """What AllenNLP's own recovery of a training leaves undone."""
 
 import logging
+import math
 from pathlib import Path
+from typing import NamedTuple, Optional
 
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import ConfidenceChecksCallback
-from allennlp.training.learning_rate_schedulers import PolynomialDecay
+from allennlp.training.learning_rate_schedulers import PolynomialDecay, SlantedTriangular
 
 from elmo_scratch.training.averaged_weights import averaged_weights
 from elmo_scratch.whole_file import whole_file
@@ -41,31 +43,73 @@ def write_best_weights(trainer: GradientDescentTrainer, folder: str) -> None:
     trainer._best_model_filename = str(best)
 
 
-def stretch_schedule(trainer: GradientDescentTrainer, num_epochs: int) -> None:
+class Progress(NamedTuple):
+    """
+    How far a training is, and how long it is meant to be.
+
+    # Parameters
+
+    num_epochs : `int`
+        Of the whole training.
+    steps_an_epoch : `Optional[int]`
+        Steps of the optimizer that its first epoch has; `None` if the loader doesn't know.
+    steps : `int`
+        Those that are done.
+    """
+
+    num_epochs: int
+    steps_an_epoch: Optional[int]
+    steps: int
+
+    @classmethod
+    def of(cls, trainer: GradientDescentTrainer) -> "Progress":
+        """Of a training that begins, or has been recovered."""
+        try:
+            num_batches = len(trainer.data_loader)
+        except TypeError:
+            steps_an_epoch = None
+        else:
+            steps_an_epoch = math.ceil(num_batches / trainer._num_gradient_accumulation_steps)
+        return cls(trainer._num_epochs, steps_an_epoch, trainer._total_batches_completed)
+
+
+def stretch_schedule(trainer: GradientDescentTrainer, before: Progress) -> None:
     """
     A schedule of learning rates comes back from the checkpoint with the number of steps that it was
-    made for. Where the training shall now have another number of epochs, it would end too early, at
-    a rate of 0 from there on, or not at all: here it gets as many steps as go with them.
+    made for. Where the training shall now have another number of epochs, or its epochs have another
+    number of steps, it would end too early, at a rate of 0 from there on, or not at all: here it
+    gets as many steps as are done and are still to come.
 
     # Parameters
 
     trainer : `GradientDescentTrainer`
-        Recovered.
-    num_epochs : `int`
-        How many epochs the training was to have when the checkpoint was written.
+        Recovered, before its first step.
+    before : `Progress`
+        Of the training when the checkpoint was written.
     """
-    scheduler = trainer._learning_rate_scheduler
-    if isinstance(scheduler, PolynomialDecay) and num_epochs != trainer._num_epochs:
-        total = scheduler.total_steps
-        scheduler.total_steps = total * trainer._num_epochs // num_epochs
-        logger.info(
-            "The schedule of learning rates now ends after %d steps, not %d: the training has %d "
-            "epochs, not %d.",
-            scheduler.total_steps,
-            total,
-            trainer._num_epochs,
-            num_epochs,
-        )
+    now, scheduler = Progress.of(trainer), trainer._learning_rate_scheduler
+    if isinstance(scheduler, SlantedTriangular):
+        # It counts the steps of an epoch by itself.
+        scheduler.num_epochs = now.num_epochs
+    if not isinstance(scheduler, PolynomialDecay) or now[:2] == before[:2]:
+        return
+    total = scheduler.total_steps
+    if now.steps_an_epoch is None:
+        scheduler.total_steps = total * now.num_epochs // before.num_epochs
+    else:
+        at_epoch_start = before.steps - trainer._start_after_batches_in_epoch_completed
+        num_epochs_left = now.num_epochs - trainer._start_after_epochs_completed
+        scheduler.total_steps = at_epoch_start + num_epochs_left * now.steps_an_epoch
+    logger.info(
+        "The schedule of learning rates now ends after %d steps, not %d: the training has %d "
+        "epochs of %s steps, not %d of %s.",
+        scheduler.total_steps,
+        total,
+        now.num_epochs,
+        now.steps_an_epoch,
+        before.num_epochs,
+        before.steps_an_epoch,
+    )
 
 
 def end_confidence_checks(trainer: GradientDescentTrainer) -> None:

@@ -1,13 +1,15 @@
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Dict
+from typing import Any, Dict, Tuple
 
+import pytest
 import torch
 from allennlp.training.callbacks import ConfidenceChecksCallback
-from allennlp.training.learning_rate_schedulers import LinearWithWarmup
+from allennlp.training.learning_rate_schedulers import LinearWithWarmup, SlantedTriangular
 from allennlp.training.moving_average import ExponentialMovingAverage
 
 from elmo_scratch.training.recovery import (
+    Progress,
     end_confidence_checks,
     reattach_moving_average,
     stretch_schedule,
@@ -71,23 +73,66 @@ def test_confidence_checks_end() -> None:
     assert not checks._verification._module_sequence
 
 
-def test_a_schedule_ends_with_the_last_epoch() -> None:
-    model = torch.nn.Linear(1, 1)
-    rates = {}
-    for now in (4, 8):
-        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-        schedule = LinearWithWarmup(optimizer, num_epochs=4, num_steps_per_epoch=5, warmup_steps=2)
-        trainer = trainer_of(model, _learning_rate_scheduler=schedule, _num_epochs=now)
-        stretch_schedule(trainer, 4)
-        for number in range(5 * now + 1):
-            schedule.step_batch(number)
-            rates[now, number] = optimizer.param_groups[0]["lr"]
-    assert rates[4, 19] > rates[4, 20] == 0.0
-    assert rates[8, 20] > 0.5
-    assert rates[8, 39] > rates[8, 40] == 0.0
+def recovered(schedule: Any, num_epochs: int, num_batches: int, after: Tuple[int, int]) -> Any:
+    return trainer_of(
+        torch.nn.Linear(1, 1),
+        _learning_rate_scheduler=schedule,
+        _num_epochs=num_epochs,
+        data_loader=range(num_batches),
+        _num_gradient_accumulation_steps=2,
+        _total_batches_completed=0,
+        _start_after_epochs_completed=after[0],
+        _start_after_batches_in_epoch_completed=after[1],
+    )
+
+
+@pytest.mark.parametrize(
+    "num_epochs, num_batches, after, steps, end",
+    [
+        (4, 10, (3, 2), 17, 20),
+        # Twice as many epochs, from the start of one and within it.
+        (8, 10, (3, 0), 15, 40),
+        (8, 10, (3, 2), 17, 40),
+        # Fewer.
+        (2, 10, (1, 3), 8, 10),
+        # Epochs of 9 steps after three of 5, and of more epochs.
+        (4, 18, (3, 0), 15, 24),
+        (6, 17, (3, 0), 15, 42),
+        # Epochs of 3.
+        (4, 6, (2, 0), 10, 16),
+    ],
+)
+def test_a_schedule_ends_with_the_last_epoch(
+    num_epochs: int, num_batches: int, after: Tuple[int, int], steps: int, end: int
+) -> None:
+    optimizer = torch.optim.SGD(torch.nn.Linear(1, 1).parameters(), lr=1.0)
+    schedule = LinearWithWarmup(optimizer, num_epochs=4, num_steps_per_epoch=5, warmup_steps=2)
+    trainer = recovered(schedule, num_epochs, num_batches, after)
+    stretch_schedule(trainer, Progress(4, 5, steps))
+    rates = []
+    for number in range(end - 1, end + 1):
+        schedule.step_batch(number)
+        rates.append(optimizer.param_groups[0]["lr"])
+    assert rates[0] > rates[1] == 0.0
+
+
+def test_a_loader_that_does_not_know_its_length_is_taken_to_be_as_it_was() -> None:
+    optimizer = torch.optim.SGD(torch.nn.Linear(1, 1).parameters(), lr=1.0)
+    schedule = LinearWithWarmup(optimizer, num_epochs=4, num_steps_per_epoch=5, warmup_steps=2)
+    trainer = recovered(schedule, 8, 10, (3, 0))
+    trainer.data_loader = iter(())
+    stretch_schedule(trainer, Progress(4, None, 15))
+    assert schedule.total_steps == 40
+
+
+def test_a_triangle_ends_with_the_last_epoch() -> None:
+    optimizer = torch.optim.SGD(torch.nn.Linear(1, 1).parameters(), lr=1.0)
+    schedule = SlantedTriangular(optimizer, num_epochs=4, num_steps_per_epoch=5)
+    stretch_schedule(recovered(schedule, 8, 10, (3, 0)), Progress(4, 5, 15))
+    assert schedule.num_epochs == 8
 
 
 def test_where_no_rate_is_scheduled_there_is_nothing_to_stretch() -> None:
-    trainer = trainer_of(torch.nn.Linear(1, 1), _learning_rate_scheduler=None, _num_epochs=8)
-    stretch_schedule(trainer, 4)
+    trainer = recovered(None, 8, 10, (3, 0))
+    stretch_schedule(trainer, Progress(4, 5, 15))
     assert trainer._learning_rate_scheduler is None
