@@ -65,7 +65,7 @@ def metrics_of(folder: Path) -> Dict[str, Any]:
     return json.loads((folder / "metrics.json").read_text())
 
 
-@pytest.mark.parametrize("softmax", ["full", "adaptive"])
+@pytest.mark.parametrize("softmax", ["full", "adaptive", "sampled"])
 def test_two_workers_train_like_one_with_the_streams_of_both(softmax: str, tmp_path: Path) -> None:
     folders = {}
     for num_workers in (1, 2):
@@ -77,6 +77,10 @@ def test_two_workers_train_like_one_with_the_streams_of_both(softmax: str, tmp_p
                 # A batch may lack the words of one of its groups.
                 accelerator = {"type": "torch", "find_unused_parameters": True}
                 made["distributed"]["ddp_accelerator"] = accelerator
+        if softmax == "sampled":
+            made["model"]["softmax"] = {"type": "sampled", "num_samples": 40}
+            # It moves words that are not in play, too, where their gradients are not sparse.
+            made["trainer"]["optimizer"] = {"type": "dense_sparse_adam", "lr": 0.001}
         with logging_as_before():
             train_model(Params(made), str(folders[num_workers]))
     weights = {

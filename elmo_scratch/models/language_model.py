@@ -10,6 +10,7 @@ from allennlp.common.util import is_distributed
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 from allennlp.nn import InitializerApplicator
+from allennlp.nn.parallel import TorchDdpAccelerator
 from allennlp.nn.util import dist_reduce_sum, get_text_field_mask
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
@@ -125,6 +126,11 @@ class LanguageModel(Model):
             initializer(self)
         if pretrained_file is not None:
             start_words(self.bilm.token_encoder, words, pretrained_file)
+        if isinstance(self.ddp_accelerator, (TorchDdpAccelerator, type(None))):
+            # By this name PyTorch's `DistributedDataParallel` asks for what it shall leave alone.
+            self._ddp_params_and_buffers_to_ignore = [
+                f"softmax.{name}" for name in self.softmax.average_gradients()
+            ]
         # A vocabulary counts its words in order of frequency, after the padding.
         marks = (BEGIN_SENTENCE_WORD, END_SENTENCE_WORD, words.unknown_word)
         known = [word for word in words.words[1:] if word not in marks]

@@ -3,24 +3,27 @@ import math
 from collections import Counter
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple
+from typing import Any, Dict, List, NamedTuple, Sequence
 
 import numpy
 import pytest
 import torch
 from allennlp.commands.evaluate import evaluate_from_archive
-from allennlp.common import Params
+from allennlp.common import Lazy, Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.testing import ModelTestCase
 from allennlp.common.util import prepare_environment
 from allennlp.data import Batch, DatasetReader, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 from allennlp.models import Model, load_archive
+from allennlp.nn.parallel import DdpAccelerator, TorchDdpAccelerator
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from elmo_scratch.data import SentencesReader
 from elmo_scratch.models import LanguageModel, language_model
+from elmo_scratch.modules import BiLm, OutputSoftmax
 from tests import FIXTURES_ROOT
+from tests.metrics.workers import run_in_two_workers
 from tests.tiny_training import CONFIGS, EXT_VARS, logging_as_before, params_on_fixtures, train
 
 NEWS = FIXTURES_ROOT / "news" / "dev.csv"
@@ -135,6 +138,30 @@ def test_a_word_weighs_the_same_whatever_other_workers_have(
     # Of eight workers the others have no words any more, and their gradients are averaged with it.
     monkeypatch.setattr(language_model, "mean_over_workers", lambda number: number / 8)
     assert model(**batch)["loss"].item() == pytest.approx(8 * alone.item())
+
+
+def check_what_is_left_to_the_softmax(rank: int) -> None:
+    vocab = Vocabulary.from_instances(instances_of("a b c"))
+
+    def left_by(softmax: Dict[str, Any], accelerator: DdpAccelerator) -> Sequence[str]:
+        model = LanguageModel(
+            vocab,
+            bilm=Lazy(BiLm, Params(deepcopy(BILM))),
+            softmax=Lazy(OutputSoftmax, Params(softmax)),
+            ddp_accelerator=accelerator,
+        )
+        return getattr(model, "_ddp_params_and_buffers_to_ignore", [])
+
+    sampled = {"type": "sampled", "num_samples": 2}
+    assert left_by(sampled, TorchDdpAccelerator()) == ["softmax.weight", "softmax.bias"]
+    assert left_by({**sampled, "sparse": False}, TorchDdpAccelerator()) == []
+    assert left_by({"type": "full"}, TorchDdpAccelerator()) == []
+    # Another accelerator does not know of it.
+    assert left_by(sampled, DdpAccelerator()) == []
+
+
+def test_workers_leave_the_gradients_of_sampled_words_to_the_softmax(tmp_path: Path) -> None:
+    run_in_two_workers(check_what_is_left_to_the_softmax, tmp_path)
 
 
 def test_evaluation_weights_batches_by_their_words(bilm_archive: Path) -> None:

@@ -1,9 +1,12 @@
 """A softmax that is trained on a sample of the vocabulary."""
 
+from typing import List, Optional
+
 import torch
 from allennlp.common.util import is_distributed
 
 from elmo_scratch.modules.products import MixedPrecision
+from elmo_scratch.modules.softmaxes.averaged_rows import averaged_rows, rows_of_all_workers
 from elmo_scratch.modules.softmaxes.chunked_cross_entropy import chunked_cross_entropy
 from elmo_scratch.modules.softmaxes.log_uniform_sampler import LogUniformSampler
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
@@ -22,7 +25,8 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
     Registered as an `OutputSoftmax` with name "sampled".
 
     It is an `Embedding` for the sake of its `weight` and `sparse`. Workers of a distributed
-    training that begin in the same state draw the same words.
+    training that begin in the same state draw the same words; `DistributedDataParallel` gives them
+    that of the first.
 
     # Parameters
 
@@ -36,8 +40,10 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
     sparse : `bool`, optional (default = `True`)
         Whether gradients hold only the rows of the words in play, for optimizers that then change
         only those: AllenNLP's "adagrad", "sparse_adam" and "dense_sparse_adam". Others need
-        `False`. In distributed training gradients are never sparse: NCCL can't add such, and with
-        gloo workers were seen to die of damaged memory.
+        `False`. In distributed training the rows are those of all workers, who exchange them alone,
+        if the softmax is asked for `average_gradients`, as `LanguageModel` does; otherwise
+        gradients are dense there: of sparse ones in `DistributedDataParallel` NCCL knows nothing,
+        and with gloo workers were seen to die of damaged memory.
 
     # Raises
 
@@ -57,9 +63,21 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
         self, *, num_words: int, dim: int, num_samples: int = 8192, sparse: bool = True
     ) -> None:
         super().__init__(num_words, dim, sparse=sparse and not is_distributed())
+        self._can_average = sparse and is_distributed()
+        self._averages = self._began_alike = False
         self.bias = torch.nn.Parameter(torch.zeros(num_words))
         self.sampler = LogUniformSampler(num_words=num_words, num_samples=num_samples)
         torch.nn.init.normal_(self.weight, std=dim**-0.5)
+
+    def average_gradients(self) -> List[str]:
+        """
+        # Returns
+
+        `List[str]`
+            In distributed training with sparse gradients those of all parameters, else none.
+        """
+        self._averages = self._can_average
+        return [name for name, _ in self.named_parameters()] if self._averages else []
 
     def forward(  # type: ignore[override]
         self, states: torch.Tensor, targets: torch.Tensor
@@ -96,10 +114,11 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
         is_sampled = torch.zeros_like(rows, dtype=torch.bool)
         is_sampled[torch.searchsorted(rows, sampled.ids)] = True
         log_counts = self.sampler.log_expected_counts(rows, sampled.num_tries)
+        of_all = self._of_all_workers(rows)
         scored = chunked_cross_entropy(
             states,
-            self._rows_of(self.weight, rows),
-            self._rows_of(self.bias, rows) - log_counts.to(self.bias.dtype),
+            self._rows_of(self.weight, rows, of_all),
+            self._rows_of(self.bias, rows, of_all) - log_counts.to(self.bias.dtype),
             torch.searchsorted(rows, targets),
             dtype=dtype,
             num_best=1,
@@ -108,8 +127,22 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
         none = targets.new_empty(len(targets), 0)
         return ScoredWords(scored.loss, scored.losses, best=none, is_exact=False)
 
-    def _rows_of(self, parameter: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    def _of_all_workers(self, rows: torch.Tensor) -> Optional[torch.Tensor]:
+        """The rows of all workers, given those of this one, where gradients are averaged here."""
+        if not self._averages:
+            return None
+        if not self._began_alike:
+            for parameter in self.parameters():
+                torch.distributed.broadcast(parameter.detach(), src=0)
+            self._began_alike = True
+        return rows_of_all_workers(rows, self.num_embeddings)
+
+    def _rows_of(
+        self, parameter: torch.Tensor, rows: torch.Tensor, of_all: Optional[torch.Tensor]
+    ) -> torch.Tensor:
         """The chosen rows, which must rise."""
+        if of_all is not None:
+            return averaged_rows(parameter, rows, of_all)
         if self.sparse:
             return sparse_rows(parameter, rows)
         return parameter.index_select(0, rows)

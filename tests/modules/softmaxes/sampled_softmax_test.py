@@ -1,10 +1,15 @@
+import importlib
 import math
+from contextlib import nullcontext
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Tuple
+from unittest.mock import patch
 
 import pytest
 import torch
+from allennlp.nn.parallel import ddp_accelerator
 from allennlp.training import gradient_descent_trainer
 from allennlp.training.optimizers import AdagradOptimizer, Optimizer
 from torch.nn.functional import cross_entropy, linear
@@ -17,8 +22,8 @@ from tests.metrics.workers import run_in_two_workers
 PREDICTED, WORDS, DIM, SAMPLES = 9, 40, 3, 12
 
 
-def softmax_of(**settings: Any) -> SampledSoftmax:
-    torch.manual_seed(13)
+def softmax_of(seed: int = 13, **settings: Any) -> SampledSoftmax:
+    torch.manual_seed(seed)
     settings = {"num_words": WORDS, "dim": DIM, "num_samples": SAMPLES, **settings}
     softmax = SampledSoftmax(**settings).double()
     torch.nn.init.normal_(softmax.bias)
@@ -248,26 +253,139 @@ def test_products_may_run_in_less_precision(states: torch.Tensor, targets: torch
     assert torch.allclose(rounded.losses, exact.losses, atol=0.05)
 
 
-def check_as_worker(rank: int) -> None:
-    """Both workers with half a batch get the gradients of one with all of it."""
-    softmax = softmax_of()
-    states, targets = torch.randn(8, DIM).double(), torch.randint(1, WORDS, (8,))
-    worker = DistributedDataParallel(deepcopy(softmax))
-    share = slice(4 * rank, 4 * rank + 4)
-    for num_draws in (1, 2):
-        softmax.zero_grad()
+class Guesser(torch.nn.Module):
+    """A layer and a softmax, which is asked or is not to average its gradients by itself."""
+
+    def __init__(self, seed: int, is_asked: bool = False) -> None:
+        super().__init__()
+        self.softmax = softmax_of(seed)
+        self.layer = torch.nn.Linear(DIM, DIM).double()
+        names = self.softmax.average_gradients() if is_asked else []
+        self._ddp_params_and_buffers_to_ignore = [f"softmax.{name}" for name in names]
+
+    def forward(self, states: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return self.softmax(self.layer(states), targets).loss
+
+    def in_play(self, targets: torch.Tensor) -> torch.Tensor:
+        """The words of the next batch."""
+        return torch.cat([deepcopy(self.softmax.sampler)().ids, targets]).unique()
+
+
+def batch_of_all() -> Tuple[torch.Tensor, torch.Tensor]:
+    """The same in each worker."""
+    torch.manual_seed(13)
+    return torch.randn(8, DIM).double(), torch.randint(1, WORDS, (8,))
+
+
+def worker_of(rank: int, is_asked: bool) -> DistributedDataParallel:
+    """Each would begin with weights and draw words of its own if nobody gave it those of others."""
+    return DistributedDataParallel(Guesser(13 + rank, is_asked))
+
+
+def run_as_workers(check: Callable[[int], None], folder: Path) -> None:
+    # `DistributedDataParallel` imports it, for seconds: once here, not in each worker anew.
+    importlib.import_module("torch._dynamo")
+    run_in_two_workers(check, folder)
+
+
+def check_as_worker(rank: int, is_asked: bool, of_first: int) -> None:
+    """Both workers with parts of a batch get the gradients of one with all of it."""
+    alone, worker = Guesser(13), worker_of(rank, is_asked)
+    states, targets = batch_of_all()
+    part = slice(None, of_first) if rank == 0 else slice(of_first, None)
+    weight = len(targets[part]) / (len(targets) / 2)
+    for num_draws in (1, 2, 3):
+        in_play = alone.in_play(targets)
+        alone.zero_grad()
         worker.zero_grad()
-        softmax(states, targets).loss.backward()
-        worker(states[share], targets[share]).loss.backward()
-        assert worker.module.sampler.num_draws == num_draws
-        for alone, shared in zip(softmax.parameters(), worker.parameters(), strict=True):
-            assert alone.grad is not None and shared.grad is not None
-            assert not shared.grad.is_sparse
-            assert torch.allclose(alone.grad, shared.grad)
+        alone(states, targets).backward()
+        (weight * worker(states[part], targets[part])).backward()
+        assert worker.module.softmax.sampler.num_draws == num_draws
+        for (name, one), shared in zip(alone.named_parameters(), worker.parameters(), strict=True):
+            assert torch.equal(one, shared)
+            assert one.grad is not None and shared.grad is not None
+            assert shared.grad.is_sparse == (is_asked and name.startswith("softmax."))
+            assert torch.allclose(one.grad, shared.grad.to_dense())
+            if shared.grad.is_sparse:
+                assert torch.equal(shared.grad.coalesce().indices()[0], in_play)
 
 
-def test_two_workers_train_like_one(tmp_path: Path) -> None:
-    run_in_two_workers(check_as_worker, tmp_path)
+@pytest.mark.parametrize("of_first", [4, 5, 8])
+@pytest.mark.parametrize("is_asked", [False, True])
+def test_two_workers_train_like_one(is_asked: bool, of_first: int, tmp_path: Path) -> None:
+    run_as_workers(partial(check_as_worker, is_asked=is_asked, of_first=of_first), tmp_path)
+
+
+def check_accumulation(rank: int) -> None:
+    alone, worker = Guesser(13), worker_of(rank, is_asked=True)
+    states, targets = batch_of_all()
+    part = slice(4 * rank, 4 * rank + 4)
+    for is_each_synced in (True, False):
+        alone.zero_grad()
+        worker.zero_grad()
+        for number in range(2):
+            batch = states.roll(number, dims=0)
+            (alone(batch, targets) / 2).backward()
+            is_synced = is_each_synced or number == 1
+            with nullcontext() if is_synced else worker.no_sync():
+                (worker(batch[part], targets[part]) / 2).backward()
+        for one, shared in zip(alone.parameters(), worker.parameters(), strict=True):
+            assert one.grad is not None and shared.grad is not None
+            assert torch.allclose(one.grad, shared.grad.to_dense())
+
+
+def test_gradients_of_several_batches_add_up(tmp_path: Path) -> None:
+    run_as_workers(check_accumulation, tmp_path)
+
+
+def check_optimizer(rank: int, name: str) -> None:
+    alone, worker = Guesser(13), worker_of(rank, is_asked=True)
+    alone.softmax.sparse = True  # as it is in one process
+    states, targets = batch_of_all()
+    part = slice(4 * rank, 4 * rank + 4)
+    worker(states[part], targets[part])  # begins alike and draws a first time
+    alone(states, targets)
+    softmaxes = [alone.softmax, worker.module.softmax]
+    optimizers = [Optimizer.by_name(name)(list(one.named_parameters())) for one in softmaxes]
+    for _ in range(3):
+        in_play, before = alone.in_play(targets), softmaxes[1].weight.detach().clone()
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        alone(states, targets).backward()
+        worker(states[part], targets[part]).backward()
+        norms = [ddp_accelerator.clip_grad_norm_(one.parameters(), 0.1) for one in softmaxes]
+        assert torch.allclose(norms[0], norms[1]) and norms[0] > 0.1
+        for optimizer in optimizers:
+            optimizer.step()
+        moved = (softmaxes[1].weight != before).any(dim=1).nonzero().squeeze(1)
+        assert torch.equal(moved, in_play)
+    for one, shared in zip(*(softmax.parameters() for softmax in softmaxes), strict=True):
+        assert torch.allclose(one, shared)
+        of_first = shared.detach().clone()
+        torch.distributed.broadcast(of_first, src=0)
+        assert torch.equal(of_first, shared)
+
+
+@pytest.mark.parametrize("name", ["adagrad", "sparse_adam", "dense_sparse_adam"])
+def test_workers_move_the_rows_in_play_as_one_does(name: str, tmp_path: Path) -> None:
+    run_as_workers(partial(check_optimizer, name=name), tmp_path)
+
+
+def check_evaluation(rank: int) -> None:
+    worker = worker_of(rank, is_asked=True)
+    states, targets = batch_of_all()
+    worker(states, targets)
+    with patch.object(torch.distributed, "all_reduce", side_effect=AssertionError):
+        assert worker.module.softmax.eval()(states, targets).is_exact
+
+
+def test_workers_evaluate_each_on_its_own(tmp_path: Path) -> None:
+    run_as_workers(check_evaluation, tmp_path)
+
+
+def test_a_process_of_its_own_averages_nothing(softmax: SampledSoftmax) -> None:
+    assert softmax.average_gradients() == []
+    assert FullSoftmax(num_words=WORDS, dim=DIM).average_gradients() == []
 
 
 def test_names_of_its_tensors_are_a_file_format(softmax: SampledSoftmax) -> None:
