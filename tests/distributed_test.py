@@ -106,7 +106,11 @@ def recoverable(folder: Path) -> Dict[str, Any]:
     made["trainer"].update(
         num_epochs=4,
         optimizer={"type": "adagrad", "lr": 0.2},
-        checkpointer={"type": "elmo_scratch_whole", "save_every_num_batches": 9},
+        checkpointer={
+            "type": "elmo_scratch_whole",
+            "save_every_num_batches": 9,
+            "save_every_num_seconds": 0.2,
+        },
         callbacks=["elmo_scratch_exact_resume", "elmo_scratch_stop_at_nan"],
     )
     return made

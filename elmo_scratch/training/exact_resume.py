@@ -3,6 +3,7 @@
 import logging
 from typing import Any, Dict, List, Optional, Protocol, Tuple, runtime_checkable
 
+import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
@@ -19,14 +20,19 @@ from elmo_scratch.training.random_states import (
 from elmo_scratch.training.recovery import (
     Progress,
     end_confidence_checks,
+    find_best_weights,
     reattach_moving_average,
     stretch_schedule,
     write_best_weights,
 )
 from elmo_scratch.training.same_data import check_same_data, data_identity
 from elmo_scratch.training.watched_loader import WatchedLoader
+from elmo_scratch.training.workers import own_rank
 
 logger = logging.getLogger(__name__)
+
+OWN_KEY = "epoch_starts"
+"""By which the state of this callback is told from those of others."""
 
 
 @runtime_checkable
@@ -70,7 +76,8 @@ class ExactResume(TrainerCallback):
 
     In distributed training each worker draws random numbers of its own, above all what is dropped
     out: AllenNLP gives all of them the same. Each worker's state is kept by the checkpointer
-    "elmo_scratch_whole"; with another one all workers go on with the state of the first.
+    "elmo_scratch_whole". With another one, or where a worker was added, what it draws is its own
+    too, but begins anew.
 
     Registered as a `TrainerCallback` with name "elmo_scratch_exact_resume".
 
@@ -78,6 +85,12 @@ class ExactResume(TrainerCallback):
 
     serialization_dir : `str`
         Given by the trainer.
+
+    # Raises
+
+    ConfigurationError
+        Where a training that is recovered has other data than it had, as said above, or where its
+        callbacks are in another order, by which AllenNLP gives them their states back.
     """
 
     def __init__(self, serialization_dir: str) -> None:
@@ -103,6 +116,7 @@ class ExactResume(TrainerCallback):
             separate_workers()
             return
         reattach_moving_average(trainer)
+        find_best_weights(trainer, self.serialization_dir)
         batches = groups * trainer._num_gradient_accumulation_steps
         if self._saved:
             batches = self._saved["num_drawn"]
@@ -124,6 +138,7 @@ class ExactResume(TrainerCallback):
             if self._saved["is_best"]:
                 write_best_weights(trainer, self.serialization_dir)
         else:
+            self._check_order_of_callbacks()
             logger.warning(
                 "The checkpoint was written without `elmo_scratch_exact_resume`: the training goes "
                 "on, but with other random numbers than it would have had."
@@ -153,6 +168,7 @@ class ExactResume(TrainerCallback):
             "data": self._data,
             "progress": (*self._length, trainer._total_batches_completed),
             "validation_epoch": validation.epoch if isinstance(validation, OrderedLoader) else 0,
+            "rank": own_rank(),
             "random": random_state(trainer.cuda_device),
             "epoch_starts": list(self._epoch_starts),
             "num_drawn": self._loader.num_drawn if in_epoch else 0,
@@ -168,16 +184,17 @@ class ExactResume(TrainerCallback):
         }
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
-        self._saved = state_dict
+        self._saved = state_dict if OWN_KEY in state_dict else {}
 
     def _before_drawing(self, epoch: int, num_drawn: int) -> None:
         """Sets the random states where an epoch is replayed, and where the training goes on."""
         trainer = self._running()
+        if num_drawn == 0 and self._goes_on_at is not None and epoch == self._goes_on_at[0]:
+            self._count_steps_before(trainer)
         if (epoch, num_drawn) == self._goes_on_at:
-            if "progress" in self._saved:
-                # Where streams have changed, more or fewer steps were replayed than once done.
-                trainer._total_batches_completed = Progress(*self._saved["progress"]).steps
             set_random_state(self._saved["random"], trainer.cuda_device)
+            if self._saved.get("rank", own_rank()) != own_rank():
+                separate_workers()
             # At the start of an epoch the model may have been told to forget what it carried.
             if num_drawn:
                 self._restore_carried()
@@ -192,6 +209,12 @@ class ExactResume(TrainerCallback):
             else:
                 self._epoch_starts.append(random_state(trainer.cuda_device))
 
+    def _count_steps_before(self, trainer: GradientDescentTrainer) -> None:
+        """Where streams have changed, more or fewer steps were replayed than were once done."""
+        if "progress" in self._saved:
+            in_epoch = trainer._start_after_batches_in_epoch_completed
+            trainer._total_batches_completed = Progress(*self._saved["progress"]).steps - in_epoch
+
     def _at_end(self, epoch: int, num_drawn: int) -> None:
         """Before anything of a shorter epoch is measured or kept."""
         if self._goes_on_at is not None and epoch == self._goes_on_at[0]:
@@ -199,6 +222,23 @@ class ExactResume(TrainerCallback):
                 f"the training can't be recovered: {self._goes_on_at[1]} batches of its epoch were "
                 f"read, which now has {num_drawn}. Bring the training data and the size of batches "
                 "back as they were."
+            )
+
+    def _check_order_of_callbacks(self) -> None:
+        """An error if another callback was given the state that is missing here."""
+        trainer = self._running()
+        assert trainer._checkpointer is not None
+        latest = trainer._checkpointer.find_latest_checkpoint()
+        assert latest is not None
+        states = torch.load(latest[1], map_location="cpu", weights_only=True)["callbacks"]
+        before = [number for number, state in enumerate(states) if OWN_KEY in state]
+        if before:
+            now = trainer._callbacks.index(self)
+            raise ConfigurationError(
+                "the training can't be recovered: `elmo_scratch_exact_resume` was number "
+                f"{before[0] + 1} of its callbacks and is number {now + 1} now, and AllenNLP gives "
+                "them their states back by that order. Leave those that were there in their "
+                "places, and add others behind them."
             )
 
     def _restore_carried(self) -> None:

@@ -5,7 +5,8 @@ from typing import Any, Dict
 
 import numpy
 import torch
-from allennlp.common.util import is_distributed
+
+from elmo_scratch.training.workers import own_rank
 
 RandomState = Dict[str, Any]
 """Python's, NumPy's and PyTorch's states, by name."""
@@ -54,9 +55,9 @@ def set_random_state(state: RandomState, device: torch.device) -> None:
 
 def separate_workers() -> None:
     """
-    Gives each worker of a distributed training random numbers of its own, where all have begun with
-    the same seed; the first one's stay what they are. Only PyTorch's: data may be shared out by the
-    others, and there workers must agree.
+    Gives each worker of a distributed training random numbers of its own, where all have the same
+    state; the first one's stay what they are. Only PyTorch's: data may be shared out by the others,
+    and there workers must agree.
     """
-    if is_distributed() and torch.distributed.get_rank() > 0:
-        torch.manual_seed(torch.initial_seed() + torch.distributed.get_rank())
+    if own_rank() > 0:
+        torch.manual_seed(int(torch.randint(2**62, ())) + own_rank())

@@ -43,6 +43,16 @@ def write_best_weights(trainer: GradientDescentTrainer, folder: str) -> None:
     trainer._best_model_filename = str(best)
 
 
+def find_best_weights(trainer: GradientDescentTrainer, folder: str) -> None:
+    """
+    AllenNLP keeps the path of `best.th` in the checkpoint, and looks there when the training is
+    over. Here it is found in the folder of the training, which may have been moved since, or be
+    named from another place.
+    """
+    if trainer._best_model_filename is not None:
+        trainer._best_model_filename = str(Path(folder) / Path(trainer._best_model_filename).name)
+
+
 class Progress(NamedTuple):
     """
     How far a training is, and how long it is meant to be.

@@ -55,21 +55,25 @@ def check_same_data(
     # Parameters
 
     before, now : `Dict[str, str]`
-        What `data_identity` says.
+        What `data_identity` says. A checkpoint that doesn't know it, `{}`, is not in the way.
     is_within_epoch : `bool`, optional (default = `True`)
         Whether the training was stopped within an epoch. Between two of them the way of reading may
-        change.
+        change, and a loader that knows its text may take the place of one that doesn't.
 
     # Raises
 
     ConfigurationError
         If they differ.
     """
-    for what in before.keys() & now.keys():
-        if before[what] != now[what] and (is_within_epoch or what != WAY_OF_READING):
+    if not before:
+        return
+    may_differ = set() if is_within_epoch else {WAY_OF_READING} | (before.keys() ^ now.keys())
+    for what in {**before, **now}:
+        one, other = (identity.get(what, "not known") for identity in (before, now))
+        if one != other and what not in may_differ:
             raise ConfigurationError(
                 f"the training can't be recovered: its {what} is not the one that it began with "
-                f"({before[what]}, but now {now[what]}), so that its place in the text, or the "
+                f"({one}, but now {other}), so that its place in the text, or the "
                 "rows of its weights, would mean something else. Bring files and settings back as "
                 "they were, or train in another folder, from the "
                 "archive of this one (training_config/bilm/fine_tune.jsonnet)."

@@ -6,7 +6,7 @@ import pickle
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, List, Optional, Set, Tuple, Union
+from typing import Any, Dict, List, NoReturn, Optional, Set, Tuple, Union
 
 import torch
 import torch.distributed as dist
@@ -15,9 +15,14 @@ from allennlp.common.util import is_distributed
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
 
+from elmo_scratch.training.shared_clock import SharedClock
+from elmo_scratch.training.workers import gathered
 from elmo_scratch.whole_file import whole_file
 
 logger = logging.getLogger(__name__)
+
+Point = Tuple[int, int]
+"""Where a checkpoint was written: epochs completed, and batches of the next one."""
 
 UNREADABLE = (
     *(OSError, EOFError, RuntimeError, ValueError, LookupError),
@@ -38,7 +43,9 @@ class WholeCheckpointer(Checkpointer):
     are there, and an older one is removed only then. What a killed save has left is removed at the
     next start. Where the newest checkpoint can't be read, training goes on from the one before.
 
-    In distributed training the states of the callbacks of each worker are kept.
+    In distributed training the states of the callbacks of each worker are kept. On several machines
+    each has checkpoints of its own: older ones are removed when the new one is whole everywhere,
+    and training goes on from the newest that all of them have. Newer ones are set aside.
 
     Registered as a `Checkpointer` with name "elmo_scratch_whole".
 
@@ -49,7 +56,8 @@ class WholeCheckpointer(Checkpointer):
     save_completed_epochs : `bool`, optional (default = `True`)
         Save at the end of each epoch.
     save_every_num_seconds : `float`, optional (default = `None`)
-        Save after the first batch that ends so long after the last checkpoint.
+        Save after the first batch that ends so long after the last checkpoint; in distributed
+        training one batch later, and by the clock of the first worker.
     save_every_num_batches : `int`, optional (default = `None`)
         Save when so many batches of an epoch were trained since the last checkpoint.
     keep_most_recent_by_count : `int`, optional (default = `2`)
@@ -60,12 +68,8 @@ class WholeCheckpointer(Checkpointer):
     # Raises
 
     ConfigurationError
-        If checkpoints are asked for by time in distributed training, where the clocks of the
-        workers differ; if a checkpoint can't be written; if there are some, but none can be read.
+        If a checkpoint can't be written; if there are some, but none that all workers can read.
     """
-
-    _writes = False
-    """Whether the trainer of this worker hands its state over to be written."""
 
     def __init__(
         self,
@@ -76,11 +80,10 @@ class WholeCheckpointer(Checkpointer):
         keep_most_recent_by_count: Optional[int] = 2,
         keep_most_recent_by_age: Optional[int] = None,
     ) -> None:
+        self._clock: Optional[SharedClock] = None
         if save_every_num_seconds is not None and is_distributed():
-            raise ConfigurationError(
-                "`save_every_num_seconds` works in one process only: the workers of a distributed "
-                "training would save at different batches. Use `save_every_num_batches` instead."
-            )
+            # AllenNLP would refuse it.
+            self._clock, save_every_num_seconds = SharedClock(save_every_num_seconds), None
         super().__init__(
             serialization_dir,
             save_completed_epochs=save_completed_epochs,
@@ -90,13 +93,28 @@ class WholeCheckpointer(Checkpointer):
             keep_most_recent_by_age=keep_most_recent_by_age,
         )
         self._folder = Path(serialization_dir)
+        # AllenNLP tells each worker how many there are on its machine.
+        num_local = os.environ.get("ALLENNLP_PROCS_PER_NODE")
+        self._writes = self._rank % int(num_local) == 0 if num_local else self._rank == 0
         if self._is_primary:
             self._remove_leftovers()
 
     @property
     def _is_primary(self) -> bool:
         """Whether this worker looks after the files: the first one of each machine does."""
-        return self._rank == 0 or self._writes
+        return self._writes
+
+    def maybe_save_checkpoint(
+        self, trainer: Trainer, num_epochs_completed: int, num_batches_in_epoch_completed: int
+    ) -> bool:
+        is_time = self._clock is not None and self._clock.is_over()
+        if super().maybe_save_checkpoint(
+            trainer, num_epochs_completed, num_batches_in_epoch_completed
+        ):
+            return True
+        if is_time:
+            self.save_checkpoint(trainer)
+        return is_time
 
     def save_checkpoint(self, trainer: Trainer) -> None:
         assert isinstance(trainer, GradientDescentTrainer)
@@ -114,69 +132,56 @@ class WholeCheckpointer(Checkpointer):
             model_path.unlink(missing_ok=True)
             self._write(state.trainer_state, Path(self._training_state_path(*point)))
             self._write(state.model_state, model_path)
+        if is_distributed():
+            # What is old here may be the newest that another machine has so far.
+            dist.barrier()
+        if state is not None:
             # It finds both files there, and only keeps its accounts and removes old checkpoints.
             super().save_checkpoint(trainer)
         self._last_saved(point)
+        if self._clock is not None:
+            self._clock.restart()
 
     def load_checkpoint(self) -> Optional[TrainerCheckpoint]:
-        checkpoint: Optional[TrainerCheckpoint] = None
-        error: Optional[ConfigurationError] = None
-        place = "no checkpoint"
-        try:
-            newest = self._newest()
-        except ConfigurationError as reason:
-            error, place = reason, "none that can be read"
-        else:
-            if newest is not None:
-                point, checkpoint = newest
-                place = "e{}_b{}".format(*point)
-        if is_distributed():
-            self._check_agreement(place)
-        if error is not None:
-            raise error
-        return checkpoint
-
-    def _newest(self) -> Optional[Tuple[Tuple[int, int], TrainerCheckpoint]]:
-        """The newest checkpoint that can be read, if there is any, and its place."""
-        damaged: List[Tuple[int, int]] = []
-        errors: List[str] = []
-        for point in sorted(self._find_all_checkpoints(), reverse=True):
+        own = self._find_all_checkpoints()
+        of_all = gathered(own)
+        errors: Dict[Point, str] = {}
+        for point in sorted(set.intersection(*of_all), reverse=True):
+            checkpoint: Optional[TrainerCheckpoint] = None
             try:
                 checkpoint = self._read(point)
             except UNREADABLE as error:
-                damaged.append(point)
                 # PyTorch goes on to advise to run what the file holds.
                 why = str(error).partition(". ")[0]
-                errors.append(f"{self._model_state_path(*point)} or its training state: {why}.")
-                continue
-            for other, message in zip(damaged, errors):
-                logger.warning(
-                    "A checkpoint can't be read and is set aside (*.unreadable); going on from the "
-                    "one before. %s",
-                    message,
-                )
-                self._set_aside(other)
-            self._last_saved(point)
-            return point, checkpoint
-        if damaged:
-            raise ConfigurationError(
-                f"{self._folder}: none of the checkpoints can be read, so there is nothing to "
-                f"recover from. {' '.join(errors)}"
-            )
+                errors[point] = f"{self._model_state_path(*point)} or its training state: {why}."
+            if all(gathered(checkpoint is not None)):
+                for newer in sorted(own):
+                    if newer > point:
+                        self._set_aside(newer, errors.get(newer))
+                self._last_saved(point)
+                return checkpoint
+        if any(of_all):
+            self._refuse(of_all, errors)
         return None
 
-    def _check_agreement(self, place: str) -> None:
-        """An error if the workers would go on from different checkpoints."""
-        places: List[Optional[str]] = [None] * dist.get_world_size()
-        dist.all_gather_object(places, place)
-        if len(set(places)) > 1:
-            named = ", ".join(f"worker {rank}: {own}" for rank, own in enumerate(places))
+    def _refuse(self, of_all: List[Set[Point]], errors: Dict[Point, str]) -> NoReturn:
+        """The error where there are checkpoints, but none that all workers can read."""
+        if set.intersection(*of_all):
+            damaged = {error: None for own in gathered(errors) for error in own.values()}
             raise ConfigurationError(
-                f"{self._folder}: expected all workers to go on from one checkpoint, but their "
-                f"newest whole ones differ ({named}). Remove those that not all of them have."
+                f"{self._folder}: none of the checkpoints can be read, so there is nothing to "
+                f"recover from. {' '.join(damaged)}"
             )
+        named = "; ".join(
+            f"worker {rank}: {', '.join(map(place_of, sorted(own))) or 'none'}"
+            for rank, own in enumerate(of_all)
+        )
+        raise ConfigurationError(
+            f"{self._folder}: expected a checkpoint that all workers have, to go on from, but they "
+            f"have no one in common ({named}). Give each machine the folder that it wrote to."
+        )
 
-    def _find_all_checkpoints(self) -> Set[Tuple[int, int]]:
+    def _find_all_checkpoints(self) -> Set[Point]:
         return {
             point
             for point in super()._find_all_checkpoints()
@@ -186,9 +191,9 @@ class WholeCheckpointer(Checkpointer):
     def _remove_checkpoint(self, epochs_completed: int, batches_in_epoch_completed: int) -> None:
         # AllenNLP would remove batch 10 together with batch 1.
         for file in self._files(epochs_completed, batches_in_epoch_completed):
-            file.unlink()
+            file.unlink(missing_ok=True)
 
-    def _read(self, point: Tuple[int, int]) -> TrainerCheckpoint:
+    def _read(self, point: Point) -> TrainerCheckpoint:
         model_state = read_checked(self._model_state_path(*point))
         training_state = read_checked(self._training_state_path(*point))
         worker_path = self._worker_path(*point)
@@ -219,12 +224,12 @@ class WholeCheckpointer(Checkpointer):
 
     def _worker_path(self, epochs_completed: int, batches_in_epoch_completed: int) -> Path:
         """Where a worker that is not the first keeps the states of its callbacks."""
-        name = f"training_state_e{epochs_completed}_b{batches_in_epoch_completed}_w{self._rank}.th"
-        return self._folder / name
+        point = place_of((epochs_completed, batches_in_epoch_completed))
+        return self._folder / f"training_state_{point}_w{self._rank}.th"
 
     def _files(self, epochs_completed: int, batches_in_epoch_completed: int) -> List[Path]:
         """The files of a checkpoint, the model state first: without it the others don't count."""
-        point = f"e{epochs_completed}_b{batches_in_epoch_completed}"
+        point = place_of((epochs_completed, batches_in_epoch_completed))
         return [
             file
             for name in ("model_state", "training_state")
@@ -232,24 +237,44 @@ class WholeCheckpointer(Checkpointer):
             for file in sorted(self._folder.glob(f"{name}_{point}{workers}.th"))
         ]
 
-    def _set_aside(self, point: Tuple[int, int]) -> None:
+    def _set_aside(self, point: Point, error: Optional[str]) -> None:
+        """Renames a checkpoint that is newer than the one to go on from."""
+        if error is not None:
+            ending = "unreadable"
+            logger.warning(
+                "A checkpoint can't be read and is set aside (*.unreadable); going on from the "
+                "one before. %s",
+                error,
+            )
+        else:
+            ending = "not_shared"
+            logger.warning(
+                "%s: not all machines have it whole, so it is set aside (*.not_shared); going on "
+                "from the newest that all of them have.",
+                self._model_state_path(*point),
+            )
         if self._is_primary:
             for file in self._files(*point):
-                file.rename(f"{file}.unreadable")
+                file.rename(f"{file}.{ending}")
 
-    def _last_saved(self, point: Tuple[int, int]) -> None:
+    def _last_saved(self, point: Point) -> None:
         self._last_save_num_epochs_completed, self._last_save_num_batches_in_epoch_completed = point
 
     def _remove_leftovers(self) -> None:
         """Removes what a save that was killed has left."""
         for name in WRITTEN_WHOLE:
             for part in self._folder.glob(f".{name}.*.part"):
-                part.unlink()
+                part.unlink(missing_ok=True)
         models = self._folder.glob("model_state_e*_b*.th")
         saved = {self._parse_model_state_path(file) for file in models}
         for file in self._folder.glob("training_state_e*_b*.th"):
             if self._parse_training_state_path(file) not in saved:
-                file.unlink()
+                file.unlink(missing_ok=True)
+
+
+def place_of(point: Point) -> str:
+    """As it stands in the names of files."""
+    return "e{}_b{}".format(*point)
 
 
 def read_checked(path: Union[str, Path]) -> Any:

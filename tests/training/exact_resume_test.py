@@ -224,12 +224,13 @@ def test_a_loader_that_can_skip_is_told_where_to_start(
     assert skipped == [(1, 2)]
 
 
-def test_a_checkpoint_without_the_state_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", [{}, {"of": "another callback"}], ids=["none", "another"])
+def test_a_checkpoint_without_the_state_is_told(other: Dict[str, str], tmp_path: Path) -> None:
     config = tiny_config()
     run_until((1, 3, True), config, tmp_path / "run")
     for file in (tmp_path / "run").glob("training_state_*.th"):
         state = torch.load(file, weights_only=True)
-        state["callbacks"][0] = {}
+        state["callbacks"][0] = other
         torch.save(state, file)
     run(config, tmp_path / "run", recover=True)
     log = (tmp_path / "run" / "out.log").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import pytest
 import torch
@@ -11,6 +11,7 @@ from allennlp.training.moving_average import ExponentialMovingAverage
 from elmo_scratch.training.recovery import (
     Progress,
     end_confidence_checks,
+    find_best_weights,
     reattach_moving_average,
     stretch_schedule,
     write_best_weights,
@@ -61,6 +62,18 @@ def test_a_worker_that_is_not_the_first_writes_nothing(tmp_path: Path) -> None:
     write_best_weights(trainer, str(tmp_path))
     assert trainer._best_model_filename == str(tmp_path / "best.th")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "before, now",
+    [("/before/best.th", "here/best.th"), ("best_w1.th", "here/best_w1.th"), (None, None)],
+)
+def test_best_weights_are_looked_for_in_the_folder(
+    before: Optional[str], now: Optional[str]
+) -> None:
+    trainer = trainer_of(torch.nn.Linear(1, 1), _best_model_filename=before)
+    find_best_weights(trainer, "here")
+    assert trainer._best_model_filename == now
 
 
 def test_confidence_checks_end() -> None:

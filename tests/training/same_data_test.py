@@ -23,9 +23,8 @@ def vocabulary(*words: str) -> Vocabulary:
 def test_equal_data_are_the_same() -> None:
     one = data_identity(Loader("a"), vocabulary("x", "y"))
     check_same_data(one, data_identity(Loader("a"), vocabulary("x", "y")))
-    # A checkpoint that knows less is not in the way.
+    # A checkpoint that knows nothing of its data is not in the way.
     check_same_data({}, one)
-    check_same_data(data_identity(None, vocabulary("x", "y")), one)
 
 
 def test_another_text_is_told() -> None:
@@ -48,3 +47,20 @@ def test_another_way_of_reading_is_told_within_an_epoch() -> None:
     ):
         check_same_data(one, other)
     check_same_data(one, other, is_within_epoch=False)
+
+
+def test_another_kind_of_loader_is_told_within_an_epoch() -> None:
+    stream, ordinary = (data_identity(loader, vocabulary("x")) for loader in (Loader("a"), None))
+    with pytest.raises(ConfigurationError, match=r"its training text .* \(a, but now not known\)"):
+        check_same_data(stream, ordinary)
+    with pytest.raises(ConfigurationError, match=r"its training text .* \(not known, but now a\)"):
+        check_same_data(ordinary, stream)
+    check_same_data(stream, ordinary, is_within_epoch=False)
+    check_same_data(ordinary, stream, is_within_epoch=False)
+
+
+def test_another_vocabulary_is_told_before_another_text() -> None:
+    one, other = (data_identity(Loader(word), vocabulary(word)) for word in "ab")
+    for is_within_epoch in (True, False):
+        with pytest.raises(ConfigurationError, match="its vocabulary"):
+            check_same_data(one, other, is_within_epoch)

@@ -9,39 +9,10 @@ from typing import Any, Iterator, List
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.training import Checkpointer, GradientDescentTrainer
-from allennlp.training.trainer import TrainerCheckpoint
+from allennlp.training import Checkpointer
 
-from elmo_scratch.training import WholeCheckpointer, whole_checkpointer
-
-
-class TinyTrainer(GradientDescentTrainer):
-    """One that was never built: it has weights and a place, and saves as the real one does."""
-
-    def __init__(self, size: int = 1) -> None:
-        self._size = size
-        self._callbacks: List[Any] = []
-        self.place(0, 0)
-
-    def place(self, epochs: int, batches: int) -> "TinyTrainer":
-        self._epochs_completed, self._batches_in_epoch_completed = epochs, batches
-        return self
-
-    def get_checkpoint_state(self) -> TrainerCheckpoint:
-        number = 100 * self._epochs_completed + self._batches_in_epoch_completed
-        place = {
-            "epochs_completed": self._epochs_completed,
-            "batches_in_epoch_completed": self._batches_in_epoch_completed,
-            "callbacks": [],
-        }
-        return TrainerCheckpoint({"weight": torch.full((self._size,), float(number))}, place)
-
-
-def saved(folder: Path) -> List[str]:
-    """The names of all files, without what all checkpoints' names have."""
-    return sorted(
-        file.name.replace("_state_", " ").removesuffix(".th") for file in folder.iterdir()
-    )
+from elmo_scratch.training import WholeCheckpointer
+from tests.training.tiny_trainer import TinyTrainer, saved
 
 
 def save(folder: Path, *places: Any, **settings: Any) -> Checkpointer:
@@ -263,25 +234,6 @@ def test_each_worker_keeps_the_states_of_its_callbacks(
     assert not list(tmp_path.glob("*e0_b1*"))
 
 
-@pytest.mark.parametrize("other", ["e0_b2", "e0_b1", "no checkpoint"])
-def test_workers_go_on_from_one_checkpoint(
-    other: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    save(tmp_path, (0, 1), (0, 2))
-
-    def gather(places: List[str], own: str) -> None:
-        places[:] = [own, other]
-
-    monkeypatch.setattr(whole_checkpointer, "is_distributed", lambda: True)
-    monkeypatch.setattr(whole_checkpointer.dist, "get_world_size", lambda: 2)
-    monkeypatch.setattr(whole_checkpointer.dist, "all_gather_object", gather)
-    if other == "e0_b2":
-        assert loaded(tmp_path) == 2.0
-        return
-    with pytest.raises(ConfigurationError, match=rf"\(worker 0: e0_b2, worker 1: {other}\)"):
-        loaded(tmp_path)
-
-
 def test_the_first_worker_of_each_machine_removes_what_is_old(tmp_path: Path) -> None:
     # AllenNLP lets it write, but looks after the files of the very first one only.
     checkpointer = WholeCheckpointer(tmp_path, keep_most_recent_by_count=1)
@@ -289,11 +241,3 @@ def test_the_first_worker_of_each_machine_removes_what_is_old(tmp_path: Path) ->
     for batch in (1, 2, 3):
         checkpointer.save_checkpoint(TinyTrainer().place(0, batch))
     assert saved(tmp_path) == ["model e0_b3", "training e0_b3"]
-
-
-def test_checkpoints_by_time_need_one_clock(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(whole_checkpointer, "is_distributed", lambda: True)
-    with pytest.raises(ConfigurationError, match="in one process only.*`save_every_num_batches`"):
-        WholeCheckpointer(tmp_path, save_every_num_seconds=60)
