@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.modules.softmaxes.sparse_rows import sparse_rows
+from elmo_scratch.modules.sparse_rows import sparse_rows
 
 
 def rows_of_all_workers(rows: torch.Tensor, num_rows: int) -> torch.Tensor:

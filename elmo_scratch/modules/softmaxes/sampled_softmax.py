@@ -10,7 +10,7 @@ from elmo_scratch.modules.softmaxes.averaged_rows import averaged_rows, rows_of_
 from elmo_scratch.modules.softmaxes.chunked_cross_entropy import chunked_cross_entropy
 from elmo_scratch.modules.softmaxes.log_uniform_sampler import LogUniformSampler
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
-from elmo_scratch.modules.softmaxes.sparse_rows import sparse_rows
+from elmo_scratch.modules.sparse_rows import sparse_rows
 
 
 @OutputSoftmax.register("sampled")
