@@ -4,6 +4,7 @@ from typing import List, Optional
 
 import torch
 from allennlp.common.util import is_distributed
+from torch.nn.functional import pad
 
 from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.softmaxes.averaged_rows import averaged_rows, rows_of_all_workers
@@ -11,6 +12,12 @@ from elmo_scratch.modules.softmaxes.chunked_cross_entropy import chunked_cross_e
 from elmo_scratch.modules.softmaxes.log_uniform_sampler import LogUniformSampler
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
 from elmo_scratch.modules.sparse_rows import sparse_rows
+
+WORDS_TOGETHER = 128
+"""
+To a multiple of so many the words in play are filled up. Another number of them in each batch would
+let oneDNN compile and keep other kernels for each, which came to half a gigabyte.
+"""
 
 
 @OutputSoftmax.register("sampled")
@@ -115,10 +122,13 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
         is_sampled[torch.searchsorted(rows, sampled.ids)] = True
         log_counts = self.sampler.log_expected_counts(rows, sampled.num_tries)
         of_all = self._of_all_workers(rows)
+        weight = self._rows_of(self.weight, rows, of_all)
+        bias = self._rows_of(self.bias, rows, of_all) - log_counts.to(self.bias.dtype)
+        missing = -len(rows) % WORDS_TOGETHER
         scored = chunked_cross_entropy(
             states,
-            self._rows_of(self.weight, rows, of_all),
-            self._rows_of(self.bias, rows, of_all) - log_counts.to(self.bias.dtype),
+            pad(weight, (0, 0, 0, missing)),
+            pad(bias, (0, missing), value=-torch.inf),
             torch.searchsorted(rows, targets),
             dtype=dtype,
             num_best=1,

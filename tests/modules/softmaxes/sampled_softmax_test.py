@@ -16,7 +16,8 @@ from torch.nn.functional import cross_entropy, linear
 from torch.nn.parallel import DistributedDataParallel
 
 from elmo_scratch.modules.products import MixedPrecision
-from elmo_scratch.modules.softmaxes import FullSoftmax, SampledSoftmax
+from elmo_scratch.modules.softmaxes import FullSoftmax, SampledSoftmax, sampled_softmax
+from elmo_scratch.modules.softmaxes.chunked_cross_entropy import chunked_cross_entropy
 from tests.metrics.workers import run_in_two_workers
 
 PREDICTED, WORDS, DIM, SAMPLES = 9, 40, 3, 12
@@ -390,6 +391,24 @@ def test_a_process_of_its_own_averages_nothing(softmax: SampledSoftmax) -> None:
 
 def test_names_of_its_tensors_are_a_file_format(softmax: SampledSoftmax) -> None:
     assert set(softmax.state_dict()) == {"weight", "bias", "sampler.seed", "sampler.num_draws"}
+
+
+def test_batches_with_other_words_in_play_share_the_kernels_of_products() -> None:
+    softmax = softmax_of(num_words=1000, num_samples=200).float()
+    sizes, num_in_play = set(), set()
+    with patch.object(
+        sampled_softmax, "chunked_cross_entropy", wraps=chunked_cross_entropy
+    ) as seen:
+        for _ in range(20):
+            states = torch.randn(PREDICTED, DIM)
+            softmax(states, torch.randint(1, 1000, (PREDICTED,))).loss.backward()
+            sizes.add(len(seen.call_args.args[1]))
+            assert isinstance(softmax.weight.grad, torch.Tensor)
+            num_in_play.add(softmax.weight.grad.coalesce()._nnz())
+            softmax.zero_grad(set_to_none=True)
+    assert sizes == {256}
+    assert len(num_in_play) > 5
+    assert max(num_in_play) <= 200 + PREDICTED
 
 
 def test_more_samples_than_words_are_an_error() -> None:
