@@ -16,6 +16,7 @@ from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights
 from allennlp.nn.util import read_state_dict
 
 from elmo_scratch.interop.bilm_blueprint import BiLmBlueprint
+from elmo_scratch.interop.bilm_changes import dense
 from elmo_scratch.interop.kept_config import kept_bilm_config
 from elmo_scratch.interop.word_list import WordList
 from elmo_scratch.located import located
@@ -119,7 +120,8 @@ def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguag
             plan = kept_bilm_config(folder)
         if not plan:
             raise ConfigurationError(f"{archive_file}: it holds no configuration of a biLM")
-        blueprint = BiLmBlueprint(plan, words)
+        # Sparse gradients are for the optimizer of that training, and few others know them.
+        blueprint = BiLmBlueprint(dense(plan), words)
         bilm = blueprint.build()
         state = read_state_dict(get_weights_path(str(folder)))
         _fill(bilm, _part(state, BILM_PREFIX), archive_file)

@@ -11,14 +11,10 @@ from allennlp.nn.parallel import DdpAccelerator
 
 from elmo_scratch.interop import WordList
 from elmo_scratch.interop.bilm_archive import FROM_ARCHIVE, FROM_OFFICIAL
+from elmo_scratch.interop.bilm_changes import NO_CHANGES, BiLmChanges
 from elmo_scratch.interop.starting_point import StartingPoint
 from elmo_scratch.models.language_model import LanguageModel
-from elmo_scratch.models.starting_points import (
-    NO_CHANGES,
-    BiLmChanges,
-    start_bilm,
-    start_softmax,
-)
+from elmo_scratch.models.starting_points import start_bilm, start_softmax
 
 logger = logging.getLogger(__name__)
 
@@ -64,8 +60,8 @@ class StartedLanguageModel(FromParams):
         vocab_file : `str`, optional (default = `None`)
             A vocabulary file, needed for a biLM of words: the words of the rows of `embedding`.
         bilm : `BiLmChanges`, optional (default = none)
-            `dropout`, `recurrent_dropout`, `state` and `matmul_dtype` of the biLM, where they shall
-            not be `BiLm`'s defaults.
+            `dropout`, `recurrent_dropout`, `state` and `matmul_dtype` of the biLM, and `sparse` of
+            its token encoder, where they shall not be the defaults.
         namespace : `str`, optional (default = `"tokens"`)
             As in `LanguageModel`.
 
@@ -108,7 +104,7 @@ class StartedLanguageModel(FromParams):
             A `model.tar.gz`, or the output folder of a training.
         bilm : `BiLmChanges`, optional (default = none)
             `dropout`, `recurrent_dropout`, `state` and `matmul_dtype` of the biLM, where they shall
-            not be as they were.
+            not be as they were, and `sparse` of its token encoder, `False` by default.
         namespace : `str`, optional (default = `"tokens"`)
             As in `LanguageModel`.
 

@@ -1,17 +1,16 @@
 """How a pre-training starts from the weights of another biLM."""
 
 import logging
-from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Callable, Dict, NamedTuple, Optional, Union
+from typing import Callable, NamedTuple, Optional, Union
 
 import torch
-from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import BiLmBlueprint, WordList
 from elmo_scratch.interop.awaited_weights import without_weights
+from elmo_scratch.interop.bilm_changes import NO_CHANGES, BiLmChanges
 from elmo_scratch.interop.kept_config import keep_bilm_config, kept_bilm_config
 from elmo_scratch.interop.starting_point import StartingPoint
 from elmo_scratch.modules import BiLm, OutputSoftmax
@@ -23,35 +22,6 @@ WORD_VECTORS = "token_encoder.embedding.weight"
 
 ARCHIVED_WEIGHTS = "weights.th"
 """Lies beside the config in an unpacked archive, and never in the output folder of a training."""
-
-
-@dataclass(frozen=True)
-class BiLmChanges(FromParams):
-    """
-    What a training may do otherwise than the training before. `None` leaves a setting as it was;
-    official files tell none of them, so it is then `BiLm`'s default.
-
-    # Parameters
-
-    dropout, recurrent_dropout : `float`, optional (default = `None`)
-    state, matmul_dtype : `str`, optional (default = `None`)
-        As in `BiLm`.
-    """
-
-    dropout: Optional[float] = None
-    recurrent_dropout: Optional[float] = None
-    state: Optional[str] = None
-    matmul_dtype: Optional[str] = None
-
-    def of(self, config: Dict[str, Any]) -> Dict[str, Any]:
-        """The configuration of a biLM with these changes."""
-        return {
-            **config,
-            **{key: value for key, value in asdict(self).items() if value is not None},
-        }
-
-
-NO_CHANGES = BiLmChanges()
 
 
 class Started(NamedTuple):

@@ -15,6 +15,7 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.models.archival import load_archive
 
+from elmo_scratch.embedders import BiLmEmbedder
 from elmo_scratch.interop import export_bilm, read_bilm_archive
 from elmo_scratch.models import started_language_model
 from tests.tiny_archives import WORD_BILM, archive_of, config_of
@@ -209,6 +210,36 @@ def test_it_was_trained_on(archive: Path, tmp_path: Path) -> None:
     before = load_archive(archive).model
     for name, parameter in before.bilm.named_parameters():
         assert not torch.equal(model.bilm.get_parameter(name), parameter), name
+
+
+@pytest.fixture(scope="module")
+def sparse_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a biLM of words that an optimizer for sparse gradients has trained."""
+    folder = tmp_path_factory.mktemp("sparse")
+    bilm = {**WORD_BILM, "token_encoder": {**WORD_BILM["token_encoder"], "sparse": True}}
+    config = config_of(folder, bilm=bilm)
+    config["trainer"]["optimizer"]["type"] = "adagrad"
+    train(Params(config), folder / "run")
+    return folder / "run" / "model.tar.gz"
+
+
+@each_start
+def test_any_optimizer_trains_on_what_was_trained_with_sparse_gradients(
+    start: str, sparse_archive: Path, tmp_path: Path
+) -> None:
+    config = started_config(tmp_path, start, sparse_archive)
+    assert config["trainer"]["optimizer"]["type"] == "adam"
+    model = train(Params(config), tmp_path / "run")
+    name = "bilm.token_encoder.embedding.weight"
+    assert len(same_word_rows(name, model, load_archive(sparse_archive).model)) < len(KNOWN)
+
+
+def test_an_embedder_trains_a_bilm_on_with_dense_gradients(sparse_archive: Path) -> None:
+    vocab = vocab_of(*DOMAIN)
+    embedder = BiLmEmbedder(vocab, pretrained_file=str(sparse_archive), requires_grad=True)
+    embedder(torch.tensor([[2, 3, 4]])).pow(2).sum().backward()
+    gradients = [weight.grad for weight in embedder.bilm.parameters()]
+    assert all(gradient is not None and not gradient.is_sparse for gradient in gradients)
 
 
 def test_it_predicts_the_texts_of_the_domain_better_than_before(

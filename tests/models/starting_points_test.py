@@ -6,12 +6,14 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import BiLmBlueprint, WordList
+from elmo_scratch.interop.bilm_changes import BiLmChanges
 from elmo_scratch.interop.kept_config import kept_bilm_config
 from elmo_scratch.interop.starting_point import StartingPoint
-from elmo_scratch.models.starting_points import BiLmChanges, Started, start_bilm, start_softmax
+from elmo_scratch.models.starting_points import Started, start_bilm, start_softmax
 from elmo_scratch.modules.softmaxes import FullSoftmax
 from elmo_scratch.modules.softmaxes.adaptive_softmax import AdaptiveSoftmax
 from elmo_scratch.modules.softmaxes.sampled_softmax import SampledSoftmax
+from elmo_scratch.modules.token_encoders import WordEncoder
 from tests.tiny_archives import BILM, WORD_BILM
 
 WORDS = WordList(["", "<S>", "</S>", "<UNK>", "river", "bank", "the", "rose", "a"], "<UNK>")
@@ -76,6 +78,12 @@ def test_changes_are_made_and_all_else_is_as_it_was() -> None:
     assert bilm.left_to_right.layers[0].cell_clip == 0.7
     unchanged = start_bilm(lambda: point_of({**BILM, "dropout": 0.2}), WORDS).bilm
     assert unchanged.left_to_right.dropout.p == 0.2
+
+
+def test_gradients_are_sparse_where_that_is_asked_for() -> None:
+    started = start_bilm(lambda: point_of(WORD_BILM), WORDS, BiLmChanges(sparse=True))
+    encoder = started.bilm.token_encoder
+    assert isinstance(encoder, WordEncoder) and encoder.embedding.sparse
 
 
 def test_a_warm_state_is_taken_over_or_left_behind() -> None:

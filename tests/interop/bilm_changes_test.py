@@ -1,0 +1,30 @@
+import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.interop.bilm_changes import BiLmChanges, dense
+from tests.tiny_archives import BILM, WORD, WORD_BILM
+
+SPARSE_BILM = {**WORD_BILM, "token_encoder": {**WORD, "sparse": True}}
+
+
+def test_what_is_not_changed_stays() -> None:
+    config = {**BILM, "dropout": 0.3, "state": "carry"}
+    assert BiLmChanges().of(config) == config
+    assert BiLmChanges(dropout=0.0).of(config) == {**config, "dropout": 0.0}
+
+
+def test_sparse_is_a_setting_of_the_token_encoder() -> None:
+    assert BiLmChanges(sparse=True).of(WORD_BILM) == SPARSE_BILM
+    assert "sparse" not in WORD
+
+
+def test_what_else_a_bilm_has_is_no_change() -> None:
+    with pytest.raises(ConfigurationError, match="cell_size"):
+        BiLmChanges.from_params(Params({"cell_size": 7}))
+
+
+def test_a_dense_configuration_is_all_but_sparse() -> None:
+    assert dense(SPARSE_BILM) == WORD_BILM
+    assert dense(BILM) == BILM
+    assert dense({}) == {}
