@@ -16,7 +16,7 @@ from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights
 from allennlp.nn.util import read_state_dict
 
 from elmo_scratch.interop.bilm_blueprint import BiLmBlueprint
-from elmo_scratch.interop.bilm_changes import dense
+from elmo_scratch.interop.bilm_changes import BiLmChanges, dense
 from elmo_scratch.interop.kept_config import kept_bilm_config
 from elmo_scratch.interop.word_list import WordList
 from elmo_scratch.located import located
@@ -118,6 +118,9 @@ def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguag
             plan: Optional[Dict[str, Any]] = model.get("bilm", Params({})).as_dict(quiet=True)
         else:
             plan = kept_bilm_config(folder)
+            if plan is not None:
+                # They may have been changed where the training was recovered.
+                plan = BiLmChanges.from_params(model.get("bilm") or Params({})).of(plan)
         if not plan:
             raise ConfigurationError(f"{archive_file}: it holds no configuration of a biLM")
         # Sparse gradients are for the optimizer of that training, and few others know them.

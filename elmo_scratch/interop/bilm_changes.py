@@ -1,7 +1,7 @@
 """What a training does otherwise with a biLM than the training before."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Dict, Optional
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Dict, Iterable, Optional
 
 from allennlp.common import FromParams
 
@@ -45,5 +45,15 @@ def dense(config: Dict[str, Any]) -> Dict[str, Any]:
     encoder = config.get("token_encoder")
     if not isinstance(encoder, dict):
         return config
-    kept = {key: value for key, value in encoder.items() if key != "sparse"}
-    return {**config, "token_encoder": kept}
+    return {**config, "token_encoder": _without(["sparse"], encoder)}
+
+
+def has_same_weights(one: Dict[str, Any], other: Dict[str, Any]) -> bool:
+    """Whether two configurations of a biLM differ in what `BiLmChanges` can change, if at all."""
+    changeable = [field.name for field in fields(BiLmChanges)]
+    return _without(changeable, dense(one)) == _without(changeable, dense(other))
+
+
+def _without(keys: Iterable[str], config: Dict[str, Any]) -> Dict[str, Any]:
+    """A configuration without some of its settings."""
+    return {key: value for key, value in config.items() if key not in keys}

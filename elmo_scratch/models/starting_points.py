@@ -3,14 +3,14 @@
 import logging
 from os import PathLike
 from pathlib import Path
-from typing import Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, NamedTuple, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import BiLmBlueprint, WordList
 from elmo_scratch.interop.awaited_weights import without_weights
-from elmo_scratch.interop.bilm_changes import NO_CHANGES, BiLmChanges
+from elmo_scratch.interop.bilm_changes import NO_CHANGES, BiLmChanges, has_same_weights
 from elmo_scratch.interop.kept_config import keep_bilm_config, kept_bilm_config
 from elmo_scratch.interop.starting_point import StartingPoint
 from elmo_scratch.modules import BiLm, OutputSoftmax
@@ -22,6 +22,9 @@ WORD_VECTORS = "token_encoder.embedding.weight"
 
 ARCHIVED_WEIGHTS = "weights.th"
 """Lies beside the config in an unpacked archive, and never in the output folder of a training."""
+
+WEIGHTS = (ARCHIVED_WEIGHTS, "best.th", "model_state_*.th")
+"""What holds all weights of the language model."""
 
 
 class Started(NamedTuple):
@@ -64,9 +67,13 @@ def start_bilm(
     # Raises
 
     ConfigurationError
-        If there is no such starting point, or it has no `warm` state that should be started from.
+        If there is no such starting point, and no weights in the folder to go on from, or it has no
+        `warm` state that should be started from.
     """
-    kept = None if serialization_dir is None else kept_bilm_config(serialization_dir)
+    kept: Optional[Dict[str, Any]] = None
+    # A training that was killed before it saved has no weights, and starts once more.
+    if serialization_dir is not None and _has_weights(Path(serialization_dir)):
+        kept = kept_bilm_config(serialization_dir)
     point: Optional[StartingPoint] = None
     if kept is None or not Path(serialization_dir or "", ARCHIVED_WEIGHTS).exists():
         try:
@@ -74,7 +81,7 @@ def start_bilm(
         except ConfigurationError:
             if kept is None:
                 raise
-    if point is not None and kept in (None, changes.of(point.config)):
+    if point is not None and (kept is None or has_same_weights(kept, point.config)):
         config = changes.of(point.config)
         bilm = BiLmBlueprint(config, words).build()
         _copy_bilm(point, words, bilm)
@@ -82,7 +89,7 @@ def start_bilm(
             keep_bilm_config(serialization_dir, config)
         return Started(bilm, point)
     assert kept is not None
-    return Started(without_weights(BiLmBlueprint(kept, words).build()), None)
+    return Started(without_weights(BiLmBlueprint(changes.of(kept), words).build()), None)
 
 
 def start_softmax(softmax: OutputSoftmax, point: StartingPoint, words: WordList) -> bool:
@@ -139,6 +146,11 @@ def _copy_bilm(point: StartingPoint, words: WordList, bilm: BiLm) -> None:
         ids = words.ids_in(point.words)
         copied[WORD_VECTORS] = _rows(own[WORD_VECTORS], copied[WORD_VECTORS], ids)
     bilm.load_state_dict(copied)
+
+
+def _has_weights(folder: Path) -> bool:
+    """Whether weights lie in the folder of a training or of its archive."""
+    return any(True for name in WEIGHTS for _ in folder.glob(name))
 
 
 def _rows(own: torch.Tensor, theirs: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,7 @@ import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.bilm_changes import BiLmChanges, dense
+from elmo_scratch.interop.bilm_changes import BiLmChanges, dense, has_same_weights
 from tests.tiny_archives import BILM, WORD, WORD_BILM
 
 SPARSE_BILM = {**WORD_BILM, "token_encoder": {**WORD, "sparse": True}}
@@ -28,3 +28,11 @@ def test_a_dense_configuration_is_all_but_sparse() -> None:
     assert dense(SPARSE_BILM) == WORD_BILM
     assert dense(BILM) == BILM
     assert dense({}) == {}
+
+
+def test_weights_fit_where_nothing_but_changes_differs() -> None:
+    changes = BiLmChanges(dropout=0.3, recurrent_dropout=0.1, state="carry", matmul_dtype="float32")
+    assert has_same_weights(BILM, changes.of(BILM))
+    assert has_same_weights(SPARSE_BILM, WORD_BILM)
+    assert not has_same_weights(BILM, {**BILM, "cell_size": 13})
+    assert not has_same_weights(BILM, WORD_BILM)

@@ -263,9 +263,13 @@ def test_a_training_is_recovered_where_its_starting_point_is_no_more(
     train(Params(deepcopy(config)), tmp_path / "run")
     remove_source(tmp_path)
     config["trainer"]["num_epochs"] = 2
+    config["model"]["bilm"]["dropout"] = 0.2
     config_file = tmp_path / "run" / "config.json"
     config_file.write_text(json.dumps({**json.loads(config_file.read_text()), **config}))
     with logging_as_before():
         model = train_model(Params(config), str(tmp_path / "run"), recover=True)
     assert model is not None
     assert not any(parameter.isnan().any() for parameter in model.parameters())
+    assert model.bilm.left_to_right.dropout.p == 0.2
+    again = read_bilm_archive(tmp_path / "run" / "model.tar.gz").bilm
+    assert again.left_to_right.dropout.p == 0.2

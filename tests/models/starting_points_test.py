@@ -101,10 +101,17 @@ def test_a_warm_state_from_nowhere_is_an_error() -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The output folder of a training that has started."""
+def started_folder(tmp_path: Path) -> Path:
+    """The output folder of a training that has started, but saved nothing yet."""
     start_bilm(lambda: point_of(BILM), WORDS, BiLmChanges(dropout=0.4), tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def folder(started_folder: Path) -> Path:
+    """The output folder of a training that has saved a checkpoint."""
+    (started_folder / "model_state_e0_b3.th").touch()
+    return started_folder
 
 
 def is_unusable(started: Started) -> bool:
@@ -113,8 +120,8 @@ def is_unusable(started: Started) -> bool:
     )
 
 
-def test_a_training_keeps_the_configuration(folder: Path) -> None:
-    assert kept_bilm_config(folder) == {**BILM, "dropout": 0.4}
+def test_a_training_keeps_the_configuration(started_folder: Path) -> None:
+    assert kept_bilm_config(started_folder) == {**BILM, "dropout": 0.4}
 
 
 def test_an_archive_does_not_look_for_its_starting_point(folder: Path) -> None:
@@ -124,8 +131,12 @@ def test_an_archive_does_not_look_for_its_starting_point(folder: Path) -> None:
     assert started.bilm.left_to_right.dropout.p == 0.4
 
 
-def test_a_folder_of_a_training_is_loaded_where_the_starting_point_is_gone(folder: Path) -> None:
-    assert is_unusable(start_bilm(gone, WORDS, BiLmChanges(dropout=0.4), folder))
+@pytest.mark.parametrize("weights", ["model_state_e1_b0.th", "best.th"])
+def test_a_folder_of_a_training_is_loaded_where_the_starting_point_is_gone(
+    weights: str, started_folder: Path
+) -> None:
+    (started_folder / weights).touch()
+    assert is_unusable(start_bilm(gone, WORDS, BiLmChanges(dropout=0.4), started_folder))
 
 
 def test_a_folder_of_a_training_is_loaded_where_the_starting_point_is_another(folder: Path) -> None:
@@ -135,11 +146,24 @@ def test_a_folder_of_a_training_is_loaded_where_the_starting_point_is_another(fo
     assert started.bilm.left_to_right.cell_size == BILM["cell_size"]
 
 
-def test_a_training_that_was_killed_before_it_saved_starts_once_more(folder: Path) -> None:
-    point = point_of(BILM)
-    started = start_bilm(lambda: point, WORDS, BiLmChanges(dropout=0.4), folder)
+@pytest.mark.parametrize("read", [lambda: point_of(BILM), gone], ids=["there", "gone"])
+def test_settings_that_were_changed_since_count(read: Any, folder: Path) -> None:
+    changes = BiLmChanges(dropout=0.25, matmul_dtype="float32")
+    bilm = start_bilm(read, WORDS, changes, folder).bilm
+    assert bilm.left_to_right.dropout.p == 0.25
+
+
+def test_a_training_that_was_killed_before_it_saved_starts_once_more(started_folder: Path) -> None:
+    point = point_of({**BILM, "cell_size": 13})
+    started = start_bilm(lambda: point, WORDS, BiLmChanges(dropout=0.3), started_folder)
     assert started.point is point
     assert not any(weight.isnan().any() for weight in started.bilm.parameters())
+    assert kept_bilm_config(started_folder) == {**BILM, "cell_size": 13, "dropout": 0.3}
+
+
+def test_a_training_that_saved_nothing_needs_its_starting_point(started_folder: Path) -> None:
+    with pytest.raises(ConfigurationError, match="the files are gone"):
+        start_bilm(gone, WORDS, BiLmChanges(dropout=0.4), started_folder)
 
 
 def test_a_training_without_its_starting_point_is_an_error(tmp_path: Path) -> None:
