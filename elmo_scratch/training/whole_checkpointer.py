@@ -59,16 +59,17 @@ class WholeCheckpointer(Checkpointer):
         Save after the first batch that ends so long after the last checkpoint; in distributed
         training one batch later, and by the clock of the first worker.
     save_every_num_batches : `int`, optional (default = `None`)
-        Save when so many batches of an epoch were trained since the last checkpoint.
+        Save when so many batches of an epoch were trained since the last checkpoint, at least 1.
     keep_most_recent_by_count : `int`, optional (default = `2`)
-        How many checkpoints to keep. `None` keeps all.
+        How many checkpoints to keep, at least 1. `None` keeps all.
     keep_most_recent_by_age : `int`, optional (default = `None`)
         For how many seconds to keep a checkpoint that is not among these.
 
     # Raises
 
     ConfigurationError
-        If a checkpoint can't be written; if there are some, but none that all workers can read.
+        If one of these numbers is less than 1; if a checkpoint can't be written; if there are some,
+        but none that all workers can read.
     """
 
     def __init__(
@@ -80,6 +81,12 @@ class WholeCheckpointer(Checkpointer):
         keep_most_recent_by_count: Optional[int] = 2,
         keep_most_recent_by_age: Optional[int] = None,
     ) -> None:
+        counts = (save_every_num_batches, keep_most_recent_by_count)
+        if any(count is not None and count < 1 for count in counts):
+            raise ConfigurationError(
+                "expected `save_every_num_batches` and `keep_most_recent_by_count` of 1 or more, "
+                "or null, but got {} and {}".format(*counts)
+            )
         self._clock: Optional[SharedClock] = None
         if save_every_num_seconds is not None and is_distributed():
             # AllenNLP would refuse it.

@@ -45,6 +45,13 @@ def test_all_are_kept_where_nothing_is_said(tmp_path: Path) -> None:
     assert len(saved(tmp_path)) == 8
 
 
+@pytest.mark.parametrize("number", [0, -1])
+@pytest.mark.parametrize("setting", ["save_every_num_batches", "keep_most_recent_by_count"])
+def test_no_checkpoints_at_all_are_an_error(setting: str, number: int, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=f"`{setting}` .*of 1 or more.* got .*{number}"):
+        WholeCheckpointer(tmp_path, **{setting: number})  # type: ignore[arg-type]
+
+
 def test_what_is_removed_is_not_taken_for_its_namesake(tmp_path: Path) -> None:
     save(tmp_path, *[(0, number) for number in range(1, 13)], keep_most_recent_by_count=11)
     assert loaded(tmp_path) == 12
