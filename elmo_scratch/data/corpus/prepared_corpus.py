@@ -3,8 +3,9 @@
 import logging
 import mmap
 import os
+from os import PathLike
 from pathlib import Path
-from typing import Any, Iterable, List, Optional, Tuple
+from typing import Any, Iterable, List, Optional, Tuple, Union
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -28,6 +29,7 @@ from elmo_scratch.data.corpus.shards import (
     first_names,
     is_table,
     list_shards,
+    named_paths,
 )
 from elmo_scratch.data.corpus.whole_folder import make_once
 from elmo_scratch.data.corpus.word_table import WordTable
@@ -101,7 +103,8 @@ class PreparedCorpus:
         if type(tokenizer) is WhitespaceTokenizer:
             tokenizer = None
         shards = list_shards(data_path)
-        _check_kind(shards)
+        # A file that was fetched has a name that says nothing.
+        _check_kind([*named_paths(data_path), *shards])
         if not skip_empty_shards:
             # Told before the rest is read, which may take long.
             check_not_empty([shard for shard in shards if not shard.stat().st_size])
@@ -201,12 +204,12 @@ def default_cache_dir() -> Path:
     return Path.home() / ".cache" / "elmo_scratch" / "corpora"
 
 
-def _check_kind(shards: List[Path]) -> None:
+def _check_kind(paths: List[Union[str, PathLike]]) -> None:
     """Explains files whose lines are not sentences."""
-    for shard in shards:
-        if is_table(shard):
+    for path in paths:
+        if is_table(path):
             raise ConfigurationError(
-                f"{shard}: a corpus is plain text, one sentence a line, but this is a table. "
+                f"{path}: a corpus is plain text, one sentence a line, but this is a table. "
                 "AG News files are read without `elmo_scratch_stream` and `elmo_scratch_corpus`, "
                 "as in training_config/bilm/ag_news.jsonnet; or write the texts to a file first."
             )

@@ -33,7 +33,7 @@ def list_shards(data_path: DataPath) -> List[Path]:
     ConfigurationError
         If nothing is there, an address can't be fetched, or a path is a folder.
     """
-    patterns = [data_path] if isinstance(data_path, (str, PathLike)) else list(data_path)
+    patterns = named_paths(data_path)
     if not patterns:
         raise ConfigurationError("expected `data_path` to name a corpus, but the list is empty")
     shards: List[Path] = []
@@ -45,6 +45,11 @@ def list_shards(data_path: DataPath) -> List[Path]:
                 known.add(real)
                 shards.append(path)
     return shards
+
+
+def named_paths(data_path: DataPath) -> List[Union[str, PathLike]]:
+    """The paths, patterns and addresses that name a corpus, as they were given."""
+    return [data_path] if isinstance(data_path, (str, PathLike)) else list(data_path)
 
 
 def is_table(path: Union[str, PathLike]) -> bool:
