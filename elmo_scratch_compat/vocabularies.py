@@ -67,8 +67,9 @@ def find_unknown_word(vocabulary: Any) -> None:
     """
     Who asks AllenNLP to read a vocabulary must know what its unknown word is called, and AllenNLP
     itself doesn't tell when it recovers a distributed training. Where none is named, and the usual
-    one is not there, that of the vocabulary `elmo_scratch_corpus` is tried. And where a training
-    was stopped before it had one, AllenNLP shows a traceback.
+    one is not there, that of the vocabulary `elmo_scratch_corpus` is tried. Where a training was
+    stopped before it had one, AllenNLP shows a traceback. And it takes the vocabulary of an archive
+    by the name of the archive, but not that of a training's output folder.
     """
     original = vocabulary.Vocabulary.from_files.__func__
 
@@ -76,6 +77,9 @@ def find_unknown_word(vocabulary: Any) -> None:
     def from_files(
         cls: Any, directory: Any, padding_token: Any = None, oov_token: Any = None
     ) -> Any:
+        inner = Path(directory, "vocabulary")
+        if inner.is_dir():
+            directory = inner
         words = [oov_token or vocabulary.DEFAULT_OOV_TOKEN]
         if words == [vocabulary.DEFAULT_OOV_TOKEN]:
             words.append(UNKNOWN_WORD)

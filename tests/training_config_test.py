@@ -42,6 +42,18 @@ def test_every_config_builds_its_train_loop(
     assert (tmp_path / "vocabulary" / "tokens.txt").stat().st_size > 0
 
 
+def test_the_output_folder_of_a_training_is_fine_tuned_as_its_archive_is(
+    bilm_archive: Path, tmp_path: Path
+) -> None:
+    folder = bilm_archive.parent
+    before = set(folder.iterdir())
+    params = params_on_fixtures(CONFIGS / "bilm" / "fine_tune.jsonnet", folder)
+    TrainModel.from_params(params, serialization_dir=str(tmp_path), local_rank=0)
+    words = [run / "vocabulary" / "tokens.txt" for run in (folder, tmp_path)]
+    assert words[0].read_bytes() == words[1].read_bytes()
+    assert set(folder.iterdir()) == before
+
+
 @each_config
 def test_every_training_can_be_stopped_and_recovered(config_file: Path) -> None:
     trainer = config_on_fixtures(config_file, Path("model.tar.gz"))["trainer"]

@@ -160,6 +160,15 @@ def test_allennlp_itself_reads_what_is_saved(text: str, tmp_path: Path) -> None:
     assert read.get_token_index("never seen") == vocab.get_token_index("<UNK>")
 
 
+@pytest.mark.parametrize("kind", [Vocabulary, CorpusVocabulary])
+def test_the_output_folder_of_a_training_will_do(kind: Type[Vocabulary], tmp_path: Path) -> None:
+    vocab = Vocabulary(counter={"tokens": {"the": 2}}, oov_token="<UNK>")
+    vocab.save_to_files(str(tmp_path / "vocabulary"))
+    read = kind.from_files(str(tmp_path))
+    assert read.get_token_to_index_vocabulary() == vocab.get_token_to_index_vocabulary()
+    assert os.listdir(tmp_path) == ["vocabulary"]
+
+
 def test_allennlp_reads_its_own_vocabularies_as_ever(tmp_path: Path) -> None:
     vocab = Vocabulary(counter={"tokens": {"the": 2, "<UNK>": 1}})
     vocab.save_to_files(str(tmp_path / "saved"))
