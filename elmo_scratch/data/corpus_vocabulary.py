@@ -107,10 +107,12 @@ class CorpusVocabulary(Vocabulary):
             )
             return vocab
         assert vocab_file is not None
-        if (min_count, max_size, lowercase, tokenizer, max_tokens) != (1, None, False, None, None):
+        counting = (min_count, max_size, lowercase, tokenizer, max_tokens)
+        if (*counting, cache_dir, skip_empty_shards) != (1, None, False, None, None, None, False):
             raise ConfigurationError(
-                "`min_count`, `max_size`, `lowercase`, `tokenizer` and `max_tokens` say how words "
-                "of a corpus are counted; with `vocab_file` leave them out"
+                "`min_count`, `max_size`, `lowercase`, `tokenizer`, `max_tokens`, `cache_dir` and "
+                "`skip_empty_shards` say how words of a corpus are counted; with `vocab_file` "
+                "leave them out"
             )
         words = read_vocabulary_file(vocab_file)
         for word in words:

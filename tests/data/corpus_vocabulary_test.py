@@ -253,7 +253,10 @@ def test_sizes_that_make_no_sense_are_an_error(text: str, settings: Dict) -> Non
 
 @pytest.mark.parametrize(
     "settings",
-    [{"min_count": 2}, {"max_size": 5}, {"lowercase": True}, {"tokenizer": "whitespace"}],
+    [
+        *({"min_count": 2}, {"max_size": 5}, {"lowercase": True}, {"tokenizer": "whitespace"}),
+        *({"max_tokens": 9}, {"cache_dir": "cache"}, {"skip_empty_shards": True}),
+    ],
 )
 def test_a_vocabulary_file_is_not_counted(text: str, settings: Dict) -> None:
     with pytest.raises(ConfigurationError, match="with `vocab_file` leave them out"):

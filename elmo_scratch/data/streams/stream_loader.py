@@ -63,9 +63,14 @@ class StreamLoader(DataLoader):
         Whether each epoch also reads the sentences of each file in a new order, as the original
         does. Otherwise what is carried from sentence to sentence is that of the text.
     seed : `int`, optional (default = `13370`, AllenNLP's own seed)
-        Draws those orders, apart from all other random numbers.
+        Draws those orders, apart from all other random numbers. Not below 0.
     cache_dir, skip_empty_shards
         As in `PreparedCorpus.of`.
+
+    # Raises
+
+    ConfigurationError
+        If the reader is another, a number too small, or the text too short or not to be read.
     """
 
     def __init__(
@@ -91,6 +96,8 @@ class StreamLoader(DataLoader):
                 "expected `batch_size` and `unroll_steps` of at least 1, but got "
                 f"{batch_size} and {unroll_steps}"
             )
+        if seed < 0:
+            raise ConfigurationError(f"expected a `seed` of 0 or more, but got {seed}")
         self._reader = reader
         self._data_path = data_path
         self._batch_size = batch_size
@@ -116,8 +123,7 @@ class StreamLoader(DataLoader):
         self._word_ids: Optional[numpy.ndarray] = None
         self._spelling: Optional[Spelling] = None
         self._device = torch.device("cpu")
-        self._epoch = 0
-        self._epochs_to_skip = self._batches_to_skip = 0
+        self._epoch = self._epochs_to_skip = self._batches_to_skip = 0
         # The trainer asks for the length of an epoch before it begins.
         self._order = lru_cache(maxsize=1)(self._order_of)
         self._check_size()
@@ -138,15 +144,9 @@ class StreamLoader(DataLoader):
         self._epoch += 1
         yield from ({} for _ in range(skipped))
         first = self._rank * self._batch_size
+        text = (self._corpus.tokens, self._corpus.sentence_starts, order)
         streams = [
-            windows(
-                self._corpus.tokens,
-                self._corpus.sentence_starts,
-                order,
-                stream,
-                self._unroll_steps,
-                skipped,
-            )
+            windows(*text, stream, self._unroll_steps, skipped)
             for stream in range(first, first + self._batch_size)
         ]
         for number in range(skipped, num_windows):

@@ -208,3 +208,8 @@ def test_a_text_that_is_too_short_is_an_error(corpus: Path, settings: Dict[str, 
 def test_sizes_below_one_are_an_error(corpus: Path) -> None:
     with pytest.raises(ConfigurationError, match="of at least 1, but got 0 and 20"):
         loader_of(corpus, batch_size=0, unroll_steps=20)
+
+
+def test_a_seed_below_zero_is_an_error(corpus: Path) -> None:
+    with pytest.raises(ConfigurationError, match="expected a `seed` of 0 or more, but got -1"):
+        loader_of(corpus, seed=-1)
