@@ -104,8 +104,14 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         predicted, words = states.size(0), weight.size(0)
         num_chunks = _num_chunks(predicted, words)
-        losses = states.new_empty(predicted)
-        best = targets.new_empty(predicted, min(num_best, words))
+        # All chunks have rows of a multiple, for the sake of the product's kernels: the last one
+        # ends with the first prediction again and again, which counts for nothing there.
+        missing = filled_up(predicted) - predicted
+        if missing:
+            states = torch.cat([states, states[:1].expand(missing, -1)])
+            targets = torch.cat([targets, targets[:1].expand(missing)])
+        losses = states.new_empty(len(states))
+        best = targets.new_empty(len(states), min(num_best, words))
         product = WeightProduct(weight, dtype, num_chunks)
         # A context asks only whether inputs require gradients, not whether anybody wants them.
         has_gradients = is_grad_enabled and any(ctx.needs_input_grad)
@@ -113,15 +119,17 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             of_states, of_weight, of_bias = map(torch.zeros_like, (states, weight, bias))
             product_back = WeightProduct(weight.t(), dtype, num_chunks)
             # Of the mean; with the states instead of the many scores it costs nothing.
-            share = states.new_tensor(1 / max(predicted, 1))
-            scaled = (states * share).to(dtype)
+            share = 1 / max(predicted, 1)
+            counts = states.new_zeros(len(states))
+            counts[:predicted] = share
+            scaled = (states * counts.unsqueeze(1)).to(dtype)
         rows = filled_up(max(1, -(-predicted // num_chunks)))
         # What is rounded needs a second place. Pages that were taken anew for each chunk would be
         # cleared by the system each time.
-        kept_rows = min(rows, predicted) if dtype != weight.dtype else 0
+        kept_rows = min(rows, len(states)) if dtype != weight.dtype else 0
         scores_space = states.new_empty(kept_rows, words)
         rounded_space = states.new_empty(kept_rows, words, dtype=dtype)
-        for start in range(0, predicted, rows):
+        for start in range(0, len(states), rows):
             chunk = slice(start, start + rows)
             own = targets[chunk].unsqueeze(1)  # (rows, 1)
             scores = _scores(product, states[chunk], bias, scores_space)  # (rows, words)
@@ -146,9 +154,10 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
                     pieces = rounded.split(WORDS_AT_ONCE, dim=1)
                     for place, piece in zip(of_weight.split(WORDS_AT_ONCE), pieces):
                         place += weight_gradients(piece, [scaled[chunk]], weight.dtype).weights[0]
-                of_bias.addmv_(shares.t(), share.expand(len(own)))
+                of_bias.addmv_(shares.t(), counts[chunk])
         if has_gradients:
-            ctx.save_for_backward(of_states.mul_(share), of_weight, of_bias)
+            ctx.save_for_backward(of_states[:predicted].mul_(share), of_weight, of_bias)
+        losses, best = losses[:predicted], best[:predicted]
         ctx.mark_non_differentiable(losses, best)
         return losses.sum() / max(predicted, 1), losses, best
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy, linear
 
+from elmo_scratch.modules.products import WeightProduct
 from elmo_scratch.modules.softmaxes import chunked_cross_entropy as chunks
 from elmo_scratch.modules.softmaxes.chunked_cross_entropy import chunked_cross_entropy
 
@@ -66,6 +67,45 @@ def test_a_gradient_can_be_taken_twice() -> None:
     (3 * loss).backward()
     assert weight.grad is not None
     assert torch.allclose(weight.grad, 4 * once)
+
+
+@pytest.mark.parametrize("predicted", [1, 127, 129, 300, 523])
+def test_predictions_that_fill_up_the_last_chunk_count_for_nothing(predicted: int) -> None:
+    torch.manual_seed(13)
+    sizes = ((predicted, DIM), (WORDS, DIM), (WORDS,))
+    states, weight, bias = (torch.randn(size).double() for size in sizes)
+    inputs = [tensor.requires_grad_() for tensor in (states, weight, bias)]
+    targets = torch.randint(WORDS, (predicted,))
+    ours = chunked_cross_entropy(states, weight, bias, targets, dtype=torch.double, num_best=5)
+    scores = linear(*inputs)
+    theirs = cross_entropy(scores, targets)
+    assert torch.allclose(ours.losses, cross_entropy(scores, targets, reduction="none"))
+    assert torch.allclose(ours.loss, theirs)
+    assert torch.equal(ours.best, scores.topk(5).indices)
+    for our, their in zip(
+        torch.autograd.grad(ours.loss, inputs), torch.autograd.grad(theirs, inputs), strict=True
+    ):
+        assert our.shape == their.shape and torch.allclose(our, their)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_batches_with_other_numbers_of_predictions_share_the_kernels_of_products(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "CHUNK_SIZE", 1)
+    multiply, seen = WeightProduct.__call__, set()
+
+    def noted(product: WeightProduct, vectors: torch.Tensor, *bias: torch.Tensor) -> torch.Tensor:
+        seen.add(len(vectors))
+        return multiply(product, vectors, *bias)
+
+    monkeypatch.setattr(WeightProduct, "__call__", noted)
+    weight = torch.randn(WORDS, DIM, requires_grad=True)
+    for predicted in range(1000, 1280, 7):
+        states, targets = torch.randn(predicted, DIM), torch.randint(WORDS, (predicted,))
+        chunked_cross_entropy(states, weight, torch.zeros(WORDS), targets, dtype=dtype, num_best=1)
+    assert max(seen) == chunks.MIN_ROWS
+    assert all(rows % 16 == 0 for rows in seen)
 
 
 @pytest.mark.parametrize("words_at_once", [1, 7, 40])
