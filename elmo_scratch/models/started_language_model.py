@@ -15,6 +15,7 @@ from elmo_scratch.interop.bilm_changes import NO_CHANGES, BiLmChanges
 from elmo_scratch.interop.starting_point import StartingPoint
 from elmo_scratch.models.language_model import LanguageModel
 from elmo_scratch.models.starting_points import start_bilm, start_softmax
+from elmo_scratch.modules.softmaxes import FullSoftmax, OutputSoftmax
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +25,9 @@ logger = logging.getLogger(__name__)
 class StartedLanguageModel(FromParams):
     """
     Makes a `LanguageModel` that starts from a biLM that was trained before: to go on, or to fit it
-    to the texts of a domain. All settings of `LanguageModel` but `bilm` hold here too. Words are
-    matched by their spelling; those that are new start at random.
+    to the texts of a domain. All settings of `LanguageModel` but `bilm` hold here too; what an
+    `initializer` matches starts anew. Words are matched by their spelling; those that are new start
+    at random.
 
     The configuration of the biLM is kept in the training's own output folder and archive: the
     archive loads where the files or the other archive are no more.
@@ -135,18 +137,29 @@ def _started(
     """A language model of some settings, whose biLM and softmax start from what `read` gives."""
     words = WordList.from_vocabulary(vocab, settings.params["namespace"])
     started = start_bilm(read, words, changes, serialization_dir)
-    model = LanguageModel.from_params(
+    given = settings.pop("softmax", None)
+
+    def softmax(**sizes: Any) -> OutputSoftmax:
+        made = FullSoftmax(**sizes) if given is None else OutputSoftmax.from_params(given, **sizes)
+        _start(made, started.point, words)
+        return made
+
+    return LanguageModel.from_params(
         settings,
         vocab=vocab,
         bilm=Lazy(lambda **sizes: started.bilm),
+        # Started before the model's `initializer` draws what it shall.
+        softmax=Lazy(softmax),
         serialization_dir=serialization_dir,
         ddp_accelerator=ddp_accelerator,
     )
-    point = started.point
-    if point is not None and point.softmax and not start_softmax(model.softmax, point, words):
+
+
+def _start(softmax: OutputSoftmax, point: Optional[StartingPoint], words: WordList) -> None:
+    """Takes over the softmax of the starting point, or says why not."""
+    if point is not None and point.softmax and not start_softmax(softmax, point, words):
         logger.warning(
             "the softmax starts at random: that of the archive has other tensors, or is no table "
             "of words and has other words. To start from it give the block `softmax` of the "
             "archive's config.json, and its vocabulary."
         )
-    return model

@@ -90,6 +90,22 @@ def test_it_starts_from_an_archive(archive: Path) -> None:
     assert set(same_word_rows("softmax.bias", model, before)) >= KNOWN
 
 
+@pytest.mark.parametrize("softmax", [{}, {"softmax": {"type": "sampled", "num_samples": 3}}])
+def test_an_initializer_draws_anew_what_it_matches(softmax: Any, archive: Path) -> None:
+    drawn = {"type": "constant", "val": 0.25}
+    initializer = {"regexes": [["softmax.weight|left_to_right.*", drawn]]}
+    settings: Dict[str, Any] = {"type": FROM_ARCHIVE, "archive_file": str(archive), **softmax}
+    model = build(vocab_of(*DOMAIN), initializer=initializer, **settings)
+    before = load_archive(archive).model
+    assert (model.softmax.weight == 0.25).all()
+    assert set(same_word_rows("softmax.bias", model, before)) >= KNOWN
+    for name, weight in model.bilm.named_parameters():
+        expected = torch.full_like(weight, 0.25)
+        if not name.startswith("left_to_right"):
+            expected = before.bilm.get_parameter(name)
+        assert torch.equal(weight, expected), name
+
+
 def test_a_namespace_without_words_is_an_error(archive: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"in the namespace 'words' .* are \['tokens'\]"):
         build(vocab_of(*DOMAIN), type=FROM_ARCHIVE, archive_file=str(archive), namespace="words")
