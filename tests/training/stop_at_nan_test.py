@@ -85,6 +85,19 @@ def test_a_gradient_that_is_no_number_stops_before_it_gets_into_the_weights(
     assert not written(tmp_path / "run")
 
 
+def test_a_gradient_that_is_no_number_is_found_behind_clipping(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def spoil_gradient(model: LanguageModel, outputs: Any) -> Any:
+        weight = model.get_parameter("softmax.weight")
+        weight.register_hook(lambda gradient: gradient * float("nan"))
+        return outputs
+
+    spoil(monkeypatch, 2, spoil_gradient)
+    with pytest.raises(ConfigurationError, match="the gradient of softmax.weight is not finite"):
+        run(config_of(grad_norm=False, grad_clipping=0.5), tmp_path / "run")
+
+
 def test_weights_that_are_no_numbers_are_not_saved(tmp_path: Path) -> None:
     """Of finite gradients: the step itself makes weights that are infinite."""
     optimizer = {"type": "sgd", "lr": 1e38, "weight_decay": 1e3}
