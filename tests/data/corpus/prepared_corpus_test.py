@@ -271,6 +271,31 @@ def test_pages_can_be_given_back_at_any_time() -> None:
     assert sentences_of(corpus) == before
 
 
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux tells")
+def test_pages_that_were_given_back_take_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("a b c d\n" * 50_000)
+    corpus = PreparedCorpus.of(path)
+    arrays = (corpus.tokens, corpus.sentence_starts)
+    for array in arrays:
+        array.sum()
+    assert resident_kib(corpus.folder) >= sum(array.nbytes for array in arrays) / 1024
+    corpus.release_pages()
+    assert resident_kib(corpus.folder) == 0
+
+
+def resident_kib(folder: Path) -> int:
+    """The memory that the files of a folder take which are mapped into this process."""
+    total, is_inside = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        key, *rest = line.split()
+        if not key.endswith(":"):  # of a mapping: its addresses first, its file last
+            is_inside = line.find(f"{folder}/") > 0
+        elif key == "Rss:" and is_inside:
+            total += int(rest[0])
+    return total
+
+
 @pytest.fixture
 def marked(tmp_path: Path) -> PreparedCorpus:
     path = tmp_path / "marked.txt"

@@ -1,5 +1,6 @@
 from pathlib import Path
 from typing import Any, Dict, List
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenIndexer
 
 from elmo_scratch.alphabet import character_ids
 from elmo_scratch.data import AgNewsReader, CharacterIndexer, SentencesReader
+from elmo_scratch.data.corpus import PreparedCorpus
 from elmo_scratch.data.streams import StreamLoader
 
 TEXT = ["the cat sat", "a dog", "on the mat the cat slept", "dogs <S> bark", "and", "so on"]
@@ -112,6 +114,15 @@ def test_each_distinct_word_comes_once(corpus: Path) -> None:
         words = batch["words"].tolist()
         assert all(words.count(vocab.get_token_index(word)) <= 1 for word in VOCABULARY)
         assert len(words) == len(batch["characters"])
+
+
+def test_pages_are_given_back_with_each_batch(corpus: Path) -> None:
+    loader = loader_of(corpus, batch_size=9, unroll_steps=2)
+    num_windows = len(loader)
+    with patch.object(PreparedCorpus, "release_pages", autospec=True) as release:
+        batches_of(loader)
+    # Of nine streams after the first eight, and after the last.
+    assert release.call_count == 2 * num_windows
 
 
 def test_only_the_first_batch_of_an_epoch_says_so(corpus: Path) -> None:
