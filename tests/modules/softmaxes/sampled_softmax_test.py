@@ -254,6 +254,23 @@ def test_products_may_run_in_less_precision(states: torch.Tensor, targets: torch
     assert torch.allclose(rounded.losses, exact.losses, atol=0.05)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_gradients_of_less_precision_are_close(sparse: bool) -> None:
+    exact = softmax_of(num_words=400, dim=32, num_samples=90, sparse=sparse).float()
+    rounded = deepcopy(exact)
+    MixedPrecision.set_everywhere(rounded, "bfloat16")
+    states, targets = torch.randn(300, 32, requires_grad=True), torch.randint(1, 400, (300,))
+    found = [
+        torch.autograd.grad(each(states, targets).loss, [states, each.weight, each.bias])
+        for each in (exact, rounded)
+    ]
+    for theirs, ours in zip(*found, strict=True):
+        assert (ours.dtype, ours.is_sparse) == (torch.float32, theirs.is_sparse)
+        ours, theirs = ours.to_dense(), theirs.to_dense()
+        assert not torch.equal(ours, theirs)
+        assert (ours - theirs).norm() <= 0.02 * theirs.norm()
+
+
 class Guesser(torch.nn.Module):
     """A layer and a softmax, which is asked or is not to average its gradients by itself."""
 

@@ -51,6 +51,22 @@ def test_sparse_gradients_are_the_same_rows(encoder: WordEncoder) -> None:
         assert torch.equal(sparse(IDS, IDS > 0).vectors, encoder(IDS, IDS > 0).vectors)
 
 
+def test_sparse_gradients_of_words_are_the_same_rows(encoder: WordEncoder) -> None:
+    sparse = WordEncoder(dim=3, num_words=11, begin_id=2, end_id=5, sparse=True)
+    sparse.load_state_dict(encoder.state_dict())
+    words = torch.tensor([2, 5, 1, 7, 1, 9])  # of running text, two of which are unknown
+    weights = torch.randn(6, 3)
+    for each in (encoder, sparse):
+        vectors = each.encode_words(words)
+        assert vectors[:, 0].tolist() == [20, 50, 10, 70, 10, 90]
+        (vectors * weights).sum().backward()
+    gradient, dense = sparse.embedding.weight.grad, encoder.embedding.weight.grad
+    assert gradient is not None and dense is not None
+    assert gradient.is_sparse and not dense.is_sparse
+    assert gradient.coalesce().indices().tolist() == [[1, 2, 5, 7, 9]]
+    assert torch.allclose(gradient.to_dense(), dense)
+
+
 def test_a_batch_of_nothing_has_a_sparse_gradient_too() -> None:
     encoder = WordEncoder(dim=3, num_words=11, begin_id=2, end_id=5, sparse=True)
     nothing = torch.zeros(2, 0, dtype=torch.long)
