@@ -1,15 +1,18 @@
 import json
+import math
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.interop import BiLmBlueprint, WordList
 from elmo_scratch.modules.token_encoders import WordEncoder
 from elmo_scratch.training import Norms
 from elmo_scratch.training.norms import gradient_norms
+from tests.tiny_archives import WORD_BILM
 from tests.training.tiny_runs import BATCHES, EPOCHS, run, tiny_config
 
 
@@ -66,6 +69,36 @@ def test_norms_stand_in_the_log_and_in_the_metrics(tmp_path: Path) -> None:
 
 
 STACKS = ("left_to_right", "right_to_left")
+
+
+def test_activation_norms_are_mean_lengths_of_the_layers_at_words_and_marks() -> None:
+    torch.manual_seed(13)
+    words = WordList(["", "<S>", "</S>", "<UNK>", "river", "bank"], "<UNK>")
+    bilm = BiLmBlueprint(WORD_BILM, words).build()
+    model = torch.nn.ModuleDict({"bilm": bilm})
+    trainer: Any = SimpleNamespace(model=model, _scaler=None, _total_batches_completed=0)
+    norms = Norms("", every_num_batches=2)
+    norms.on_start(trainer)
+    expected: Dict[str, List[float]] = {}
+    for number in range(4):
+        ids = torch.tensor([[3, 4, 5], [number + 1, 0, 0]])
+        output = bilm(ids, ids > 0)  # sentences of five and of three positions
+        for layer, vectors in enumerate(output.layers):
+            for stack, halves in zip(STACKS, vectors.chunk(2, dim=-1), strict=True):
+                lengths = [
+                    math.hypot(*halves[row, place].tolist())
+                    for row, end in enumerate((5, 3))
+                    for place in range(end)
+                ]
+                if number % 2 == 0:
+                    name = f"training_activation_norm_bilm.{stack}.{layer}"
+                    expected.setdefault(name, []).append(sum(lengths) / 8)
+        trainer._total_batches_completed += 1
+        norms.on_batch(trainer, [], [], {}, 0, number + 1, is_training=True)
+    metrics: Dict[str, Any] = {}
+    norms.on_epoch(trainer, metrics, 0)
+    assert len(expected) == 2 * 3 and metrics.pop("training_gradient_norm") == 0.0
+    assert metrics == pytest.approx({name: sum(two) / 2 for name, two in expected.items()})
 
 
 def test_an_epoch_without_a_measurement_shows_none_of_the_one_before() -> None:
