@@ -3,8 +3,10 @@ How fast a corpus is prepared, and how much memory that takes, in a process of i
 
     python benchmarks/corpus.py --tokens 20000000 --shards 4
     python benchmarks/corpus.py --text wiki.train.tokens
+    python benchmarks/corpus.py --tokens 1000000000 --shards 16 --train 500
 
-Without `--text` the words are random, their frequencies those of Zipf's law. See
+Without `--text` the words are random, their frequencies those of Zipf's law. `--train` then trains
+the small model on it for some steps, in another process, for the memory that takes. See
 benchmarks/README.md for what the lines mean.
 """
 
@@ -16,12 +18,25 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Dict, Iterator, List
+from typing import Any, Dict, Iterator, List
 
 import numpy
+from allennlp.common import Params
+from allennlp.common.params import evaluate_file
 from memory import peak_memory
 
 from elmo_scratch.data.corpus import PreparedCorpus
+
+CONFIG = Path(__file__).parent.parent / "training_config" / "bilm" / "small.jsonnet"
+SIZES = {
+    "vocabulary": {"max_size": 100_000, "min_count": 1},
+    "data_loader": {"batch_size": 64},
+    "model": {"softmax": {"type": "sampled", "num_samples": 1024}},
+}
+"""What `--train` changes of the config."""
+
+STEPS_A_READING = 100
+"""After so many steps of a training the peak of its memory is read."""
 
 EXPONENT = 1.05
 WORDS_PER_SENTENCE = 25
@@ -29,15 +44,21 @@ TOKENS_AT_ONCE = 2**20
 
 
 def main() -> None:
-    """Prints one line of JSON."""
+    """Prints one line of JSON, with `--train` two."""
     args = parse_arguments()
     if args.prepare:
         print(json.dumps(measured(args.prepare, args.cache)))
         return
+    if args.train_on:
+        print(json.dumps(trained(args.train_on, args.cache, args.train)))
+        return
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         shards = [str(path) for path in args.text or write_shards(Path(folder), args)]
-        command = [sys.executable, __file__, "--cache", f"{folder}/cache", "--prepare", *shards]
-        subprocess.run(command, check=True)
+        command = [sys.executable, __file__, "--cache", f"{folder}/cache"]
+        subprocess.run([*command, "--prepare", *shards], check=True)
+        if args.train:
+            command += ["--train", str(args.train), "--train-on", *shards]
+            subprocess.run(command, check=True)
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -50,7 +71,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--words", type=int, default=1_000_000, help="to draw (default: 1000000)")
     parser.add_argument("--text", type=Path, nargs="+", help="files to prepare instead")
     parser.add_argument("--folder", help="where to write what is removed again (default: /tmp)")
+    parser.add_argument("--train", type=int, default=0, help="steps to train (default: none)")
     parser.add_argument("--prepare", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--train-on", nargs="+", help=argparse.SUPPRESS)
     parser.add_argument("--cache", help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -113,6 +136,64 @@ def measured(shards: List[str], cache: str) -> Dict[str, float]:
         "peak_mib": round(memory),
         "peak_mib_before": round(before),
         "cores": os.cpu_count() or 0,
+    }
+
+
+def trained(shards: List[str], cache: str, steps: int) -> Dict[str, Any]:
+    """Tokens a second of one direction and peak memory of the first steps of a training."""
+    from allennlp.commands.train import TrainModel
+    from allennlp.training import TrainerCallback
+
+    class Enough(Exception):
+        """As many steps as were asked for."""
+
+    @TrainerCallback.register("readings_of_memory")
+    class Readings(TrainerCallback):
+        """Reads the peak of the memory now and then, and ends the training."""
+
+        def on_batch(
+            self,
+            trainer: Any,
+            batch_inputs: Any,
+            batch_outputs: List[Dict[str, Any]],
+            batch_metrics: Any,
+            epoch: int,
+            batch_number: int,
+            **kwargs: Any,
+        ) -> None:
+            nonlocal tokens
+            tokens += sum(int(outputs["num_tokens"]) for outputs in batch_outputs)
+            if batch_number % STEPS_A_READING == 0 or batch_number == steps:
+                peaks[batch_number] = round(peak_memory())
+            if batch_number == steps:
+                raise Enough
+
+    os.environ["ELMO_SCRATCH_CACHE"] = cache
+    config = json.loads(
+        evaluate_file(str(CONFIG), ext_vars={"CORPUS_TRAIN": "", "CORPUS_DEV": ""})
+    )
+    config["train_data_path"] = config["vocabulary"]["data_path"] = shards
+    del config["validation_data_path"], config["validation_data_loader"]
+    del config["trainer"]["validation_metric"]
+    for part, settings in SIZES.items():
+        config[part].update(settings)
+    config["trainer"]["callbacks"] = ["readings_of_memory"]
+    peaks: Dict[int, int] = {}
+    tokens = 0
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        training = TrainModel.from_params(
+            params=Params(config), serialization_dir=folder, local_rank=0
+        )
+        ready = time.perf_counter()
+        try:
+            training.run()
+        except Enough:
+            pass
+    return {
+        "seconds_to_start": round(ready - started, 2),
+        "tokens_per_s": round(tokens / (time.perf_counter() - ready)),
+        "peak_mib_after_steps": peaks,
     }
 
 
