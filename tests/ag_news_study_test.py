@@ -278,6 +278,7 @@ def test_the_whole_study_is_planned(modules: Dict[str, ModuleType], tmp_path: Pa
         assert ("mixes", other) in rows
     for part in ("descriptions", "titles"):
         assert {(part, "frozen biLM"), (part, "biLM trained on")} <= set(rows)
+    assert ("descriptions", "frozen biLM, of titles too") in rows
     assert {part for part, _ in rows} == set(modules["table"].PARTS)
     folders = [task.folder for task in tasks]
     assert len(folders) == len(set(folders))
@@ -303,7 +304,30 @@ def test_rows_can_be_chosen_with_what_they_need(
         "titles: frozen biLM, seed 0",
         "titles: frozen biLM, seed 1",
     ]
+    marked = modules["plan"].chosen_tasks(tasks, "titles too")
+    assert [task.name for task in marked][:2] == ["word2vec with titles", "words with titles"]
     assert modules["plan"].chosen_tasks(tasks, "") == tasks
+
+
+def test_the_best_classifiers_differ_in_what_their_bilm_has_read(
+    modules: Dict[str, ModuleType], tmp_path: Path
+) -> None:
+    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 1, {})
+    first, second = (
+        task for task in tasks if task.part == "descriptions" and "frozen" in task.row
+    )
+    assert (first.row, second.row) == ("frozen biLM", "frozen biLM, of titles too")
+    assert (first.needs, second.needs) == (["words from word2vec"], ["words with titles"])
+    made_by = {task.name: task.folder for task in tasks}
+    configs = [task.settings["config"] for task in (first, second)]
+    vectors = ("word2vec", "word2vec with titles")
+    for task, config, static in zip((first, second), configs, vectors):
+        embedders = config["model"]["text_field_embedder"]["token_embedders"]
+        archive = made_by[task.needs[0]] / "run" / "model.tar.gz"
+        assert embedders["elmo"].pop("pretrained_file") == str(archive)
+        assert embedders["elmo"].pop("keep_layers")["path"] == f"{archive}.layers"
+        assert Path(embedders["words"].pop("pretrained_file")).parent == made_by[static]
+    assert configs[0] == configs[1]
 
 
 def test_each_seed_draws_other_frozen_weights() -> None:
@@ -379,7 +403,7 @@ def test_each_part_has_a_table_of_its_own(modules: Dict[str, ModuleType]) -> Non
     lines = modules["table"].markdown(rows).splitlines()
     marks = [line.split(" | ")[0] for line in lines if line.startswith(("###", "| "))]
     assert marks == [
-        "### The best classifiers, of descriptions, their biLM of titles too",
+        "### The best classifiers, of descriptions",
         *("| vectors, mix", "| b", "| b: true class", "| dull", "| fine"),
         "### The best classifiers, of titles and descriptions",
         *("| vectors, mix", "| a", "| c", "| a: true class", "| dull", "| fine"),

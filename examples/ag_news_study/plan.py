@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Dict, List, Sequence, Set
+from typing import Dict, List, NamedTuple, Sequence, Set
 
 from allennlp.common import Params
 from tasks import Task
@@ -24,13 +24,41 @@ BILMS = {
 }
 """Each biLM, and which `STUDY_VECTORS` of study.jsonnet reads it."""
 
-FROZEN, TRAINED_ON = "frozen biLM", "biLM trained on"
+
+class Best(NamedTuple):
+    """
+    One of the best classifiers.
+
+    # Parameters
+
+    config : `str`
+        Of training_config/ag_news/.
+    bilm, vectors : `str`
+        What it reads, by the names of their own rows.
+    is_frozen : `bool`
+        Whether the biLM is, so that all seeds can read the same layers.
+    """
+
+    config: str
+    bilm: str = "words with titles"
+    vectors: str = "word2vec with titles"
+    is_frozen: bool = True
+
+
+FROZEN, TITLES_TOO, TRAINED_ON = "frozen biLM", "frozen biLM, of titles too", "biLM trained on"
 
 BEST = {
-    "descriptions": {FROZEN: "elmo_word2vec", TRAINED_ON: "elmo_fine_tuned"},
-    "titles": {FROZEN: "elmo_word2vec_titles", TRAINED_ON: "elmo_fine_tuned_titles"},
+    "descriptions": {
+        FROZEN: Best("elmo_word2vec", "words from word2vec", "word2vec"),
+        TITLES_TOO: Best("elmo_word2vec"),
+        TRAINED_ON: Best("elmo_fine_tuned", is_frozen=False),
+    },
+    "titles": {
+        FROZEN: Best("elmo_word2vec_titles"),
+        TRAINED_ON: Best("elmo_fine_tuned_titles", is_frozen=False),
+    },
 }
-"""The parts that compare the best classifiers: their rows, and the config of each."""
+"""The parts that compare the best classifiers, by their rows."""
 
 
 def planned_tasks(
@@ -77,8 +105,8 @@ def planned_tasks(
     plan.add_bilm("words with titles", "ag_news_titles", {}, ["word2vec with titles"])
     for seed in range(seeds):
         for part, rows in BEST.items():
-            for row, config in rows.items():
-                plan.add_best(part, row, config, seed)
+            for row, best in rows.items():
+                plan.add_best(part, row, best, seed)
     return plan.tasks
 
 
@@ -161,22 +189,22 @@ class _Plan:
         }
         self._add_seed("mixes", row, "study", seed, variables, {}, [need] if need else [])
 
-    def add_best(self, part: str, row: str, config: str, seed: int) -> None:
+    def add_best(self, part: str, row: str, best: Best, seed: int) -> None:
         """A classifier of the other parts."""
-        archive = self.archive("words with titles")
+        archive = self.archive(best.bilm)
         variables = {
             "BILM_ARCHIVE": str(archive),
-            "WORD_VECTORS": str(self.vectors("word2vec with titles")),
+            "WORD_VECTORS": str(self.vectors(best.vectors)),
         }
         settings: Dict[str, object] = {
             kind: seed for kind in ("random_seed", "numpy_seed", "pytorch_seed")
         }
-        if row == FROZEN:
+        if best.is_frozen:
             # All seeds read the same layers.
             embedder = "model.text_field_embedder.token_embedders.elmo"
             store = {"type": "file", "path": f"{archive}.layers"}
             settings[f"{embedder}.keep_layers"] = store
-        self._add_seed(part, row, config, seed, variables, settings, ["words with titles"])
+        self._add_seed(part, row, best.config, seed, variables, settings, [best.bilm])
 
     def _add_seed(
         self,

@@ -17,7 +17,7 @@ CERTAIN = 0.05
 
 PARTS = {
     "mixes": "One classifier over different vectors, of descriptions",
-    "descriptions": "The best classifiers, of descriptions, their biLM of titles too",
+    "descriptions": "The best classifiers, of descriptions",
     "titles": "The best classifiers, of titles and descriptions",
 }
 """The parts of the study and their headings."""
