@@ -169,9 +169,7 @@ def trained(shards: List[str], cache: str, steps: int) -> Dict[str, Any]:
                 raise Enough
 
     os.environ["ELMO_SCRATCH_CACHE"] = cache
-    config = json.loads(
-        evaluate_file(str(CONFIG), ext_vars={"CORPUS_TRAIN": "", "CORPUS_DEV": ""})
-    )
+    config = json.loads(evaluate_file(str(CONFIG), ext_vars={"CORPUS_TRAIN": "", "CORPUS_DEV": ""}))
     config["train_data_path"] = config["vocabulary"]["data_path"] = shards
     del config["validation_data_path"], config["validation_data_loader"]
     del config["trainer"]["validation_metric"]

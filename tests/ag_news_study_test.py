@@ -313,9 +313,7 @@ def test_the_best_classifiers_differ_in_what_their_bilm_has_read(
     modules: Dict[str, ModuleType], tmp_path: Path
 ) -> None:
     tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 1, {})
-    first, second = (
-        task for task in tasks if task.part == "descriptions" and "frozen" in task.row
-    )
+    first, second = (task for task in tasks if task.part == "descriptions" and "frozen" in task.row)
     assert (first.row, second.row) == ("frozen biLM", "frozen biLM, of titles too")
     assert (first.needs, second.needs) == (["words from word2vec"], ["words with titles"])
     made_by = {task.name: task.folder for task in tasks}
