@@ -128,8 +128,9 @@ class OutputStream(io.FileIO):
         """Writes the whole buffer, or pretends to."""
         size = len(buffer)
         try:
-            while len(buffer) and not self._is_discarded:
-                buffer = buffer[self._write_some(buffer) :]
+            written = 0 if self._is_discarded else self._write_some(buffer)
+            while written < size and not self._is_discarded:
+                written += self._write_some(buffer[written:])
         except OSError as error:
             self._keep(error)
         return size

@@ -77,9 +77,10 @@ class FittingReader:
             parts.append(read.output.layers)
             finals.append(read.state)
             first = last
-        final = LstmState(*(torch.cat(states, dim=1) for states in zip(*finals)))
+        is_whole = len(parts) == 1
+        final = finals[0] if is_whole else LstmState(*(torch.cat(of, 1) for of in zip(*finals)))
         memory.keep(final, first_row)
-        layers = remove_boundaries(parts[0] if len(parts) == 1 else _put_together(parts))
+        layers = remove_boundaries(parts[0] if is_whole else _put_together(parts))
         lengths = torch.tensor(batch.lengths, device="cpu")
         shorter = (lengths < layers.size(2)).nonzero().squeeze(1)
         # There lie their end marks.
@@ -91,6 +92,8 @@ class FittingReader:
     ) -> Optional[ReadSentences]:
         """Some of the sentences, on the CPU; `None` if a GPU's memory doesn't hold them."""
         try:
+            if last - first == len(batch.lengths):
+                return self._read(batch, start)
             rows = torch.arange(first, last, device=start.hidden.device)
             return self._read(batch.rows(first, last), start.rows(rows))
         except RuntimeError as error:
