@@ -1,8 +1,9 @@
 """Writes the parts of an export, and joins them."""
 
 import os
+import time
 from pathlib import Path
-from typing import Callable, ContextManager, Iterator, Tuple
+from typing import Callable, ContextManager, Iterator, List, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
@@ -21,6 +22,12 @@ from elmo_scratch.interop import LayerFileFacts, LayerFileWriter
 
 JOINED = "unfinished-output.hdf5"
 """The output before it is whole: within the folder of parts, where the next run clears it away."""
+
+LOOKS, SECONDS_BETWEEN_LOOKS = 6, 1.0
+"""
+How often to look for a part before it is missing: a network file system may list a folder as it was
+some seconds ago.
+"""
 
 
 class PartWriting:
@@ -102,9 +109,9 @@ class PartWriting:
         # Raises
 
         ConfigurationError
-            If the text has changed since it was checked.
+            If parts are missing, or the text has changed since it was checked.
         """
-        parts = self.folder.finished()
+        parts = self._all_parts()
         if parts == [self.whole]:
             os.replace(self.folder.file_of(self.whole), output_file)
             return
@@ -117,6 +124,22 @@ class PartWriting:
                 file.copy_from(self.folder.file_of(part))
         self.text.check_unchanged()
         os.replace(joined, output_file)
+
+    def _all_parts(self) -> List[Span]:
+        """The parts, which hold all sentences; an error if they don't."""
+        for _ in range(LOOKS - 1):
+            if not self.folder.missing(self.whole):
+                break
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        missing = self.folder.missing(self.whole)
+        if missing:
+            named = ", ".join(f"{start} to {stop - 1}" for start, stop in missing)
+            raise ConfigurationError(
+                f"{self.folder.path}: expected the parts of all sentences from {self.whole.start} "
+                f"to {self.whole.stop - 1}, but those of the sentences {named} are not there. Was "
+                "something removed? The other parts are kept: go on with --resume."
+            )
+        return self.folder.finished()
 
     def _write_parts(
         self, span: Span, batches: Iterator[EmbeddedBatch], done: Callable[[int], None]

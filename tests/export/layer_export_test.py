@@ -21,6 +21,7 @@ from elmo_scratch.export import (
     export_layers,
     join_shards,
     layer_export,
+    part_writing,
 )
 from elmo_scratch.export.output_size import in_words
 from elmo_scratch.export.part_folder import Span
@@ -323,6 +324,46 @@ def test_a_text_may_be_written_again_as_it_was(new_layers: NewLayers, tmp_path: 
     os.utime(path, (0, 0))
     export_layers(text, tmp_path / "x.hdf5", new_layers(), ExportSettings())
     assert set(map(str, range(len(LINES)))) < set(data_sets(tmp_path / "x.hdf5"))
+
+
+def test_an_output_without_all_sentences_is_an_error(
+    new_layers: NewLayers, text: InputText, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elmo_scratch.export.batches.BATCHES_SORTED_AT_ONCE", 1)
+    monkeypatch.setattr(part_writing, "SECONDS_BETWEEN_LOOKS", 0.0)
+    output, settings = tmp_path / "x.hdf5", ExportSettings(batch_size=8)
+    parts = tmp_path / "x.hdf5.parts"
+
+    def remove() -> None:
+        for part in (Span(8, 16), Span(24, 32), Span(48, 50)):
+            (parts / f"{part.start:012d}-{part.stop:012d}.hdf5").unlink()
+
+    missing = "those of the sentences 8 to 15, 24 to 31, 48 to 49 are not there.*--resume"
+    with pytest.raises(ConfigurationError, match=missing):
+        export_layers(text, output, new_layers(), settings, engine=_Disturbed(remove))
+    assert len(list(parts.glob("0*.hdf5"))) == 4 and not output.exists()
+    export_layers(text, output, new_layers(), settings, resume=True)
+    export_layers(text, tmp_path / "whole.hdf5", new_layers(), settings)
+    assert_same(data_sets(tmp_path / "whole.hdf5"), data_sets(output))
+
+
+def test_a_part_that_a_file_system_lists_late_is_waited_for(
+    new_layers: NewLayers, text: InputText, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hidden = tmp_path / "hidden"
+    part = tmp_path / "x.hdf5.parts" / f"{0:012d}-{len(LINES):012d}.hdf5"
+    looks: List[float] = []
+
+    def look_later(seconds: float) -> None:
+        looks.append(seconds)
+        if len(looks) == 2:
+            hidden.rename(part)
+
+    monkeypatch.setattr(part_writing.time, "sleep", look_later)
+    engine = _Disturbed(lambda: part.rename(hidden))
+    export_layers(text, tmp_path / "x.hdf5", new_layers(), ExportSettings(), engine=engine)
+    assert looks == [part_writing.SECONDS_BETWEEN_LOOKS] * 2
+    assert os.listdir(tmp_path) == ["x.hdf5"]
 
 
 def test_what_a_killed_run_left_takes_no_room(
