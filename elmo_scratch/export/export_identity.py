@@ -37,4 +37,5 @@ def facts_of(text: InputText, layers: SentenceLayers, settings: ExportSettings) 
         width=layers.width,
         dtype=settings.dtype,
         state=layers.state,
+        keys="sentences" if settings.use_sentence_keys else None,
     )

@@ -19,6 +19,8 @@ def test_the_facts_are_those_of_the_model_and_the_settings(
     assert facts.model == layers.identity
     assert (facts.layers, facts.width, facts.state) == (3, layers.width, "reset")
     assert (facts.kept, facts.pool, facts.dtype) == ("top", "max", "float16")
+    assert facts.keys is None
+    assert facts_of(text, layers, ExportSettings(use_sentence_keys=True)).keys == "sentences"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ CHOICES: Dict[str, Tuple[Any, ...]] = {
     "pool": (None, "mean", "max"),
     "dtype": ("float32", "float16"),
     "state": STATES,
+    "keys": (None, "sentences"),
 }
 """The values of those facts that are a choice."""
 
@@ -41,6 +42,9 @@ class LayerFileFacts(NamedTuple):
         `"float32"` or `"float16"`.
     state : `str`
         What sentences started from: `"carry"`, `"reset"` or `"warm"`; empty if unknown.
+    keys : `Optional[str]`, optional (default = `None`)
+        `"sentences"` where these are the keys of their vectors; `None` for numbers of lines, or if
+        unknown.
     """
 
     model: str
@@ -51,6 +55,7 @@ class LayerFileFacts(NamedTuple):
     width: int
     dtype: str
     state: str
+    keys: Optional[str] = None
 
     @classmethod
     def read(cls, file: h5py.File, source: str) -> Optional["LayerFileFacts"]:

@@ -36,7 +36,7 @@ def has_sentence_index(file: h5py.File) -> bool:
 
 
 def has_numbers_for_keys(file: h5py.File) -> bool:
-    """Whether keys are line numbers; in doubt they are."""
+    """Whether keys look like line numbers, where the file doesn't say it; in doubt they do."""
     count = len(file)
     ends = {file.id.get_objname_by_idx(place) for place in (0, count - 1)} if count else set()
     return all(name.isdigit() for name in ends)

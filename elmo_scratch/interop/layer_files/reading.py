@@ -55,8 +55,11 @@ class LayerFile:
         self._first: Optional[int] = None
         file = self._open()
         self.has_index = has_sentence_index(file)
-        self._is_numbered = self.has_index or has_numbers_for_keys(file)
         self.facts = LayerFileFacts.read(file, str(path)) or self._derived_facts()
+        # Files of AllenNLP 0.9 don't say it.
+        self._is_numbered = self.facts.keys is None and (
+            self.has_index or has_numbers_for_keys(file)
+        )
 
     def __enter__(self) -> "LayerFile":
         return self

@@ -14,7 +14,14 @@ def read(path: Path) -> Optional[LayerFileFacts]:
         return LayerFileFacts.read(file, "layers.hdf5")
 
 
-@pytest.mark.parametrize("facts", [FACTS, FACTS._replace(pool="max", kept="top", export="")])
+@pytest.mark.parametrize(
+    "facts",
+    [
+        FACTS,
+        FACTS._replace(pool="max", kept="top", export=""),
+        FACTS._replace(keys="sentences"),
+    ],
+)
 def test_what_was_written_is_read(facts: LayerFileFacts, tmp_path: Path) -> None:
     with h5py.File(tmp_path / "layers.hdf5", "w") as file:
         facts.write(file)
@@ -40,6 +47,7 @@ def test_a_file_without_attributes_has_no_facts(tmp_path: Path) -> None:
         ("kept", [1, 2], "`kept` to be one of"),
         ("pool", "sum", "`pool` to be one of"),
         ("model", 3, "`model` to be a text, but got 3"),
+        ("keys", "lines", "`keys` to be one of"),
         ("state", None, "`state` to be one of .* but got None"),
     ],
 )

@@ -5,7 +5,7 @@ import pickle
 import shutil
 import sys
 from pathlib import Path
-from typing import Optional
+from typing import List, Optional
 
 import h5py
 import numpy
@@ -102,6 +102,18 @@ def test_where_sentences_are_the_keys_they_are_found(tmp_path: Path) -> None:
             assert numpy.array_equal(layers[sentence], vectors_of(sentence))
         with pytest.raises(ConfigurationError, match="ask for a sentence"):
             layers[0]
+
+
+@pytest.mark.parametrize("sentences", [["10", "20 apples", "30"], ["10", "0"]])
+def test_sentences_that_are_numbers_are_no_lines(sentences: List[str], tmp_path: Path) -> None:
+    facts = FACTS._replace(keys="sentences")
+    path = write_layers(tmp_path / "x.hdf5", sentences, facts, keys=sentences, has_index=False)
+    with LayerFile(path) as layers:
+        assert dict(layers.sentences()) == {sentence: sentence for sentence in sentences}
+        for sentence in sentences:
+            assert numpy.array_equal(layers[sentence], vectors_of(sentence))
+        with pytest.raises(ConfigurationError, match="ask for a sentence"):
+            layers[10]
 
 
 def test_a_sentence_may_be_called_as_the_map_is(tmp_path: Path) -> None:
