@@ -3,7 +3,7 @@
 import os
 import time
 from pathlib import Path
-from typing import Callable, ContextManager, Iterator, List, Tuple
+from typing import Callable, ContextManager, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
@@ -163,18 +163,25 @@ class PartWriting:
         self, batches: Iterator[EmbeddedBatch], file: LayerFileWriter, done: Callable[[int], None]
     ) -> PartEnd:
         """Writes batches up to the end of a part."""
-        for sentences, layers, end in batches:
-            # Taking a part of an array is many times faster than taking one of a tensor.
-            array = layers.numpy()
-            for row, (number, line, tokens) in enumerate(sentences):
-                key = line if self.settings.use_sentence_keys else str(number)
-                file.write(key, self.settings.of_layers(array[:, row, : len(tokens)]))
-            done(len(sentences))
+        # A variable would hold a batch while this waits for the next one.
+        for end in map(lambda batch: self._write_batch(batch, file, done), batches):
             if end is not None:
                 return end
         raise ConfigurationError(
             f"{self.text.name}: the text has become shorter since it was checked"
         )
+
+    def _write_batch(
+        self, batch: EmbeddedBatch, file: LayerFileWriter, done: Callable[[int], None]
+    ) -> Optional[PartEnd]:
+        """Writes a batch, and says whether a part ends with it."""
+        # Taking a part of an array is many times faster than taking one of a tensor.
+        array = batch.layers.numpy()
+        for row, (number, line, tokens) in enumerate(batch.sentences):
+            key = line if self.settings.use_sentence_keys else str(number)
+            file.write(key, self.settings.of_layers(array[:, row, : len(tokens)]))
+        done(len(batch.sentences))
+        return batch.end
 
     def _new_file(self, path: Path) -> ContextManager[LayerFileWriter]:
         return LayerFileWriter.open(path, self.facts, compression=self.settings.compression)

@@ -95,6 +95,8 @@ def consume_behind(
                 return
             if item is not nothing:
                 yield item
+                # Memory for another one is taken as soon as there is room.
+                del item
                 room.put(None)
 
     def consume_all() -> None:

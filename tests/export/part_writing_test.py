@@ -1,8 +1,10 @@
 import os
 from pathlib import Path
 from typing import Any, Callable, List
+from weakref import ReferenceType, ref
 
 import pytest
+import torch
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export import ExportSettings, InputText, part_writing
@@ -87,6 +89,26 @@ def test_writing_takes_turns_where_no_processor_is_left(
     usual.join(tmp_path / "x")
     other.join(tmp_path / "y")
     assert_same(data_sets(tmp_path / "x"), data_sets(tmp_path / "y"))
+
+
+def test_layers_that_are_written_take_no_memory_any_more(
+    new_writing: Callable[..., PartWriting], new_layers: NewLayers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layers = new_layers("carry")
+    read = layers.read
+    made: List["ReferenceType[torch.Tensor]"] = []
+    held: List[int] = []
+
+    def noting(*arguments: Any) -> torch.Tensor:
+        held.append(sum(reference() is not None for reference in made))
+        output = read(*arguments)
+        made.append(ref(output))
+        return output
+
+    monkeypatch.setattr(layers, "read", noting)
+    monkeypatch.setattr(SentenceLayers, "leaves_a_processor", False)
+    new_writing("x", batch_size=10).write(WHOLE, layers, lambda _: None, 1e9)
+    assert held == [0, 0, 0, 0, 0]
 
 
 def test_what_is_joined_lies_among_the_parts_until_it_is_whole(

@@ -4,6 +4,7 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from typing import Any, Callable, Generator, Iterator, List
+from weakref import ReferenceType, ref
 
 import pytest
 
@@ -155,6 +156,27 @@ def test_both_sides_can_take_turns() -> None:
 
     consume_behind(numbers(3), make, consume, depth=0)
     assert seen == [f"{did} {number}" for number in range(3) for did in ("made", "consumed")]
+
+
+class _Memory:
+    """What takes memory while somebody holds it."""
+
+
+def test_what_was_consumed_is_let_go_of_before_the_next_is_made() -> None:
+    made: List["ReferenceType[_Memory]"] = []
+    held: List[int] = []
+
+    def make(_: int) -> _Memory:
+        held.append(sum(reference() is not None for reference in made))
+        memory = _Memory()
+        made.append(ref(memory))
+        return memory
+
+    def consume(items: Iterator[_Memory]) -> None:
+        assert list(map(id, items))
+
+    consume_behind(numbers(4), make, consume, depth=0)
+    assert held == [0, 0, 0, 0]
 
 
 def test_the_next_step_is_taken_while_an_item_is_consumed() -> None:
