@@ -23,6 +23,7 @@ from elmo_scratch.commands.elmo_arguments import (
 )
 from elmo_scratch.data.text_lines import split_lines, text_lines
 from elmo_scratch.export import (
+    Engine,
     ExportSettings,
     InputText,
     ModelSource,
@@ -92,11 +93,10 @@ def _export(args: argparse.Namespace, text: InputText) -> None:
         output_file = shard.file_of(output_file)
     span = None if shard is None else shard.span_of(text.num_sentences)
     source = _model_source(args, text)
-    engine = (
-        RayEngine(source, args.workers, packages=args.include_package)
-        if args.engine == "ray"
-        else OneProcess()
-    )
+    engine: Engine = OneProcess()
+    if args.engine == "ray":
+        engine = RayEngine(source, args.workers, packages=args.include_package)
+        source = source.at_rest()
     # Before a model is fetched and loaded for nothing.
     check_settings(text, settings, args.state, span, engine)
     check_place(output_file)

@@ -72,6 +72,15 @@ class ModelSource(NamedTuple):
             options_file=_absolute(self.options_file), weight_file=_absolute(self.weight_file)
         )
 
+    def at_rest(self) -> "ModelSource":
+        """
+        The same biLM, for a process that computes nothing of the output: it takes no GPU, which is
+        for those that do. Only a GPU tells whether its products in less precision are as asked for.
+        """
+        is_told_by_gpu = self.matmul_dtype != "float32"
+        device = self.cuda_device if is_told_by_gpu else min(self.cuda_device, -1)
+        return self._replace(cuda_device=device, words=())
+
     def read(self) -> SentenceLayers:
         """The biLM as the files have it: not warmed up, no word encoded ahead."""
         weight_file = self.weight_file or RELEASED_WEIGHTS

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, List, Sequence
 
@@ -172,6 +173,22 @@ def test_a_cluster_does_the_same_work(
         assert set(together) == set(alone)
         for one, other in zip(arrays_of(alone), arrays_of(together), strict=True):
             assert numpy.array_equal(one, other)
+
+
+def test_the_gpus_of_a_cluster_are_for_its_workers(
+    allennlp: Allennlp, bilm_archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_for: List[int] = []
+
+    def load(source: model_source.ModelSource) -> SentenceLayers:
+        asked_for.append(source.cuda_device)
+        raise ConfigurationError("loaded")
+
+    monkeypatch.setattr(model_source.ModelSource, "load", load)
+    words = ["elmo", TOUR, "x.hdf5", "--all", "--weight-file", bilm_archive, "--cuda-device", "0"]
+    for more in ([], ["--state", "reset", "--engine", "ray"]):
+        assert "loaded" in fails(partial(allennlp, *words, *more))
+    assert asked_for == [0, -1]
 
 
 def test_sentences_can_be_keys(export: Callable[..., h5py.File]) -> None:

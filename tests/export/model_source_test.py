@@ -77,6 +77,16 @@ def test_paths_hold_in_another_folder(tmp_path: Path, monkeypatch: pytest.Monkey
     assert released.from_anywhere() == released
 
 
+def test_a_process_that_computes_nothing_takes_no_gpu() -> None:
+    source = OFFICIAL._replace(cuda_device=3, words=WORDS)
+    assert source.at_rest() == OFFICIAL
+    # What products run in there is told by the GPU alone.
+    source = source._replace(matmul_dtype="bfloat16")
+    assert source.at_rest() == source._replace(words=())
+    # No GPU has such a number; that is told as ever.
+    assert OFFICIAL._replace(cuda_device=-2).at_rest().cuda_device == -2
+
+
 def test_words_computed_ahead_change_no_vector() -> None:
     ahead = OFFICIAL._replace(words=WORDS).load()
     assert numpy.array_equal(ahead([WORDS])[0], OFFICIAL.load()([WORDS])[0])
