@@ -89,12 +89,14 @@ class RayEngine(Engine):
             is_on_gpus = self._source.cuda_device >= 0
             num_workers = self._workers(ray, "GPU" if is_on_gpus else "CPU")
             tasks = cut(missing, num_workers)
+            # Each computes with one thread.
+            is_alone = ray.cluster_resources().get("CPU", 0) >= 2 * num_workers
             worker = ray.remote(_Worker).options(
                 num_cpus=1, num_gpus=int(is_on_gpus), max_restarts=-1, max_task_retries=MAX_RETRIES
             )
             pool = ActorPool(
                 [
-                    worker.remote(self._source, writing, self._packages)
+                    worker.remote(self._source, writing, self._packages, is_alone)
                     for _ in range(min(num_workers, len(tasks)))
                 ]
             )
@@ -158,12 +160,15 @@ def _reason(error: Exception) -> str:
 class _Worker:
     """What runs in a process of the cluster."""
 
-    def __init__(self, source: ModelSource, writing: PartWriting, packages: Sequence[str]) -> None:
+    def __init__(
+        self, source: ModelSource, writing: PartWriting, packages: Sequence[str], is_alone: bool
+    ) -> None:
         for package in packages:
             import_module_and_submodules(package)
         # Ray gives each worker the GPU that is its own, as the first that it sees.
         own = source._replace(cuda_device=min(source.cuda_device, 0))
         self._layers = own.load()
+        self._layers.is_alone = is_alone
         self._writing = writing
         if facts_of(writing.text, self._layers, writing.settings) != writing.facts:
             raise ConfigurationError(

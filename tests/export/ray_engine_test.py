@@ -19,7 +19,9 @@ from elmo_scratch.export import (
     export_layers,
     ray_engine,
 )
-from elmo_scratch.export.part_folder import Span
+from elmo_scratch.export.export_identity import facts_of
+from elmo_scratch.export.part_folder import PartFolder, Span
+from elmo_scratch.export.part_writing import PartWriting
 from elmo_scratch.export.ray_engine import SENTENCES_A_TASK, cut
 from tests.export.conftest import FILES, LINES, assert_same, data_sets
 
@@ -86,6 +88,18 @@ def test_an_error_of_a_worker_is_the_one_it_had(new_layers: NewLayers, tmp_path:
                 ExportSettings(),
                 engine=engine,
             )
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_workers_that_fill_the_processors_run_nothing_beside_the_bilm(
+    is_alone: bool, new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    settings = ExportSettings()
+    folder, facts = PartFolder(tmp_path / "x.hdf5"), facts_of(text, new_layers(), settings)
+    writing = PartWriting(text, Span(0, len(LINES)), folder, facts, settings)
+    worker = ray_engine._Worker(SOURCE, writing, [], is_alone)
+    assert worker._layers.is_alone == is_alone
+    assert is_alone or not worker._layers.leaves_a_processor
 
 
 def test_without_ray_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

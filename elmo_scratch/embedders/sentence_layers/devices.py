@@ -32,12 +32,15 @@ def device_of(cuda_device: int) -> torch.device:
     return torch.device("cuda", cuda_device) if cuda_device >= 0 else torch.device("cpu")
 
 
-def leaves_a_processor(device: torch.device) -> bool:
+def leaves_a_processor(device: torch.device, is_alone: bool = True) -> bool:
     """
     Whether PyTorch's work on a device leaves a processor to other threads: on a GPU always, on
-    processors where it has fewer threads than there are of them.
+    processors where it has fewer threads than there are of them, and no other process is to compute
+    on the rest.
     """
-    return device.type != "cpu" or torch.get_num_threads() < _num_processors()
+    if device.type != "cpu":
+        return True
+    return is_alone and torch.get_num_threads() < _num_processors()
 
 
 def _num_processors() -> int:

@@ -46,6 +46,8 @@ class SentenceLayers:
     def __init__(
         self, readable: ReadableBiLm, *, matmul_dtype: str = "float32", cuda_device: int = -1
     ) -> None:
+        self.is_alone = True
+        """Whether no other process computes on the processors that this one leaves."""
         self._device = device_of(cuda_device)
         bilm = readable.bilm.to(self._device).eval().requires_grad_(False)
         MixedPrecision.set_everywhere(bilm, matmul_dtype)
@@ -128,7 +130,7 @@ class SentenceLayers:
     @property
     def leaves_a_processor(self) -> bool:
         """Whether `read` leaves a processor to other threads: a GPU does."""
-        return leaves_a_processor(self._device)
+        return leaves_a_processor(self._device, self.is_alone)
 
     def spell(self, sentences: Sentences) -> SpelledBatch:
         """

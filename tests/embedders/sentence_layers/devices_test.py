@@ -41,7 +41,8 @@ def test_work_leaves_a_processor_where_there_are_more_than_threads(
     for num_threads, is_left in ((1, True), (2, True), (3, False), (4, False)):
         monkeypatch.setattr(torch, "get_num_threads", lambda number=num_threads: number)
         assert leaves_a_processor(torch.device("cpu")) == is_left
-        assert leaves_a_processor(torch.device("cuda", 0))
+        assert not leaves_a_processor(torch.device("cpu"), is_alone=False)
+        assert leaves_a_processor(torch.device("cuda", 0), is_alone=False)
     # Not every system says which processors a process may run on.
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: 5)
