@@ -19,6 +19,14 @@ def check_place(path: Path) -> None:
     ConfigurationError
         If no file can be written at `path`, or where it leads if it is a link.
     """
+    try:
+        _check_place(path)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: can't be written to ({error.strerror})") from None
+
+
+def _check_place(path: Path) -> None:
+    """As `check_place`, but that the system has errors of its own for names it doesn't take."""
     if path.is_dir():
         raise ConfigurationError(f"{path}: expected a file to write to, but it is a folder")
     target = _target(path)

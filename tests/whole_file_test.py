@@ -19,7 +19,11 @@ def test_a_place_for_a_file_is_one_where_there_is_none_or_another(tmp_path: Path
 
 @pytest.mark.parametrize(
     "name, message",
-    [("", "expected a file to write to, but it is a folder"), ("no/x", "/no doesn't exist")],
+    [
+        ("", "expected a file to write to, but it is a folder"),
+        ("no/x", "/no doesn't exist"),
+        (300 * "x", r"xx: can't be written to \(File name too long\)"),
+    ],
 )
 def test_no_place_for_a_file_is_an_error(name: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=message):

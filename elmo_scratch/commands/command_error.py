@@ -4,7 +4,7 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager
-from typing import Any, Iterator, List
+from typing import Any, Callable, Iterator, List
 
 from allennlp.common.checks import ConfigurationError
 
@@ -44,7 +44,9 @@ class Terminated(KeyboardInterrupt):
 
 
 @contextmanager
-def command_errors(command: str, output: str, way_on: str = "") -> Iterator[None]:
+def command_errors(
+    command: str, output: str, way_on: str = "", is_kept: Callable[[], bool] = lambda: True
+) -> Iterator[None]:
     """
     Turns what the command line, a file or the disk causes in the block into a `CommandError`, and
     an interruption into one line.
@@ -57,6 +59,8 @@ def command_errors(command: str, output: str, way_on: str = "") -> Iterator[None
         What it writes: an error of the system is named after it.
     way_on : `str`, optional (default = `""`)
         How to go on after an interruption or an error of the system, where what is done is kept.
+    is_kept : `Callable[[], bool]`, optional (default = always)
+        Whether there is something to go on with after an error of the system.
 
     # Raises
 
@@ -72,7 +76,7 @@ def command_errors(command: str, output: str, way_on: str = "") -> Iterator[None
     except ConfigurationError as error:
         raise CommandError(command, error.message) from None
     except OSError as error:
-        kept = f". What is done is kept: {way_on}" if way_on else ""
+        kept = f". What is done is kept: {way_on}" if way_on and is_kept() else ""
         raise CommandError(command, f"{output}: {error}{kept}") from None
     except KeyboardInterrupt as error:
         then = f"; {way_on}" if way_on else ""

@@ -6,10 +6,10 @@ import argparse
 import logging
 import shutil
 import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Iterator, List, Optional
+from typing import BinaryIO, Iterator, List, Optional
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import logging as common_logging
@@ -33,6 +33,7 @@ from elmo_scratch.export import (
     check_settings,
     export_layers,
 )
+from elmo_scratch.export.layer_export import has_parts
 from elmo_scratch.located import located
 from elmo_scratch.whole_file import check_place
 
@@ -76,8 +77,9 @@ def export_from_args(args: argparse.Namespace) -> None:
     if args.file_friendly_logging:
         common_logging.FILE_FRIENDLY_LOGGING = True
     way_on = "go on with --overwrite --resume" if args.overwrite else "go on with --resume"
-    with command_errors("elmo", args.output_file, way_on), _input_text(args) as text:
-        _export(args, text)
+    with command_errors("elmo", args.output_file, way_on, lambda: has_parts(_output_of(args))):
+        with _input_text(args) as text:
+            _export(args, text)
 
 
 def _export(args: argparse.Namespace, text: InputText) -> None:
@@ -88,9 +90,7 @@ def _export(args: argparse.Namespace, text: InputText) -> None:
         )
     settings = ExportSettings(**{name: getattr(args, name) for name in ExportSettings._fields})
     shard = None if args.shard is None else Shard.parse(args.shard)
-    output_file = Path(args.output_file)
-    if shard is not None:
-        output_file = shard.file_of(output_file)
+    output_file = _output_of(args)
     span = None if shard is None else shard.span_of(text.num_sentences)
     source = _model_source(args, text)
     engine: Engine = OneProcess()
@@ -110,6 +110,12 @@ def _export(args: argparse.Namespace, text: InputText) -> None:
         overwrite=args.overwrite,
         engine=engine,
     )
+
+
+def _output_of(args: argparse.Namespace) -> Path:
+    """The file that is written: that of a shard, if it is to be one."""
+    output_file = Path(args.output_file)
+    return output_file if args.shard is None else Shard.parse(args.shard).file_of(output_file)
 
 
 def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
@@ -146,14 +152,29 @@ def _input_text(args: argparse.Namespace) -> Iterator[InputText]:
     """The input, checked. What can be read only once is kept in a file, to be read twice."""
     path = Path(args.input_file)
     is_standard_input = args.input_file == STANDARD_INPUT
-    if not is_standard_input and (not path.exists() or path.is_file() or path.is_dir()):
-        yield InputText(args.input_file, path)
-        return
-    with TemporaryDirectory() as folder:
-        kept = Path(folder) / "input.txt"
-        with (
-            kept.open("wb") as copy,
-            nullcontext(sys.stdin.buffer) if is_standard_input else path.open("rb") as source,
-        ):
+    name = "standard input" if is_standard_input else args.input_file
+    with ExitStack() as opened:
+        try:
+            if is_standard_input or path.exists() and not (path.is_file() or path.is_dir()):
+                source: BinaryIO = sys.stdin.buffer
+                if not is_standard_input:
+                    source = opened.enter_context(path.open("rb"))
+                path = _copy_of(source, name, opened)
+        except OSError as error:
+            raise ConfigurationError(f"{name}: cannot be read ({error.strerror})") from None
+        yield InputText(name, path)
+
+
+def _copy_of(source: BinaryIO, name: str, opened: ExitStack) -> Path:
+    """A file with what can be read only once, as long as the stack is open."""
+    try:
+        kept = Path(opened.enter_context(TemporaryDirectory())) / "input.txt"
+        with kept.open("wb") as copy:
             shutil.copyfileobj(source, copy)
-        yield InputText("standard input" if is_standard_input else args.input_file, kept)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{name}: it can't be copied into a temporary folder, to be read twice "
+            f"({error.strerror}). Name another folder with room for it as TMPDIR, or write it to a "
+            "file first."
+        ) from None
+    return kept

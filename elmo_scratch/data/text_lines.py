@@ -29,8 +29,8 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
     # Raises
 
     ConfigurationError
-        If the file is missing, is a folder, holds nothing, is a damaged gzip file, or a line is not
-        UTF-8.
+        If the file is missing, is a folder, can't be read to its end, holds nothing, is a damaged
+        gzip file, or a line is not UTF-8.
     """
     name = name or str(path)
     try:
@@ -82,5 +82,8 @@ def split_lines(path: Union[str, PathLike]) -> Iterator[List[str]]:
 
 def _raw_lines(file: BufferedReader, name: str) -> Iterator[bytes]:
     """The lines as bytes."""
-    with damage_told(name):
-        yield from unpacked(file)
+    try:
+        with damage_told(name):
+            yield from unpacked(file)
+    except OSError as error:
+        raise ConfigurationError(f"{name}: cannot be read ({error.strerror or error})") from None

@@ -107,6 +107,14 @@ def export_layers(
         folder.remove()
 
 
+def has_parts(output_file: Path) -> bool:
+    """Whether an export to that file has left something to go on with."""
+    try:
+        return bool(PartFolder(Path(os.path.realpath(output_file))).finished())
+    except OSError:
+        return False
+
+
 def _has_one_part(whole: Span, folder: PartFolder, engine: Engine) -> bool:
     """Whether nothing is put together at the end, if it doesn't take long."""
     is_short = whole.stop - whole.start <= SENTENCES_A_PART

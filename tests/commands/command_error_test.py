@@ -41,6 +41,9 @@ def test_what_the_disk_causes_names_the_output_and_the_way_out() -> None:
         "allennlp elmo: error: x.hdf5: [Errno 28] No space left on device. What is done is kept: "
         "go on with --resume"
     )
+    with pytest.raises(CommandError, match="No space left on device$"):
+        with command_errors("elmo", "x.hdf5", "go on with --resume", lambda: False):
+            raise OSError(28, "No space left on device")
     with pytest.raises(CommandError, match="x.txt: .Errno 28. No space left on device$"):
         with command_errors("elmo-vectors", "x.txt"):
             raise OSError(28, "No space left on device")

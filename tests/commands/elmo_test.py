@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from functools import partial
@@ -396,6 +397,20 @@ def test_bad_input_is_one_line_and_no_output(
     assert os.listdir(tmp_path) == []
 
 
+def test_an_input_that_the_system_refuses_is_named(
+    export: Callable[..., h5py.File], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = 300 * "x"
+    message = fails(lambda: export("--all", text=Path(name)))
+    assert message == f"allennlp elmo: error: {name}: cannot be read (File name too long)"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TOUR.read_bytes())))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    message = fails(lambda: export("--all", text=Path("-")))
+    assert "error: standard input: it can't be copied into a temporary folder" in message
+    assert "TMPDIR" in message and "kept" not in message
+    assert os.listdir(tmp_path) == []
+
+
 def test_the_input_is_checked_before_an_older_output_is_touched(
     export: Callable[..., h5py.File], tmp_path: Path
 ) -> None:
@@ -528,7 +543,8 @@ def test_a_full_disk_is_an_error(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(LayerFileWriter, "write", write)
-    assert "--all.hdf5: [Errno 28] No space left" in fails(lambda: export("--all"))
+    message = fails(lambda: export("--all"))
+    assert message.endswith("--all.hdf5: [Errno 28] No space left on device")
     assert os.listdir(tmp_path) == []
 
 

@@ -53,6 +53,11 @@ def test_a_missing_file_is_an_error_that_names_it(tmp_path: Path) -> None:
         list(text_lines(tmp_path / "gone.txt"))
 
 
+def test_a_file_that_breaks_off_while_it_is_read_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match="/mem: cannot be read .Input/output error"):
+        list(text_lines("/proc/self/mem"))
+
+
 def test_a_folder_is_an_error_that_names_it(tmp_path: Path) -> None:
     folder = tmp_path / "folder.txt"
     folder.mkdir()
