@@ -69,6 +69,10 @@ class ReadFiles:
             )
         return identity
 
+    def hold(self, path: Path) -> bool:
+        """Whether one of them is the file at `path`, by whatever name."""
+        return path.exists() and any(file.exists() and path.samefile(file) for file in self._files)
+
     def _found(self) -> List[Stamp]:
         return [stamp_of(file) for file in self._files]
 

@@ -1,5 +1,6 @@
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -197,6 +198,24 @@ def test_a_link_stays_and_what_it_leads_to_is_written(
         assert link.is_symlink() and target.is_file()
     assert sorted(os.listdir(tmp_path)) == ["elsewhere", "x.hdf5"]
     assert os.listdir(target.parent) == ["real.hdf5"]
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_the_output_may_not_replace_the_model(
+    is_linked: bool, text: InputText, tmp_path: Path
+) -> None:
+    options, weights = (
+        Path(shutil.copy(FILES / name, tmp_path)) for name in ("options.json", "weights.hdf5")
+    )
+    before = weights.read_bytes()
+    layers = SentenceLayers.from_official(options, weights, state="reset")
+    output = weights
+    if is_linked:
+        output = tmp_path / "x.hdf5"
+        output.symlink_to(weights)
+    with pytest.raises(ConfigurationError, match="the output would replace a file of the model"):
+        export_layers(text, output, layers, ExportSettings(), overwrite=True)
+    assert weights.read_bytes() == before
 
 
 @pytest.mark.parametrize("change", ["text", "state", "kept", "file"])

@@ -17,6 +17,18 @@ def paths(tmp_path: Path) -> List[Path]:
     return [tmp_path / "one", tmp_path / "two"]
 
 
+def test_a_file_is_known_by_any_name(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for file in (one, other):
+        file.write_text("same")
+    (tmp_path / "link").symlink_to(one)
+    files = ReadFiles([one])
+    assert files.hold(one) and files.hold(tmp_path / "link")
+    assert not files.hold(other) and not files.hold(tmp_path / "none")
+    one.unlink()
+    assert not files.hold(other)
+
+
 def test_one_file_has_the_number_that_other_tools_print(
     paths: List[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from hashlib import sha256
+from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy
@@ -126,6 +127,10 @@ class SentenceLayers:
             return self._files.identity
         both = f"{self._files.identity} {self._warmed_up_with}"
         return f"sha256:{sha256(both.encode('utf-8')).hexdigest()}"
+
+    def is_read_from(self, path: Path) -> bool:
+        """Whether the file at `path` is one of those that the biLM was read from."""
+        return self._files.hold(path)
 
     @property
     def leaves_a_processor(self) -> bool:
