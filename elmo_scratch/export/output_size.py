@@ -68,7 +68,8 @@ def check_room(
         raise ConfigurationError(
             f"{output_file}: the output would take about {in_words(size)}{twice}, but only "
             f"{in_words(free)} are free there. --dtype float16 halves it, --top or --average "
-            "keep one layer, --pool one vector a sentence, --compression is slower but smaller."
+            "(`output_format`) keep one layer, --pool one vector a sentence, --compression is "
+            "slower but smaller."
         )
     if 2 * size - num_there > free:
         logger.warning(

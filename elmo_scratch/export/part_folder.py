@@ -184,7 +184,7 @@ class PartFolder:
         except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
             raise ConfigurationError(
                 f"{path}: the state to go on from can't be read ({error}). Start anew with "
-                "--overwrite."
+                f"--overwrite, or without the folder {self.path}."
             ) from None
 
     def remove(self) -> None:
@@ -204,12 +204,14 @@ class PartFolder:
                 raise ConfigurationError(
                     f"{self.path}: it holds {done} sentences of an unfinished export of another "
                     "text, another model or with other settings. Finish that with --resume and its "
-                    "own arguments, choose another output, or remove it with --overwrite."
+                    "own arguments, choose another output, or remove it: this folder, or by "
+                    "--overwrite."
                 )
             if not overwrite and not resume and done:
                 raise ConfigurationError(
                     f"{self.path}: it holds {done} sentences of an unfinished run of this export. "
-                    "Go on with it by --resume, or start anew with --overwrite."
+                    "Go on with it by --resume, or start anew: without this folder, or with "
+                    "--overwrite."
                 )
             if not kept or (overwrite and not resume):
                 self._empty()

@@ -137,7 +137,8 @@ class PartWriting:
             raise ConfigurationError(
                 f"{self.folder.path}: expected the parts of all sentences from {self.whole.start} "
                 f"to {self.whole.stop - 1}, but those of the sentences {named} are not there. Was "
-                "something removed? The other parts are kept: go on with --resume."
+                "something removed? The other parts are kept: go on with --resume, or by the same "
+                "call of `embed_file`."
             )
         return self.folder.finished()
 

@@ -3,6 +3,7 @@ import inspect
 import io
 import json
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any, Callable, Iterator, List
 
@@ -16,6 +17,7 @@ from allennlp.modules.elmo import batch_to_ids as allennlps_batch_to_ids
 
 import elmo_scratch
 from elmo_scratch.export import ElmoEmbedder
+from elmo_scratch.export.part_writing import PartWriting
 from tests.interop.official.reference import BATCHES, MODELS, PLAIN, RESIDUAL, stored_layers
 
 SENTENCES: List[List[str]] = [sentence for batch in BATCHES for sentence in batch]
@@ -333,6 +335,26 @@ def test_what_another_export_has_left_stays(
     with pytest.raises(ConfigurationError, match="2 sentences of an unfinished export of another"):
         embedder.embed_file(text_file, tmp_path / "x.hdf5")
     assert part.read_bytes() == b"hours of work"
+
+
+def _fail() -> None:
+    """Stands for whatever ends an export."""
+    raise ConfigurationError("ended")
+
+
+def test_an_unfinished_export_of_another_text_names_the_folder_to_remove(
+    new_embedder: Callable[..., ElmoEmbedder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "x.hdf5"
+    with monkeypatch.context() as ending, pytest.raises(ConfigurationError):
+        ending.setattr(PartWriting, "join", lambda *_: _fail())
+        new_embedder().embed_file(io.StringIO("one\n"), output)
+    with pytest.raises(ConfigurationError, match="x.hdf5.parts: .* remove it: this folder"):
+        new_embedder().embed_file(io.StringIO("two\n"), output)
+    shutil.rmtree(tmp_path / "x.hdf5.parts")
+    new_embedder().embed_file(io.StringIO("two\n"), output)
+    with h5py.File(output) as file:
+        assert json.loads(file["sentence_to_index"][0]) == {"two": "0"}
 
 
 def test_the_file_may_not_replace_its_text(embedder: ElmoEmbedder, tmp_path: Path) -> None:
