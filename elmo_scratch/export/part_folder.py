@@ -51,6 +51,7 @@ class PartFolder:
 
     def __init__(self, output_file: Path) -> None:
         self.path = output_file.with_name(f"{output_file.name}.parts")
+        self._is_removed = False
 
     @contextmanager
     def opened(self, identity: str, *, resume: bool, overwrite: bool) -> Iterator[None]:
@@ -74,10 +75,12 @@ class PartFolder:
         """
         with self._locked():
             self._claim(identity, resume, overwrite)
+            self._is_removed = False
             try:
                 yield
             finally:
-                if not self.finished():  # There is nothing to go on with.
+                # What the block has removed may be there again, for another process.
+                if not self._is_removed and not self.finished():
                     self.remove()
 
     def remove_if_of(self, identity: str) -> None:
@@ -189,6 +192,7 @@ class PartFolder:
 
     def remove(self) -> None:
         """Removes all that an export keeps there, and the folder if nothing else is in it."""
+        self._is_removed = True
         with suppress(OSError):
             self._empty()
             (self.path / LOCK).unlink(missing_ok=True)

@@ -1,3 +1,4 @@
+from contextlib import ExitStack
 from pathlib import Path
 from typing import List
 
@@ -140,6 +141,18 @@ def test_only_one_process_writes_at_a_time(folder: PartFolder) -> None:
         with pytest.raises(ConfigurationError, match="another process is writing there"):
             with PartFolder(folder.path.with_suffix("")).opened("a", resume=True, overwrite=False):
                 pass
+
+
+def test_what_another_process_begins_after_the_end_is_left_alone(folder: PartFolder) -> None:
+    other = PartFolder(folder.path.with_suffix(""))
+    unfinished = folder.path / "unfinished-0.hdf5"
+    with ExitStack() as another_process:
+        with folder.opened("a", resume=False, overwrite=False):
+            folder.remove()
+            another_process.enter_context(other.opened("b", resume=False, overwrite=False))
+            unfinished.write_text("half")
+        assert unfinished.exists() and (folder.path / "export.json").exists()
+    assert not folder.path.exists()
 
 
 def test_a_state_is_what_it_was(folder: PartFolder) -> None:
