@@ -14,6 +14,7 @@ from elmo_scratch.export.export_settings import KEPT, ExportSettings
 from elmo_scratch.export.input_text import InputText
 from elmo_scratch.export.layer_export import export_layers
 from elmo_scratch.export.model_source import ModelSource
+from elmo_scratch.modules.bilm import BiLm
 
 BATCH_SIZE = 64
 """Sentences that are read together, as in AllenNLP 0.9."""
@@ -65,6 +66,11 @@ class ElmoEmbedder:
             matmul_dtype=matmul_dtype,
             cuda_device=cuda_device,
         ).read()
+
+    @property
+    def elmo_bilm(self) -> BiLm:
+        """The biLM, by AllenNLP's name."""
+        return self._layers.bilm
 
     def batch_to_embeddings(
         self, batch: Iterable[Sequence[str]]

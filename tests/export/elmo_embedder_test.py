@@ -387,6 +387,15 @@ def test_a_file_opened_in_another_encoding_is_an_error(
     embedder.embed_file(path.open(encoding="latin-1"), tmp_path / "layers.hdf5")
 
 
+def test_states_are_forgotten_by_allennlps_name_for_what_holds_them(
+    embedder: ElmoEmbedder,
+) -> None:
+    first = embedder.embed_batch(SENTENCES)
+    assert not numpy.array_equal(embedder.embed_batch(SENTENCES)[0], first[0])
+    embedder.elmo_bilm._elmo_lstm.reset_states()
+    assert all(map(numpy.array_equal, embedder.embed_batch(SENTENCES), first))
+
+
 # The name and the arguments
 
 

@@ -16,6 +16,7 @@ from elmo_scratch.embedders.sentence_layers.fitting_reader import FittingReader
 from elmo_scratch.embedders.sentence_layers.readable_bilm import ReadableBiLm, Source
 from elmo_scratch.embedders.sentence_layers.spelled_batch import SpelledBatch
 from elmo_scratch.embedders.sentence_layers.speller import Sentences
+from elmo_scratch.modules.bilm import BiLm
 from elmo_scratch.modules.lstms import LstmState
 from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
@@ -127,6 +128,11 @@ class SentenceLayers:
             return self._files.identity
         both = f"{self._files.identity} {self._warmed_up_with}"
         return f"sha256:{sha256(both.encode('utf-8')).hexdigest()}"
+
+    @property
+    def bilm(self) -> BiLm:
+        """What computes the layers, on its device."""
+        return self._bilm
 
     def is_read_from(self, path: Path) -> bool:
         """Whether the file at `path` is one of those that the biLM was read from."""
