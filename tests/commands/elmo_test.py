@@ -9,12 +9,14 @@ import tempfile
 import threading
 import time
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Callable, List, Sequence
 
 import h5py
 import numpy
 import pytest
+import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.commands import elmo
@@ -23,6 +25,7 @@ from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.sentence_layers import fitting_reader
 from elmo_scratch.export import model_source
 from elmo_scratch.interop import LayerFileWriter
+from elmo_scratch.modules.token_encoders import CharCnnEncoder
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.commands.conftest import Allennlp
 from tests.tiny_elmo import OfficialFiles
@@ -104,14 +107,25 @@ def test_standard_input_is_read(
         assert numpy.array_equal(one, other)
 
 
-def test_a_word_of_the_vocabulary_has_the_vector_it_has(
-    allennlp: Allennlp, files: OfficialFiles, tmp_path: Path
+def test_words_of_the_vocabulary_are_encoded_ahead_and_have_the_vectors_they_have(
+    allennlp: Allennlp, files: OfficialFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    encoded: List[List[Any]] = []
+    encode = CharCnnEncoder.encode_distinct
+
+    def watched(encoder: CharCnnEncoder, ids: torch.Tensor) -> torch.Tensor:
+        encoded.append([tuple(word) for word in ids.tolist()])
+        return encode(encoder, ids)
+
+    monkeypatch.setattr(CharCnnEncoder, "encode_distinct", watched)
     words = tmp_path / "vocab.txt"
     words.write_text("<S>\n</S>\n<UNK>\nthe\nriver\n", encoding="utf-8")
     model = ["--options-file", files.options, "--weight-file", files.weights]
     allennlp("elmo", TOUR, tmp_path / "x.hdf5", "--all", *model)
     allennlp("elmo", TOUR, tmp_path / "y.hdf5", "--all", *model, "--vocab-path", words)
+    without, (ahead, *later) = encoded[: len(encoded) // 2], encoded[len(encoded) // 2 :]
+    assert len(ahead) == 5
+    assert set(ahead) & set(chain(*without)) and not set(ahead) & set(chain(*later))
     with h5py.File(tmp_path / "x.hdf5") as one, h5py.File(tmp_path / "y.hdf5") as other:
         for plain, cached in zip(arrays_of(one), arrays_of(other), strict=True):
             assert numpy.array_equal(plain, cached)
@@ -546,6 +560,46 @@ def test_a_full_disk_is_an_error(
     message = fails(lambda: export("--all"))
     assert message.endswith("--all.hdf5: [Errno 28] No space left on device")
     assert os.listdir(tmp_path) == []
+
+
+def test_an_export_goes_on_when_there_is_room_again(
+    allennlp: Allennlp, files: OfficialFiles, tmp_path: Path
+) -> None:
+    long_line = " ".join(40 * LINES)
+    (tmp_path / "text.txt").write_text("\n".join([*10 * LINES, long_line, *LINES]))
+    words = ["text.txt", "x.hdf5", "--all", "--batch-size", "8"]
+    words += ["--options-file", files.options, "--weight-file", files.weights]
+    # The system refuses to let a file grow, which a full disk does too.
+    program = (
+        "import resource\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({2**17}, resource.RLIM_INFINITY))\n"
+        "import elmo_scratch, allennlp.commands as commands\n"
+        "from elmo_scratch.export import embedded_batches\n"
+        "embedded_batches.SENTENCES_A_PART = 16\n"
+        "commands.import_plugins = lambda: None\n"
+        "commands.main('allennlp')\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, "elmo", *map(str, words)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT_ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 1
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith("allennlp elmo: error: x.hdf5: [Errno 27] File too large")
+    assert last.endswith("What is done is kept: go on with --resume")
+    assert sorted(os.listdir(tmp_path)) == ["text.txt", "x.hdf5.parts"]
+    assert len(list((tmp_path / "x.hdf5.parts").glob("0*.hdf5"))) == 7
+    allennlp("elmo", *words, "--resume")
+    words[1] = "whole.hdf5"
+    allennlp("elmo", *words)
+    with h5py.File(tmp_path / "x.hdf5") as one, h5py.File(tmp_path / "whole.hdf5") as other:
+        assert dict(one.attrs) == dict(other.attrs) and list(one) == list(other)
+        for resumed, whole in zip(arrays_of(one), arrays_of(other), strict=True):
+            assert numpy.array_equal(resumed, whole)
+    assert sorted(os.listdir(tmp_path)) == ["text.txt", "whole.hdf5", "x.hdf5"]
 
 
 @pytest.mark.parametrize(

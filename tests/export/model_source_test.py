@@ -1,6 +1,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import List
 
 import numpy
 import pytest
@@ -8,6 +9,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.export import ModelSource
+from elmo_scratch.modules.token_encoders import CharCnnEncoder
 from tests.export.conftest import FILES
 
 WORDS = ["the", "river", "bank"]
@@ -87,9 +89,19 @@ def test_a_process_that_computes_nothing_takes_no_gpu() -> None:
     assert OFFICIAL._replace(cuda_device=-2).at_rest().cuda_device == -2
 
 
-def test_words_computed_ahead_change_no_vector() -> None:
-    ahead = OFFICIAL._replace(words=WORDS).load()
-    assert numpy.array_equal(ahead([WORDS])[0], OFFICIAL.load()([WORDS])[0])
+def test_words_computed_ahead_are_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, ahead = OFFICIAL.load(), OFFICIAL._replace(words=WORDS).load()
+    encoded: List[int] = []
+    encode = CharCnnEncoder.encode_distinct
+
+    def watched(encoder: CharCnnEncoder, ids: torch.Tensor) -> torch.Tensor:
+        encoded.append(len(ids))
+        return encode(encoder, ids)
+
+    monkeypatch.setattr(CharCnnEncoder, "encode_distinct", watched)
+    assert numpy.array_equal(ahead([WORDS])[0], plain([WORDS])[0])
+    # The marks of sentences, which both encode; and the words.
+    assert encoded == [2, 2 + len(WORDS)]
 
 
 def test_a_missing_archive_is_an_error() -> None:
