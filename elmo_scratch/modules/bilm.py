@@ -258,28 +258,14 @@ class BiLm(torch.nn.Module, FromParams):
         ValueError
             If `state` is not `"warm"`, or there is no sentence.
         """
+        # It reads biLMs, and needs this class.
+        from elmo_scratch.modules.warming_up import state_after
+
         with evaluating(self):
-            state = self._state_after(batches)
+            state = state_after(self, batches)
         if state is None:
             raise ValueError("expected at least one sentence to warm up with, but got none")
         self.state_memory.fix(state)
-
-    @torch.no_grad()
-    def _state_after(
-        self, batches: Iterable[Tuple[torch.Tensor, torch.Tensor]]
-    ) -> Optional[LstmState]:
-        """The state that a text ends with, if it has a sentence."""
-        state: Optional[LstmState] = None
-        for ids, mask in batches:
-            vectors, mask = self.token_encoder(ids, mask)
-            for row in range(len(mask)):
-                if state is None:
-                    state = self.state_memory.zeros(vectors, 1)
-                length = int(mask[row].sum())
-                one = slice(row, row + 1)
-                sentence = EncodedTokens(vectors[one, :length], mask[one, :length])
-                _, state = self.read_from(state, sentence)
-        return state
 
     def _run(
         self,
