@@ -14,12 +14,11 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.data.text_lines import text_lines
 from elmo_scratch.interop.file_identity import Stamp, stamp_of
 from elmo_scratch.interop.layer_files.index_text import DIGEST_SIZE, is_last
+from elmo_scratch.interop.layer_files.keys import FORBIDDEN, NO_NAMES
+from elmo_scratch.interop.layer_files.opening import SENTENCE_INDEX
 
 NAMED_AT_MOST = 20
 """How many line numbers an error lists."""
-
-FORBIDDEN_IN_KEYS = {"/": "a slash", "\0": "a NUL"}
-"""What no name in an HDF5 file may hold: the first divides groups, the second ends a name."""
 
 LONGEST_OF_SAMPLE = 512
 """Tokens of a sentence that a sample prefers."""
@@ -177,13 +176,13 @@ class InputText:
     def _check_key(self, sentence: Sentence) -> None:
         """An error if HDF5 has no such name."""
         place = f"{self.name}, line {sentence.number + 1}"
-        for character, described in FORBIDDEN_IN_KEYS.items():
+        for character, described in FORBIDDEN.items():
             if character in sentence.line:
                 raise ConfigurationError(
                     f"{place}: the sentence holds {described}, and no key in an HDF5 file can. "
                     "Leave --use-sentence-keys (`use_sentence_keys`) out, or replace it."
                 )
-        if sentence.line in (".", "sentence_to_index"):
+        if sentence.line in (*NO_NAMES, SENTENCE_INDEX):
             raise ConfigurationError(
                 f"{place}: {sentence.line!r} is a name that HDF5 files of layers keep for "
                 "themselves. Leave --use-sentence-keys (`use_sentence_keys`) out."

@@ -7,6 +7,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from h5py import h5d, h5l, h5o, h5p, h5s, h5t
 
+from elmo_scratch.interop.layer_files.keys import is_key
 from elmo_scratch.interop.stored_size import refused_size
 
 KINDS = {2: "float16", 4: "float32", 8: "float64"}
@@ -39,7 +40,7 @@ class DataSet:
         self._file = file
         self._name = key.encode("utf-8", "surrogateescape")
         # HDF5 would take a path for a path, and nothing after a NUL for part of the name.
-        if key in ("", ".") or "/" in key or "\0" in key:
+        if not is_key(key):
             raise KeyError(key)
         try:
             found = self._open()

@@ -13,6 +13,7 @@ from h5py import h5d, h5p, h5s, h5t
 
 from elmo_scratch.interop.layer_files.facts import LayerFileFacts
 from elmo_scratch.interop.layer_files.index_text import IndexText
+from elmo_scratch.interop.layer_files.keys import is_key
 from elmo_scratch.interop.layer_files.long_string import LONGEST_STRING, write_long_string
 from elmo_scratch.interop.layer_files.opening import SENTENCE_INDEX
 from elmo_scratch.interop.layer_files.reading import LayerFile
@@ -239,7 +240,7 @@ class LayerFileWriter:
 
 def _name_of(key: str, path: Path) -> bytes:
     """What HDF5 calls a key."""
-    if key in ("", ".") or "/" in key or "\0" in key:
+    if not is_key(key):
         raise ConfigurationError(
             f"{path}: HDF5 can't have {key!r} as a key: a key is not empty, not a full stop, and "
             "has no slash or NUL in it. Let the numbers of the lines be the keys."
