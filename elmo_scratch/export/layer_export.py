@@ -101,8 +101,9 @@ def export_layers(
         )
         writing = PartWriting(text, whole, folder, facts, settings)
         missing = folder.missing(whole)
-        with Tqdm.tqdm(total=whole.stop - whole.start, unit=" sentences") as progress:
-            progress.update(whole.stop - whole.start - sum(stop - start for start, stop in missing))
+        with Tqdm.tqdm(total=whole.num_sentences, unit=" sentences") as progress:
+            to_do = sum(span.num_sentences for span in missing)
+            progress.update(whole.num_sentences - to_do)
             if missing:
                 engine.write(writing, missing, layers, progress.update)
         writing.join(output_file)
@@ -119,7 +120,7 @@ def has_parts(output_file: Path) -> bool:
 
 def _has_one_part(whole: Span, folder: PartFolder, engine: Engine) -> bool:
     """Whether nothing is put together at the end, if it doesn't take long."""
-    is_short = whole.stop - whole.start <= SENTENCES_A_PART
+    is_short = whole.num_sentences <= SENTENCES_A_PART
     return is_short and engine.follows_the_text and folder.finished() in ([], [whole])
 
 
@@ -201,9 +202,8 @@ def estimated_output_size(
     text: InputText, span: Span, layers: SentenceLayers, settings: ExportSettings
 ) -> int:
     """The size of the output, in bytes, before compression."""
-    num_sentences = span.stop - span.start
-    num_tokens = text.num_tokens * num_sentences // max(1, text.num_sentences)
+    num_tokens = text.num_tokens * span.num_sentences // max(1, text.num_sentences)
     return estimated_size(
-        settings.num_bytes(layers.num_layers, layers.width, num_sentences, num_tokens),
-        num_sentences,
+        settings.num_bytes(layers.num_layers, layers.width, span.num_sentences, num_tokens),
+        span.num_sentences,
     )

@@ -37,6 +37,11 @@ class Span(NamedTuple):
     start: int
     stop: int
 
+    @property
+    def num_sentences(self) -> int:
+        """How many they are."""
+        return self.stop - self.start
+
 
 class PartFolder:
     """
@@ -156,7 +161,7 @@ class PartFolder:
         """
         if not self._is_of(identity):
             return 0
-        return sum(stop - start for start, stop in self.finished())
+        return self._num_finished()
 
     def num_bytes(self) -> int:
         """What the parts take already."""
@@ -203,7 +208,7 @@ class PartFolder:
         record = self.path / IDENTITY
         if record.exists() or self.finished():
             kept = self._is_of(identity)
-            done = sum(stop - start for start, stop in self.finished())
+            done = self._num_finished()
             if not overwrite and not kept and done:
                 raise ConfigurationError(
                     f"{self.path}: it holds {done} sentences of an unfinished export of another "
@@ -224,6 +229,10 @@ class PartFolder:
                 path.unlink()
         with whole_file(record) as temporary:
             temporary.write_text(json.dumps({"export": identity}), encoding="utf-8")
+
+    def _num_finished(self) -> int:
+        """The sentences that are there."""
+        return sum(span.num_sentences for span in self.finished())
 
     def _check_content(self) -> None:
         """An error if there is what no export keeps there: with the parts it would be removed."""

@@ -180,7 +180,7 @@ class _Worker:
     def write(self, span: Span) -> int:
         """Writes a span as one part."""
         self._writing.write(span, self._layers, lambda _: None, math.inf)
-        return span.stop - span.start
+        return span.num_sentences
 
 
 def _written(worker: Any, span: Span) -> Any:
@@ -195,7 +195,7 @@ def cut(spans: List[Span], num_workers: int) -> List[Span]:
         The same sentences in pieces: at least `TASKS_A_WORKER` for each worker if there are
         sentences enough, none larger than `SENTENCES_A_TASK`.
     """
-    total = sum(stop - start for start, stop in spans)
+    total = sum(span.num_sentences for span in spans)
     size = min(SENTENCES_A_TASK, max(1, math.ceil(total / (TASKS_A_WORKER * num_workers))))
     return [
         Span(first, min(first + size, stop))
