@@ -202,6 +202,8 @@ class ElmoEmbedder:
         ConfigurationError
             If a line is blank, sentences can't be keys, a file can't be read or written, or an
             interrupted export of another text or biLM lies beside it.
+        OSError
+            If the disk is full. What is done is kept: the same call goes on.
         ValueError
             If an argument is wrong.
         """

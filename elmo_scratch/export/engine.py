@@ -41,6 +41,13 @@ class Engine(ABC):
             The biLM, in this process.
         done : `Callable[[int], None]`
             Is told how many more sentences have been written.
+
+        # Raises
+
+        ConfigurationError
+            As `PartWriting.write`, or if what does the work is not to be had.
+        OSError
+            If the disk is full.
         """
 
 
@@ -66,6 +73,12 @@ class OneProcess(Engine):
         layers: SentenceLayers,
         done: Callable[[int], None],
     ) -> None:
-        """One span after the other."""
+        """
+        One span after the other.
+
+        # Raises
+
+        As `PartWriting.write`.
+        """
         for span in missing:
             writing.write(span, layers, done, self._seconds_a_part)

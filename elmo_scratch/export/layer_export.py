@@ -65,8 +65,11 @@ def export_layers(
     # Raises
 
     ConfigurationError
-        If the settings don't go together, the output can't be written, or it or its parts belong
-        to another export.
+        If the settings don't go together, the output can't be written or would replace what is
+        read, it or its parts belong to another export, or parts are removed or the text is changed
+        meanwhile.
+    OSError
+        If the disk is full. What is done is kept.
     """
     engine = engine or OneProcess()
     if text.is_file(output_file):

@@ -86,7 +86,10 @@ class PartWriting:
         # Raises
 
         ConfigurationError
-            If the text has changed since it was checked.
+            If the text has changed since it was checked, a carried state to go on from can't be
+            read, or a GPU's memory holds no part of a batch.
+        OSError
+            If the disk is full.
         """
         if layers.state == "carry":
             layers.carry_on_from(self.folder.state_before(span.start))
@@ -109,7 +112,10 @@ class PartWriting:
         # Raises
 
         ConfigurationError
-            If parts are missing, or the text has changed since it was checked.
+            If parts are missing or damaged, the text has changed since it was checked, or the index
+            of sentences is too large.
+        OSError
+            If the disk is full.
         """
         parts = self._all_parts()
         if parts == [self.whole]:

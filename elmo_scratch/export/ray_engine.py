@@ -78,7 +78,18 @@ class RayEngine(Engine):
         layers: SentenceLayers,
         done: Callable[[int], None],
     ) -> None:
-        """Shares the spans out."""
+        """
+        Shares the spans out.
+
+        # Raises
+
+        ConfigurationError
+            As `PartWriting.write`; or if the cluster has fewer processors or GPUs than workers are
+            asked for, a worker can't start or reads another biLM, or one ends again and again at
+            the same sentences.
+        OSError
+            If the disk is full.
+        """
         import ray
         from ray.util import ActorPool
 

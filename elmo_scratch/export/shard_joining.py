@@ -34,6 +34,8 @@ def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = Fa
 
     ConfigurationError
         If a shard is missing, they don't belong together, or the output can't be written.
+    OSError
+        If the disk is full. The shards stay.
     """
     shards = _shards_beside(output_file)
     facts = _shared_facts(shards)
