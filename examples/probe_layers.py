@@ -8,8 +8,9 @@ whether a word has the same sense in two sentences.
 `--pos` are files in CoNLL-U. `--wic` are those of Word in Context without `.data.txt` and
 `.gold.txt`. For parts of speech a logistic regression reads one vector and names the tag; for
 senses, one number is learned: how large the cosine between the two vectors of the word must be.
-The biLM reads each sentence once, from zeros: `--layers` are exported as by `allennlp elmo --all
---state reset`, and read from there by both.
+Files of static vectors lack words, a biLM of characters none: what is measured on the words that
+all files have stands in columns of its own. The biLM reads each sentence once, from zeros:
+`--layers` are exported as by `allennlp elmo --all --state reset`, and read from there by both.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 from elmo_scratch import LayerFile
 from elmo_scratch.export import ExportSettings, InputText, ModelSource, export_layers
-from elmo_scratch.interop.static_vectors import read_static_vectors
+from elmo_scratch.interop.static_vectors import StaticVectors, read_static_vectors
 
 TOKENS_A_BATCH = 4096
 
@@ -41,6 +42,9 @@ Vectors = Callable[[Sequence[List[str]]], List[numpy.ndarray]]
 
 Tagged = List[Tuple[List[str], List[str]]]
 """Sentences as words and tags."""
+
+Known = Callable[[str], bool]
+"""Whether all files of static vectors have a word."""
 
 
 class Pair(NamedTuple):
@@ -93,17 +97,23 @@ def main() -> None:
         [tagged(args.pos[0], args.sentences), tagged(args.pos[1])] if args.pos else [],
         [pairs_of(path) for path in args.wic or []],
     )
-    sources: Dict[str, Vectors] = {path: static(path, args.lowercase) for path in args.vectors}
+    files = {path: read_static_vectors(path) for path in args.vectors}
+    sources: Dict[str, Vectors] = {
+        path: static(file, args.lowercase) for path, file in files.items()
+    }
+    known = known_to(list(files.values()), args.lowercase)
     with TemporaryDirectory() as folder:
         layers = exported(args, texts, args.layers or Path(folder) / "layers.hdf5")
         sources["biLM"] = contextual(layers, args.lowercase)
         table: Dict[str, Dict[str, float]] = {}
         for name, vectors in sources.items():
-            for task, score in probes(texts, vectors).items():
+            for task, score in probes(texts, vectors, known).items():
                 for layer, accuracy in enumerate(score):
                     row = f"biLM, layer {layer}" if name == "biLM" else name
                     table.setdefault(row, {})[task] = accuracy
     print_table(table)
+    if files:
+        print_coverage(texts, known)
     if args.json:
         args.json.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
 
@@ -129,11 +139,10 @@ def contextual(layers: LayerFile, lowercase: bool) -> Vectors:
     return lambda sentences: [layers[line_of(words, lowercase)] for words in sentences]
 
 
-def static(path: str, lowercase: bool) -> Vectors:
+def static(file: StaticVectors, lowercase: bool) -> Vectors:
     """One layer, of vectors from a file; zeros for words that it lacks."""
-    found = read_static_vectors(path)
-    rows = {word: row for row, word in enumerate(found.words)}
-    table = numpy.vstack([found.vectors, numpy.zeros_like(found.vectors[:1])])
+    rows = {word: row for row, word in enumerate(file.words)}
+    table = numpy.vstack([file.vectors, numpy.zeros_like(file.vectors[:1])])
 
     def vectors(sentences: Sequence[List[str]]) -> List[numpy.ndarray]:
         return [
@@ -144,14 +153,52 @@ def static(path: str, lowercase: bool) -> Vectors:
     return vectors
 
 
-def probes(texts: Texts, vectors: Vectors) -> Dict[str, List[float]]:
-    """The accuracy of each task, layer by layer."""
+def known_to(files: Sequence[StaticVectors], lowercase: bool) -> Known:
+    """Every word, where there are no files."""
+    vocabularies = [set(file.words) for file in files]
+
+    def known(word: str) -> bool:
+        word = word.lower() if lowercase else word
+        return all(word in vocabulary for vocabulary in vocabularies)
+
+    return known
+
+
+def probes(texts: Texts, vectors: Vectors, known: Known) -> Dict[str, List[float]]:
+    """The accuracy of each task, on all words and on known ones, layer by layer."""
     scores: Dict[str, List[float]] = {}
     if texts.tagged:
-        scores["part of speech"] = part_of_speech_scores(*texts.tagged, vectors)
+        right = part_of_speech_answers(*texts.tagged, vectors)
+        are_known = known_tokens(texts.tagged[1], known)
+        scores["part of speech"] = [float(answers.mean()) for answers in right]
+        scores["known"] = [mean_of(answers, are_known) for answers in right]
     if texts.pairs:
-        scores["word sense"] = word_sense_scores(*texts.pairs, vectors)
+        right = word_sense_answers(*texts.pairs, vectors)
+        are_known = known_pairs(texts.pairs[1], known)
+        scores["word sense"] = [float(answers.mean()) for answers in right]
+        scores["both known"] = [mean_of(answers, are_known) for answers in right]
     return scores
+
+
+def mean_of(answers: numpy.ndarray, chosen: numpy.ndarray) -> float:
+    """The share of right ones among those that are chosen; not a number if none is."""
+    return float(answers[chosen].mean()) if chosen.any() else float("nan")
+
+
+def known_tokens(part: Tagged, known: Known) -> numpy.ndarray:
+    """Shape `(tokens,)`."""
+    return numpy.array([known(word) for words, _ in part for word in words], dtype=bool)
+
+
+def known_pairs(pairs: List[Pair], known: Known) -> numpy.ndarray:
+    """Shape `(pairs,)`: whether the word is known in the form that it has in either sentence."""
+    return numpy.array(
+        [
+            all(known(words[place]) for words, place in zip(pair.sentences, pair.places))
+            for pair in pairs
+        ],
+        dtype=bool,
+    )
 
 
 def tagged(path: str, at_most: int = sys.maxsize) -> Tagged:
@@ -169,18 +216,18 @@ def tagged(path: str, at_most: int = sys.maxsize) -> Tagged:
     return [([t["form"] for t in words], [t["upos"] for t in words]) for words in sentences]
 
 
-def part_of_speech_scores(train: Tagged, dev: Tagged, vectors: Vectors) -> List[float]:
-    """How many tags of dev a logistic regression names, layer by layer."""
+def part_of_speech_answers(train: Tagged, dev: Tagged, vectors: Vectors) -> List[numpy.ndarray]:
+    """Layer by layer which tags of dev a logistic regression names, shape `(tokens,)`."""
     inputs, tags = [], []
     for part in (train, dev):
         inputs.append(numpy.concatenate(vectors([words for words, _ in part]), axis=1))
         tags.append([tag for _, names in part for tag in names])
-    scores = []
+    right = []
     for layer in range(len(inputs[0])):
         probe = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=200))
         probe.fit(inputs[0][layer], tags[0])
-        scores.append(float(probe.score(inputs[1][layer], tags[1])))
-    return scores
+        right.append(probe.predict(inputs[1][layer]) == numpy.array(tags[1]))
+    return right
 
 
 def pairs_of(path: str) -> List[Pair]:
@@ -224,18 +271,21 @@ def lines_of(path: str) -> List[str]:
         raise ConfigurationError(f"{path}: expected UTF-8: {error}") from None
 
 
-def word_sense_scores(train: List[Pair], dev: List[Pair], vectors: Vectors) -> List[float]:
-    """How many pairs of dev the cosine between the two vectors tells right, layer by layer."""
+def word_sense_answers(train: List[Pair], dev: List[Pair], vectors: Vectors) -> List[numpy.ndarray]:
+    """
+    Layer by layer which pairs of dev the cosine between the two vectors tells right, shape
+    `(pairs,)`.
+    """
     cosines = [cosines_of(part, vectors) for part in (train, dev)]  # (layers, pairs) each
     answers = [numpy.array([pair.is_same for pair in part]) for part in (train, dev)]
-    scores = []
+    found = []
     for learned, measured in zip(*cosines):
         # Of all cosines of the training pairs, the one that parts them best.
         thresholds = numpy.array([-numpy.inf, *numpy.unique(learned)])
         right = [((learned > threshold) == answers[0]).sum() for threshold in thresholds]
         threshold = thresholds[numpy.argmax(right)]
-        scores.append(float(((measured > threshold) == answers[1]).mean()))
-    return scores
+        found.append((measured > threshold) == answers[1])
+    return found
 
 
 def cosines_of(pairs: List[Pair], vectors: Vectors) -> numpy.ndarray:
@@ -257,6 +307,17 @@ def print_table(table: Dict[str, Dict[str, float]]) -> None:
     print(f"| | {' | '.join(tasks)} |\n|---|{'---:|' * len(tasks)}")
     for row, scores in table.items():
         print(f"| {row} | {' | '.join(f'{scores[task]:.1%}' for task in tasks)} |")
+
+
+def print_coverage(texts: Texts, known: Known) -> None:
+    """What the columns of known words are made of."""
+    parts = []
+    if texts.tagged:
+        parts.append(("tokens", known_tokens(texts.tagged[1], known)))
+    if texts.pairs:
+        parts.append(("pairs", known_pairs(texts.pairs[1], known)))
+    counts = " and ".join(f"{are.sum():,} of {len(are):,} {name}" for name, are in parts)
+    print(f"\nKnown to all files of static vectors: {counts}.")
 
 
 if __name__ == "__main__":

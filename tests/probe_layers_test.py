@@ -72,11 +72,30 @@ def test_layers_and_static_vectors_stand_in_one_table(arguments: List[str], tmp_
     table = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
     static = str(tmp_path / "static.txt")
     assert list(table) == [static, "biLM, layer 0", "biLM, layer 1", "biLM, layer 2"]
-    assert done.stdout.count("\n") == 2 + len(table)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "| | part of speech | known | word sense | both known |"
+    assert len(lines) == 2 + len(table) + 2
+    assert "32 of 32 tokens and 12 of 12 pairs" in lines[-1]
     assert all(scores["part of speech"] == 1.0 for scores in table.values())
     # What doesn't see the sentence can't tell senses, an LSTM here can.
     assert table[static]["word sense"] == table["biLM, layer 0"]["word sense"] == 0.5
     assert table["biLM, layer 2"]["word sense"] == 1.0
+
+
+def test_words_that_static_vectors_lack_are_left_out_of_a_column(
+    arguments: List[str], tmp_path: Path
+) -> None:
+    vectors = [[1.0, 0.1 * n] for n in range(3)] + [[-1.0, 0.1 * n] for n in range(4)]
+    lacking = tmp_path / "lacking.txt"
+    nouns = [noun for noun in NOUNS if noun != "bank"]
+    write_static_vectors([*nouns, *VERBS], numpy.array(vectors, "float32"), lacking)
+    done = probe(*arguments, "--vectors", str(lacking))
+    assert done.returncode == 0, done.stderr[-2000:]
+    # A bank stands in a quarter of the sentences, as one of two words, and of the pairs.
+    assert "28 of 32 tokens and 9 of 12 pairs" in done.stdout.splitlines()[-1]
+    table = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
+    assert all(scores["known"] == 1.0 for scores in table.values())
+    assert table["biLM, layer 2"]["both known"] == 1.0
 
 
 def test_a_sentence_may_hold_what_unicode_calls_the_end_of_a_line(
