@@ -35,6 +35,8 @@ $(STAMP):
 demo: setup  ## pre-train, classify, evaluate and export on the fixtures
 	@$(BIN)/python examples/demo.py
 
+# Of trainings side by side, a thread that waits for another one would keep a processor from the rest.
+test: export GOMP_SPINCOUNT ?= 1000
 test: setup  ## the tests, without those that install or need much memory, on all cores
 	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not install and not large"
 
