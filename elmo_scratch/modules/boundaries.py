@@ -57,7 +57,7 @@ def add_boundaries(
     places = torch.arange(tokens + 2, device=ids.device)  # (positions,)
     bounded[places > lengths.unsqueeze(1)] = 0
     bounded[:, 0] = begin
-    bounded[torch.arange(batch, device=ids.device), lengths + 1] = end
+    bounded[torch.arange(batch, device=ids.device), lengths + 1] = end.to(ids.dtype)
     return Bounded(bounded, places < lengths.unsqueeze(1) + 2)
 
 

@@ -1,8 +1,9 @@
 """Words by their characters alone."""
 
+import numpy
 import torch
 
-from elmo_scratch.data.character_batch import batch_to_ids
+from elmo_scratch.data.character_batch import padded_ids
 from elmo_scratch.embedders.sentence_layers.speller import Sentences, Speller
 
 
@@ -24,11 +25,13 @@ class CharacterSpeller(Speller):
         # Returns
 
         `torch.Tensor`
-            Shape `(batch, tokens, characters)`.
+            Shape `(batch, tokens, characters)`, of int16: most of it is padding, and a biLM goes
+            through it several times before it knows the distinct words.
 
         # Raises
 
         ValueError
             If a sentence is not a sequence of words.
         """
-        return batch_to_ids(sentences, self.max_characters_per_token)
+        ids = padded_ids(sentences, self.max_characters_per_token, numpy.int16)
+        return torch.from_numpy(ids)

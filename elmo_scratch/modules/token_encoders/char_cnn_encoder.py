@@ -134,7 +134,7 @@ class CharCnnEncoder(TokenEncoder):
                 f"{self.max_characters_per_token}), but got the shape {tuple(ids.shape)}"
             )
         self.check_ids(ids)
-        bounded = add_boundaries(ids.long(), mask, self._begin, self._end)
+        bounded = add_boundaries(ids, mask, self._begin, self._end)
         vectors = self.encode_words(bounded.ids[bounded.mask])  # (read, dim)
         empty = vectors.new_zeros(bounded.mask.numel(), self.dim)
         places = bounded.mask.flatten().nonzero().squeeze(1)  # (read,)
@@ -228,7 +228,7 @@ class CharCnnEncoder(TokenEncoder):
         if len(ids) == 0:
             return self._end.new_zeros(0, self.dim, dtype=self.convolution.embedding.weight.dtype)
         order = lengths(ids).argsort()
-        encoded = [self._encode_sorted(ids[part]) for part in order.split(WORDS_AT_ONCE)]
+        encoded = [self._encode_sorted(ids[part].long()) for part in order.split(WORDS_AT_ONCE)]
         return torch.cat(encoded)[order.argsort()]
 
     def _encode_sorted(self, ids: torch.Tensor) -> torch.Tensor:

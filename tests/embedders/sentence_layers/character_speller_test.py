@@ -11,7 +11,8 @@ CHARACTERS = 11
 
 def test_words_are_spelled_by_their_characters() -> None:
     batch = CharacterSpeller(CHARACTERS).spell(SENTENCES)
-    assert torch.equal(batch.ids, batch_to_ids(SENTENCES, CHARACTERS))
+    assert batch.ids.dtype == torch.int16
+    assert torch.equal(batch.ids.long(), batch_to_ids(SENTENCES, CHARACTERS))
     assert batch.ids[2, 1].tolist() == character_ids("extraordinarily", CHARACTERS)
     assert torch.equal(batch.mask, (batch.ids > 0).any(dim=-1))
 
