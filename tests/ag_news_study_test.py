@@ -277,7 +277,8 @@ def test_the_whole_study_is_planned(modules: Dict[str, ModuleType], tmp_path: Pa
     for other in ("word2vec", "svd", "random vectors", "untrained words, trainable"):
         assert ("mixes", other) in rows
     for part in ("descriptions", "titles"):
-        assert {(part, "frozen biLM"), (part, "biLM trained on")} <= set(rows)
+        best = {"no biLM", "frozen biLM", "biLM trained on"}
+        assert {(part, row) for row in best} <= set(rows)
     assert ("descriptions", "frozen biLM, of titles too") in rows
     assert {part for part, _ in rows} == set(modules["table"].PARTS)
     folders = [task.folder for task in tasks]
@@ -303,6 +304,12 @@ def test_rows_can_be_chosen_with_what_they_need(
         "words with titles",
         "titles: frozen biLM, seed 0",
         "titles: frozen biLM, seed 1",
+    ]
+    alone = modules["plan"].chosen_tasks(tasks, "^descriptions: no biLM")
+    assert [task.name for task in alone] == [
+        "word2vec",
+        "descriptions: no biLM, seed 0",
+        "descriptions: no biLM, seed 1",
     ]
     marked = modules["plan"].chosen_tasks(tasks, "titles too")
     assert [task.name for task in marked][:2] == ["word2vec with titles", "words with titles"]

@@ -34,7 +34,7 @@ class Best(NamedTuple):
     config : `str`
         Of training_config/ag_news/.
     bilm, vectors : `str`
-        What it reads, by the names of their own rows.
+        What it reads, by the names of their own rows; an empty name for no biLM.
     is_frozen : `bool`
         Whether the biLM is, so that all seeds can read the same layers.
     """
@@ -46,14 +46,17 @@ class Best(NamedTuple):
 
 
 FROZEN, TITLES_TOO, TRAINED_ON = "frozen biLM", "frozen biLM, of titles too", "biLM trained on"
+WITHOUT = "no biLM"
 
 BEST = {
     "descriptions": {
+        WITHOUT: Best("word2vec", "", "word2vec"),
         FROZEN: Best("elmo_word2vec", "words from word2vec", "word2vec"),
         TITLES_TOO: Best("elmo_word2vec"),
         TRAINED_ON: Best("elmo_fine_tuned", is_frozen=False),
     },
     "titles": {
+        WITHOUT: Best("word2vec_titles", ""),
         FROZEN: Best("elmo_word2vec_titles"),
         TRAINED_ON: Best("elmo_fine_tuned_titles", is_frozen=False),
     },
@@ -191,20 +194,19 @@ class _Plan:
 
     def add_best(self, part: str, row: str, best: Best, seed: int) -> None:
         """A classifier of the other parts."""
-        archive = self.archive(best.bilm)
-        variables = {
-            "BILM_ARCHIVE": str(archive),
-            "WORD_VECTORS": str(self.vectors(best.vectors)),
-        }
+        variables = {"WORD_VECTORS": str(self.vectors(best.vectors))}
         settings: Dict[str, object] = {
             kind: seed for kind in ("random_seed", "numpy_seed", "pytorch_seed")
         }
-        if best.is_frozen:
-            # All seeds read the same layers.
-            embedder = "model.text_field_embedder.token_embedders.elmo"
-            store = {"type": "file", "path": f"{archive}.layers"}
-            settings[f"{embedder}.keep_layers"] = store
-        self._add_seed(part, row, best.config, seed, variables, settings, [best.bilm])
+        if best.bilm:
+            archive = variables["BILM_ARCHIVE"] = str(self.archive(best.bilm))
+            if best.is_frozen:
+                # All seeds read the same layers.
+                embedder = "model.text_field_embedder.token_embedders.elmo"
+                store = {"type": "file", "path": f"{archive}.layers"}
+                settings[f"{embedder}.keep_layers"] = store
+        needs = [best.bilm or best.vectors]
+        self._add_seed(part, row, best.config, seed, variables, settings, needs)
 
     def _add_seed(
         self,
