@@ -7,7 +7,7 @@
 //     --lowercase --reader '{"type": "ag_news", "max_tokens": 100}'
 //   allennlp train training_config/ag_news/word2vec.jsonnet -s runs/ag_news/no_bilm
 //
-// README.md, "Results", says what it reached.
+// No score of it has been measured on AG News yet.
 local with_bilm = import "elmo_word2vec.jsonnet";
 with_bilm {
   dataset_reader+: { token_indexers+: { elmo:: null } },
