@@ -6,6 +6,7 @@ from typing import Set
 import pytest
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
+from allennlp.common.params import evaluate_file
 from allennlp.common.util import prepare_environment
 from allennlp.data import Vocabulary
 from allennlp.models import Model
@@ -70,10 +71,24 @@ def test_the_head_of_a_config_says_what_it_needs(config_file: Path) -> None:
 
 
 def needed(config_file: Path) -> Set[str]:
-    """The variables that a config and those that it imports ask for."""
+    """The variables without which a config can't be read."""
+    named = named_in(config_file)
+
+    def can_do_without(name: str) -> bool:
+        try:
+            evaluate_file(str(config_file), ext_vars=dict.fromkeys(named - {name}, ""))
+        except RuntimeError:
+            return False
+        return True
+
+    return {name for name in named if not can_do_without(name)}
+
+
+def named_in(config_file: Path) -> Set[str]:
+    """The variables that stand in a config and in those that it imports."""
     text = config_file.read_text(encoding="utf-8")
     imported = [config_file.parent / name for name in re.findall(r'import "([^"]+)"', text)]
-    return set(re.findall(r'std\.extVar\("(\w+)"\)', text)).union(*map(needed, imported))
+    return set(re.findall(r'std\.extVar\("(\w+)"\)', text)).union(*map(named_in, imported))
 
 
 @each_config
