@@ -122,12 +122,14 @@ class PartWriting:
             os.replace(self.folder.file_of(self.whole), output_file)
             return
         joined = self.folder.path / JOINED
-        with self._new_file(joined) as file:
-            # First, while HDF5 holds no memory from copying yet.
-            if self.settings.has_index:
-                file.write_index(self._index())
-            for part in parts:
-                file.copy_from(self.folder.file_of(part))
+        # In a thread, as the parts themselves: it is given the memory that their threads, and not
+        # this one, have let go of.
+        consume_behind(
+            (part for part in parts),
+            self.folder.file_of,
+            lambda paths: self._write_joined(joined, paths),
+            depth=0,
+        )
         self.text.check_unchanged()
         os.replace(joined, output_file)
 
@@ -147,6 +149,15 @@ class PartWriting:
                 "call of `embed_file`."
             )
         return self.folder.finished()
+
+    def _write_joined(self, path: Path, parts: Iterator[Path]) -> None:
+        """Copies what is in the files of all parts into one."""
+        with self._new_file(path) as file:
+            # First, while HDF5 holds no memory from copying yet.
+            if self.settings.has_index:
+                file.write_index(self._index())
+            for part in parts:
+                file.copy_from(part)
 
     def _write_parts(
         self, span: Span, batches: Iterator[EmbeddedBatch], done: Callable[[int], None]

@@ -21,7 +21,7 @@ from elmo_scratch.interop.output_stream import OutputStream
 from elmo_scratch.whole_file import check_place, whole_file
 
 COMPRESSIONS = ("gzip", "lzf")
-COPIED_AT_ONCE = 512
+COPIED_AT_ONCE = 128
 """Data sets. HDF5 keeps some kilobytes of memory for each until the file it came from is closed."""
 
 SPACES_KEPT = 1024

@@ -25,8 +25,8 @@ from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, Tok
 from elmo_scratch.modules.word_vector_cache import WordVectorCache
 
 WORDS_TOGETHER = 16
-"""Rounded products above the convolutions are made of multiples of so many words: oneDNN compiles
-kernels for each number of rows, and hardly two batches have as many words."""
+"""Products above the convolutions are made of multiples of so many words: oneDNN compiles kernels for
+each number of rows, and hardly two batches have as many words."""
 
 WORDS_AT_ONCE = 2048
 """How many words go through the layers together: bounds the memory that they take."""
@@ -246,7 +246,9 @@ class CharCnnEncoder(TokenEncoder):
         """By how many words they are filled up."""
         weight = self.convolution.embedding.weight
         is_rounded = self.convolution.matmul_dtype_for(weight) != weight.dtype
-        return -num_words % WORDS_TOGETHER if is_rounded and torch.is_grad_enabled() else 0
+        # What is trained in float32 is not multiplied by oneDNN.
+        is_by_onednn = is_rounded or not torch.is_grad_enabled()
+        return -num_words % WORDS_TOGETHER if is_by_onednn else 0
 
 
 def _check(filters: Sequence[Tuple[int, int]], activation: str, max_characters: int) -> None:
