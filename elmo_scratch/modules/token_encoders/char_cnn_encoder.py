@@ -25,8 +25,8 @@ from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, Tok
 from elmo_scratch.modules.word_vector_cache import WordVectorCache
 
 WORDS_TOGETHER = 16
-"""Products above the convolutions are made of multiples of so many words: oneDNN compiles kernels for
-each number of rows, and hardly two batches have as many words."""
+"""Products above the convolutions are made of multiples of so many words: oneDNN compiles kernels
+for each number of rows, and hardly two batches have as many words."""
 
 WORDS_AT_ONCE = 2048
 """How many words go through the layers together: bounds the memory that they take."""
