@@ -465,3 +465,13 @@ def test_files_that_are_not_there_are_an_error(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "there is no file no.csv" in done.stderr
     assert not (tmp_path / "study").exists()
+
+
+def test_rows_that_are_not_there_are_an_error(tmp_path: Path) -> None:
+    command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(tmp_path / "study")]
+    command += ["--only", "^descriptions: frozen biLM, seed"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is found in no row. They are:" in done.stderr
+    assert "descriptions: frozen biLM, of titles too" in done.stderr.splitlines()
+    assert not (tmp_path / "study").exists()

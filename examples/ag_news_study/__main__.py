@@ -67,9 +67,11 @@ def main() -> None:
             parser.error(f"there is no file {path}")
     if args.seeds < 1 or args.jobs < 1:
         parser.error("expected at least one of `--seeds` and of `--jobs`")
-    args.folder.mkdir(parents=True, exist_ok=True)
     planned = planned_tasks(args.train, args.dev, args.folder, args.seeds, args.overrides)
     tasks = chosen_tasks(planned, args.only)
+    if not tasks:
+        rows = sorted({f"{task.part}: {task.row}" for task in planned if task.row})
+        parser.error(f"`--only {args.only}` is found in no row. They are:\n" + "\n".join(rows))
     others = [task for task in tasks if task.is_another()]
     if others:
         parser.error(
@@ -80,6 +82,7 @@ def main() -> None:
         # `nohup` has it that the end of a terminal is nothing to end at.
         if signal.getsignal(ending) != signal.SIG_IGN:
             signal.signal(ending, _end)
+    args.folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(args.folder / ".lock", timeout=0):
             failed = run_all(tasks, args.jobs)
