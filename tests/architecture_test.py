@@ -13,7 +13,15 @@ PACKAGE = PROJECT_ROOT / "elmo_scratch"
 TESTS = PROJECT_ROOT / "tests"
 
 FLOORS = [
-    ["alphabet", "checked_json", "located", "native_library", "on_demand", "whole_file"],
+    [
+        "alphabet",
+        "checked_json",
+        "located",
+        "native_library",
+        "on_demand",
+        "terminated",
+        "whole_file",
+    ],
     ["options"],
     ["data", "metrics", "modules"],
     ["interop"],

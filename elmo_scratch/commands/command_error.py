@@ -8,6 +8,8 @@ from typing import Any, Callable, Iterator, List
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.terminated import Terminated
+
 
 class CommandError(ConfigurationError, SystemExit):
     """
@@ -25,22 +27,6 @@ class CommandError(ConfigurationError, SystemExit):
     def __init__(self, command: str, message: object) -> None:
         super().__init__(f"allennlp {command}: error: {message}")
         self.code = self.message
-
-
-class Terminated(KeyboardInterrupt):
-    """
-    A signal from outside, such as SIGTERM. Unlike AllenNLP's `SigTermReceived` it is no
-    `Exception`: what reads files takes those for signs of a damaged file.
-
-    # Parameters
-
-    number : `int`
-        Of the signal.
-    """
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
 
 
 @contextmanager

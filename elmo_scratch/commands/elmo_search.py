@@ -3,15 +3,12 @@
 """
 
 import argparse
-import signal
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator
 
 from allennlp.commands.subcommand import Subcommand
 
-from elmo_scratch.commands.command_error import Terminated, command_errors
-from elmo_scratch.search import Search, read_sweep, table, write_best
+from elmo_scratch.commands.command_error import command_errors
+from elmo_scratch.search import Search, interrupted_by_signals, read_sweep, table, write_best
 
 DESCRIPTION = """
 Trains a config many times, each time with other values of the parameters that a sweep file of
@@ -20,11 +17,6 @@ values, and keeps what has been tried in FOLDER/study.db. Each training has a fo
 FOLDER/trial-N and a log beside it. Stopped, the same command goes on where it was. In the end the
 overrides of the best training are in FOLDER/best.json.
 """
-
-SIGNALS = [
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-]
-"""What ends a search: Ctrl-C, `kill`, and a terminal that is closed, which Windows doesn't tell."""
 
 
 @Subcommand.register("elmo-search")
@@ -93,7 +85,7 @@ def search_from_args(args: argparse.Namespace) -> None:
     folder = Path(args.serialization_dir).resolve()
     packages = [word for name in args.include_package for word in ("--include-package", name)]
     way_on = "the same command goes on"
-    with command_errors("elmo-search", args.serialization_dir, way_on), _interrupted_by_signals():
+    with command_errors("elmo-search", args.serialization_dir, way_on), interrupted_by_signals():
         sweep = read_sweep(Path(args.sweep_file))
         search = Search(
             sweep, Path(args.config_file), folder, args.overrides, args.seed, arguments=packages
@@ -101,24 +93,3 @@ def search_from_args(args: argparse.Namespace) -> None:
         study = search.run(args.trials, args.jobs)
         print(table(study, sweep))
         print(f"\nThe best one's overrides: {write_best(study, search.overrides, folder)}")
-
-
-@contextmanager
-def _interrupted_by_signals() -> Iterator[None]:
-    """Lets each of the signals interrupt a search, and so end its trainings."""
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    for number, handler in before.items():
-        if handler != signal.SIG_IGN:  # as `nohup` does
-            signal.signal(number, _stop)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _stop(number: int, _: Any) -> None:
-    """Interrupts, and lets no further signal interrupt while the trainings are being ended."""
-    for other in SIGNALS:
-        signal.signal(other, signal.SIG_IGN)
-    raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)

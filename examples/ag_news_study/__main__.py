@@ -17,7 +17,7 @@ import re
 import signal
 import sys
 from pathlib import Path
-from typing import Any, Dict
+from typing import Dict
 
 from filelock import FileLock, Timeout
 from plan import chosen_tasks, planned_tasks, seeds_there
@@ -25,9 +25,9 @@ from results import collected, support_vector_machine
 from table import markdown, write_json
 from tasks import run_all
 
+from elmo_scratch.search import interrupted_by_signals
+from elmo_scratch.terminated import Terminated
 from elmo_scratch.whole_file import whole_file
-
-ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
@@ -78,18 +78,15 @@ def main() -> None:
             f"{others[0].folder} holds what other settings have made ({len(others)} of "
             f"{len(tasks)} such). Take another folder, or remove those"
         )
-    for ending in ENDINGS:
-        # `nohup` has it that the end of a terminal is nothing to end at.
-        if signal.getsignal(ending) != signal.SIG_IGN:
-            signal.signal(ending, _end)
     args.folder.mkdir(parents=True, exist_ok=True)
     try:
-        with FileLock(args.folder / ".lock", timeout=0):
+        with FileLock(args.folder / ".lock", timeout=0), interrupted_by_signals():
             failed = run_all(tasks, args.jobs)
     except Timeout:
         parser.error(f"another study works in {args.folder}")
-    except KeyboardInterrupt:
-        sys.exit("interrupted: the same command goes on with it")
+    except KeyboardInterrupt as error:
+        print("interrupted: the same command goes on with it", file=sys.stderr)
+        sys.exit(128 + (error.number if isinstance(error, Terminated) else signal.SIGINT))
     except OSError as error:
         sys.exit(f"{error}: the same command goes on with it")
     seeds = max(args.seeds, seeds_there(args.folder))
@@ -107,15 +104,6 @@ def main() -> None:
         sys.exit(
             f"{len(failed)} of {len(tasks)} did not end: {names}. Their logs are in {args.folder}"
         )
-
-
-def _end(number: int, _: Any) -> None:
-    """Ends the study, and lets no further signal in while its trainings are being ended."""
-    for ending in ENDINGS:
-        signal.signal(ending, signal.SIG_IGN)
-    if number == signal.SIGINT:
-        raise KeyboardInterrupt
-    sys.exit(128 + number)
 
 
 def _settings(text: str) -> Dict[str, object]:

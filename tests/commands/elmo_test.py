@@ -20,12 +20,12 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.commands import elmo
-from elmo_scratch.commands.command_error import Terminated
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.sentence_layers import fitting_reader
 from elmo_scratch.export import model_source
 from elmo_scratch.interop import LayerFileWriter
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
+from elmo_scratch.terminated import Terminated
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.commands.conftest import Allennlp
 from tests.tiny_elmo import OfficialFiles
