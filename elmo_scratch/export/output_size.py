@@ -10,7 +10,7 @@ logger = logging.getLogger(__name__)
 
 UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
 
-BYTES_A_DATA_SET = 400
+BYTES_A_DATA_SET = 300
 """About what HDF5 notes of each data set."""
 
 

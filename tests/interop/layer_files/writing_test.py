@@ -26,7 +26,7 @@ from elmo_scratch.interop import LayerFileFacts, LayerFileWriter
 facts = LayerFileFacts("sha256:0", "", "all", None, 3, 16, "float32", "reset")
 numbers = numpy.random.default_rng(13).normal(size=(3, 5, 16))
 for compression in (None, "gzip", "lzf"):
-    for limit in (0, 3000, 100_000, 300_000, 407_000):
+    for limit in (0, 3000, 100_000, 300_000, 390_000):
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
         try:
             with LayerFileWriter.open("layers.hdf5", facts, compression=compression) as writer:
