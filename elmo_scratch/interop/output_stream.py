@@ -69,14 +69,14 @@ class OutputStream(io.FileIO):
     @contextmanager
     def hdf5_file(self) -> Iterator[h5py.File]:
         """
-        An HDF5 file in the stream, for the block. HDF5 1.8, of 2008, and all later versions read it.
+        An HDF5 file in the stream, for the block. HDF5 1.8, of 2008, and what came later read it.
         After an error the file is good for nothing.
         """
         access = h5p.create(h5p.FILE_ACCESS)
         # What is written is written at once, not when a data set is closed.
         access.set_sieve_buf_size(0)
-        # Earlier versions have all names of a group in one piece: that of many sentences takes tens of
-        # megabytes to write.
+        # Earlier versions have all names of a group in one piece: that of many sentences takes tens
+        # of megabytes to write.
         access.set_libver_bounds(h5f.LIBVER_V18, h5f.LIBVER_LATEST)
         access.set_fileobj_driver(h5fd.fileobj_driver, self)
         created = h5f.create(os.fsencode(self._path), h5f.ACC_TRUNC, fapl=access)
