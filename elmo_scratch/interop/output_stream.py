@@ -67,19 +67,26 @@ class OutputStream(io.FileIO):
             stream.check()
 
     @contextmanager
-    def hdf5_file(self) -> Iterator[h5py.File]:
+    def hdf5_file(self, *, has_many_names: bool = False) -> Iterator[h5py.File]:
         """
-        An HDF5 file in the stream, for the block. HDF5 1.8, of 2008, and what came later read it.
-        After an error the file is good for nothing.
+        An HDF5 file in the stream, for the block. After an error the file is good for nothing.
+
+        # Parameters
+
+        has_many_names : `bool`, optional (default = `False`)
+            Whether it is in the form of HDF5 1.8, of 2008, which takes less memory to write. All
+            versions read the other form, which has all names of a group in one piece.
         """
         access = h5p.create(h5p.FILE_ACCESS)
         # What is written is written at once, not when a data set is closed.
         access.set_sieve_buf_size(0)
-        # Earlier versions have all names of a group in one piece: that of many sentences takes tens
-        # of megabytes to write.
-        access.set_libver_bounds(h5f.LIBVER_V18, h5f.LIBVER_LATEST)
+        earliest = h5f.LIBVER_V18 if has_many_names else h5f.LIBVER_EARLIEST
+        access.set_libver_bounds(earliest, h5f.LIBVER_LATEST)
         access.set_fileobj_driver(h5fd.fileobj_driver, self)
-        created = h5f.create(os.fsencode(self._path), h5f.ACC_TRUNC, fapl=access)
+        creation = h5p.create(h5p.FILE_CREATE)
+        # The same numbers make the same file, whenever they are written.
+        creation.set_obj_track_times(False)
+        created = h5f.create(os.fsencode(self._path), h5f.ACC_TRUNC, fcpl=creation, fapl=access)
         file: Optional[h5py.File] = None
         try:
             file = h5py.File(created)

@@ -1,6 +1,7 @@
 import os
 import signal
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -45,12 +46,26 @@ def test_hdf5_writes_a_file(tmp_path: Path) -> None:
         assert [file[str(number)][99] for number in range(30)] == list(map(float, range(30)))
 
 
-def test_old_versions_of_hdf5_read_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_many_names, superblock", [(False, b"\0"), (True, b"\2")])
+def test_old_versions_of_hdf5_read_the_file(
+    tmp_path: Path, has_many_names: bool, superblock: bytes
+) -> None:
     with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
-        with stream.hdf5_file():
+        with stream.hdf5_file(has_many_names=has_many_names):
             pass
-    # The version of the superblock that HDF5 1.8 knows.
-    assert (tmp_path / "part").read_bytes()[:9] == b"\x89HDF\r\n\x1a\n\2"
+    # The version that HDF5 had from the first, and that it has had since 1.8.
+    assert (tmp_path / "part").read_bytes()[:9] == b"\x89HDF\r\n\x1a\n" + superblock
+
+
+def test_the_time_of_writing_is_not_in_the_file(tmp_path: Path) -> None:
+    written = []
+    for _ in range(2):
+        with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
+            with stream.hdf5_file(has_many_names=True) as file:
+                file["0"] = [1.0]
+        written.append((tmp_path / "part").read_bytes())
+        time.sleep(1.1)  # HDF5 counts seconds
+    assert written[0] == written[1]
 
 
 def test_an_error_in_the_block_comes_out(tmp_path: Path) -> None:

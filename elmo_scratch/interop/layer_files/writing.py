@@ -102,7 +102,7 @@ class LayerFileWriter:
         path = Path(path)
         check_place(path)
         with whole_file(path) as temporary, OutputStream.open(temporary, path) as stream:
-            with stream.hdf5_file() as file:
+            with stream.hdf5_file(has_many_names=True) as file:
                 facts.write(file)
                 yield cls(path, stream, file, facts, compression)
 
