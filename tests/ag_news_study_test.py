@@ -468,20 +468,14 @@ def test_files_that_are_not_there_are_an_error(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_not_there_are_an_error(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        str(STUDY),
-        str(TRAIN),
-        str(DEV),
-        "--folder",
-        str(tmp_path / "study"),
-    ]
+    folder = tmp_path / "study"
+    command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(folder)]
     command += ["--only", "^descriptions: frozen biLM, seed"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "is found in no row. They are:" in done.stderr
     assert "descriptions: frozen biLM, of titles too" in done.stderr.splitlines()
-    assert not (tmp_path / "study").exists()
+    assert not folder.exists()
 
 
 def test_it_says_that_it_goes_on_after_a_signal(tmp_path: Path) -> None:
