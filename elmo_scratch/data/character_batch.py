@@ -1,7 +1,7 @@
 """Sentences of words as one tensor of character ids."""
 
 from itertools import chain
-from typing import Iterable, Sequence, Type
+from typing import Iterable, Sequence
 
 import numpy
 import torch
@@ -34,38 +34,15 @@ def batch_to_ids(
     ConfigurationError
         If a word has no room for a sentence mark between two word marks, or more than 4,096 ids.
     """
-    return torch.from_numpy(padded_ids(batch, max_characters_per_token, numpy.int64))
-
-
-def padded_ids(
-    batch: Iterable[Sequence[str]], max_characters: int, dtype: Type[numpy.signedinteger]
-) -> numpy.ndarray:
-    """
-    # Parameters
-
-    batch, max_characters
-        As in `batch_to_ids`.
-    dtype : `Type[numpy.signedinteger]`
-        Of the ids; int16 has room for them.
-
-    # Returns
-
-    `numpy.ndarray`
-        Shape `(batch, tokens, characters)`, 0 where a sentence has ended.
-
-    # Raises
-
-    ValueError, ConfigurationError
-        As `batch_to_ids` does.
-    """
     sentences = list(batch)
     check_sentences(sentences)
-    check_max_characters(max_characters)
+    check_max_characters(max_characters_per_token)
     lengths = [len(sentence) for sentence in sentences]
-    ids = numpy.zeros((len(lengths), max(lengths, default=0), max_characters), dtype)
-    spelled = spelled_words(chain.from_iterable(sentences), max_characters)
+    shape = (len(lengths), max(lengths, default=0), max_characters_per_token)
+    ids = numpy.zeros(shape, numpy.int64)
+    spelled = spelled_words(chain.from_iterable(sentences), max_characters_per_token)
     start = 0
     for row, length in zip(ids, lengths):
         row[:length] = spelled[start : start + length]
         start += length
-    return ids
+    return torch.from_numpy(ids)

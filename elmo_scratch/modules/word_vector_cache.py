@@ -47,7 +47,7 @@ class WordVectorCache:
         # Parameters
 
         ids : `torch.Tensor`
-            Shape `(words, characters)`: distinct words.
+            Shape `(words, characters)`. A word that comes twice is computed twice.
         weights : `Sequence[torch.Tensor]`
             All that `compute` depends on.
         compute : `Callable[[torch.Tensor], torch.Tensor]`
@@ -139,10 +139,10 @@ class WordVectorCache:
         Puts new words where there is room, or where the oldest are. Another thread may have been
         faster.
         """
-        new = [number for number, key in enumerate(keys) if key not in self._places]
-        new = new[: self.capacity]
+        new = {key: number for number, key in enumerate(keys) if key not in self._places}
+        claimed = list(new)[: self.capacity]
         with self._nothing_half_done():
-            self._lay(self._claim([keys[number] for number in new]), vectors[new])
+            self._lay(self._claim(claimed), vectors[[new[key] for key in claimed]])
 
     @contextmanager
     def _nothing_half_done(self) -> Iterator[None]:

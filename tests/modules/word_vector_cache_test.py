@@ -65,6 +65,16 @@ def test_what_is_given_out_may_be_written_to() -> None:
     assert vectors.are_exact(7, 4)
 
 
+def test_a_word_that_comes_twice_is_kept_once() -> None:
+    vectors = Vectors(capacity=3)
+    assert vectors.are_exact(7, 4, 7)
+    assert vectors.are_exact(9, 9, 9)
+    assert vectors.are_exact(4, 7, 4, 9)
+    assert vectors.computed == [[7, 4, 7], [9, 9, 9]]
+    for word in range(20, 30):
+        assert vectors.are_exact(word, word)
+
+
 def test_words_that_differ_in_any_character_are_different() -> None:
     cache = WordVectorCache(10)
     ids = torch.tensor([[261, 4, 9], [261, 4, 8], [5, 4, 9], [9, 4, 261]])

@@ -1,9 +1,12 @@
 """Words by their characters alone."""
 
-import numpy
+from itertools import chain
+
 import torch
 
-from elmo_scratch.data.character_batch import padded_ids
+from elmo_scratch.data.spelled_words import spelled_words
+from elmo_scratch.data.split_sentences import check_sentences
+from elmo_scratch.embedders.sentence_layers.spelled_batch import SpelledBatch
 from elmo_scratch.embedders.sentence_layers.speller import Sentences, Speller
 
 
@@ -20,18 +23,17 @@ class CharacterSpeller(Speller):
     def __init__(self, max_characters_per_token: int) -> None:
         self.max_characters_per_token = max_characters_per_token
 
-    def ids_of(self, sentences: Sentences) -> torch.Tensor:
+    def spell(self, sentences: Sentences) -> SpelledBatch:
         """
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch, tokens, characters)`, of int16: most of it is padding, and a biLM goes
-            through it several times before it knows the distinct words.
-
-        # Raises
-
-        ValueError
-            If a sentence is not a sequence of words.
+        As `Speller.spell`. Each word is spelled once: texts repeat theirs, and a biLM would go
+        through all of their characters before it knows the distinct ones.
         """
-        ids = padded_ids(sentences, self.max_characters_per_token, numpy.int16)
-        return torch.from_numpy(ids)
+        check_sentences(sentences)
+        lengths = [len(sentence) for sentence in sentences]
+        places = {word: place for place, word in enumerate(dict.fromkeys(chain(*sentences)))}
+        ids = torch.zeros(len(lengths), max(lengths, default=0), dtype=torch.long, device="cpu")
+        words = torch.tensor(spelled_words(places, self.max_characters_per_token))
+        batch = SpelledBatch.of(ids, lengths, words)
+        there = [places[word] for word in chain(*sentences)]
+        ids[batch.mask] = torch.tensor(there, dtype=torch.long, device="cpu")
+        return batch

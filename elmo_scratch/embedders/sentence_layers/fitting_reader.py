@@ -12,6 +12,7 @@ from elmo_scratch.modules.bilm_output import ReadSentences
 from elmo_scratch.modules.boundaries import remove_boundaries
 from elmo_scratch.modules.lstms import LstmState
 from elmo_scratch.modules.reading_in_pieces import read_in_pieces
+from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
 
 logger = logging.getLogger(__name__)
 
@@ -104,13 +105,20 @@ class FittingReader:
 
     def _read(self, batch: SpelledBatch, start: LstmState) -> ReadSentences:
         """All sentences of a batch, on the CPU."""
-        ids, mask, _ = batch
-        if len(mask) * (mask.size(1) + 2) > self._positions_at_once:
-            return read_in_pieces(self._bilm, ids, mask, start, self._positions_at_once)
-        device = start.hidden.device
-        tokens = self._bilm.token_encoder(ids.to(device), mask.to(device))
+        num_sentences, longest = batch.mask.shape
+        if num_sentences * (longest + 2) > self._positions_at_once:
+            ids = batch.token_ids()
+            return read_in_pieces(self._bilm, ids, batch.mask, start, self._positions_at_once)
+        tokens = self._encoded(batch, start.hidden.device)
         output, final = self._bilm.read_from(start, tokens)
         return ReadSentences(output._replace(layers=output.layers.cpu()), final)
+
+    def _encoded(self, batch: SpelledBatch, device: torch.device) -> EncodedTokens:
+        """The token layer."""
+        encoder, ids, mask = self._bilm.token_encoder, batch.ids.to(device), batch.mask.to(device)
+        if batch.words is not None and isinstance(encoder, CharCnnEncoder):
+            return encoder.encode_laid(batch.words.to(device), ids, mask)
+        return encoder(ids, mask)
 
     def _halve(self, num_rows: int) -> None:
         """Reads less at once from now on than `num_rows` sentences, or says that it can't."""

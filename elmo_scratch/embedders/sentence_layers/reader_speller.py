@@ -6,6 +6,7 @@ import torch
 from allennlp.data import Batch, DatasetReader, Token, Vocabulary
 
 from elmo_scratch.data.split_sentences import check_sentences
+from elmo_scratch.embedders.sentence_layers.spelled_batch import SpelledBatch
 from elmo_scratch.embedders.sentence_layers.speller import Sentences, Speller
 from elmo_scratch.modules.token_encoders import TokenEncoder
 from elmo_scratch.modules.token_ids import token_ids
@@ -32,21 +33,14 @@ class ReaderSpeller(Speller):
         self._vocab = vocab
         self._encoder = encoder
 
-    def ids_of(self, sentences: Sentences) -> torch.Tensor:
-        """
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch, tokens, characters)` or `(batch, tokens)`.
-
-        # Raises
-
-        ConfigurationError
-            If the reader's indexers don't make what the biLM reads.
-        ValueError
-            If a sentence is not a sequence of words.
-        """
+    def spell(self, sentences: Sentences) -> SpelledBatch:
+        """As `Speller.spell`."""
         check_sentences(sentences)
+        lengths = [len(sentence) for sentence in sentences]
+        return SpelledBatch.of(self._ids_of(sentences), lengths)
+
+    def _ids_of(self, sentences: Sentences) -> torch.Tensor:
+        """Shape `(batch, tokens)` or `(batch, tokens, characters)`."""
         if not any(len(sentence) for sentence in sentences):
             # AllenNLP makes no batch of nothing.
             return torch.zeros(len(sentences), 0, dtype=torch.long, device="cpu")

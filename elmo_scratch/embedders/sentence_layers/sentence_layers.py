@@ -222,7 +222,8 @@ class SentenceLayers:
         encoder = self._bilm.token_encoder
         if isinstance(encoder, CharCnnEncoder):
             for group in lazy_groups_of(words, CACHED_AT_ONCE):
-                encoder.keep_words(self.spell([group]).ids[0].to(self._device))
+                words = self.spell([group]).token_ids()[0]
+                encoder.keep_words(words.to(self._device))
 
     def warm_up(self, sentences: Iterable[Sequence[str]]) -> None:
         """
@@ -244,7 +245,7 @@ class SentenceLayers:
             for words in warm_up_batches(sentences):
                 digest.update(json.dumps(words).encode("utf-8"))
                 batch = self.spell(words)
-                yield batch.ids.to(self._device), batch.mask.to(self._device)
+                yield batch.token_ids().to(self._device), batch.mask.to(self._device)
 
         self._bilm.warm_up(batches())
         self._warmed_up_with = digest.hexdigest()

@@ -1,6 +1,6 @@
 """Sentences as a biLM reads them."""
 
-from typing import List, NamedTuple
+from typing import List, NamedTuple, Optional
 
 import torch
 
@@ -12,27 +12,36 @@ class SpelledBatch(NamedTuple):
     # Parameters
 
     ids : `torch.Tensor`
-        Shape `(batch, tokens, characters)`, or `(batch, tokens)` for a biLM of words. 0 where a
-        sentence has ended.
+        Of shape `(batch, tokens)` the places of the words in `words`. Where there are none, what
+        the token encoder reads, of shape `(batch, tokens)` or `(batch, tokens, characters)`. 0
+        where a sentence has ended.
     mask : `torch.BoolTensor`
         Shape `(batch, tokens)`.
     lengths : `List[int]`
         How many tokens each sentence has.
+    words : `torch.Tensor`, optional
+        Shape `(words, characters)`: for a biLM of characters, each word once, however often it
+        comes.
     """
 
     ids: torch.Tensor
     mask: torch.Tensor
     lengths: List[int]
+    words: Optional[torch.Tensor] = None
 
     @classmethod
-    def of(cls, ids: torch.Tensor, lengths: List[int]) -> "SpelledBatch":
+    def of(
+        cls, ids: torch.Tensor, lengths: List[int], words: Optional[torch.Tensor] = None
+    ) -> "SpelledBatch":
         """
         # Parameters
 
         ids : `torch.Tensor`
-            Shape `(batch, tokens, characters)` or `(batch, tokens)`.
+            Shape `(batch, tokens)` or `(batch, tokens, characters)`.
         lengths : `List[int]`
             How many tokens each sentence has.
+        words : `torch.Tensor`, optional
+            Shape `(words, characters)`, where `ids` are places in it.
 
         # Returns
 
@@ -42,8 +51,21 @@ class SpelledBatch(NamedTuple):
         longest = max(lengths, default=0)
         ends = torch.tensor(lengths, dtype=torch.long, device="cpu").unsqueeze(1)
         mask = torch.arange(longest, device="cpu") < ends
-        return cls(ids[:, :longest], mask, lengths)
+        return cls(ids[:, :longest], mask, lengths, words)
 
     def rows(self, first: int, last: int) -> "SpelledBatch":
         """The sentences from number `first` up to, but without, `last`."""
-        return self.of(self.ids[first:last], self.lengths[first:last])
+        return self.of(self.ids[first:last], self.lengths[first:last], self.words)
+
+    def token_ids(self) -> torch.Tensor:
+        """
+        # Returns
+
+        `torch.Tensor`
+            Shape `(batch, tokens)` or `(batch, tokens, characters)`: what the token encoder reads.
+        """
+        if self.words is None:
+            return self.ids
+        spelled = self.words.new_zeros(*self.ids.shape, self.words.size(1))
+        spelled[self.mask] = self.words[self.ids[self.mask]]
+        return spelled

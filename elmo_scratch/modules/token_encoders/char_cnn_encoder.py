@@ -128,11 +128,7 @@ class CharCnnEncoder(TokenEncoder):
         ValueError
             If the words don't have `max_characters_per_token` ids, or an id is none.
         """
-        if ids.dim() != 3 or ids.size(-1) != self.max_characters_per_token:
-            raise ValueError(
-                "expected the ids of characters in the shape (batch, tokens, "
-                f"{self.max_characters_per_token}), but got the shape {tuple(ids.shape)}"
-            )
+        self._check_shape(ids, "batch", "tokens")
         self.check_ids(ids)
         bounded = add_boundaries(ids, mask, self._begin, self._end)
         vectors = self.encode_words(bounded.ids[bounded.mask])  # (read, dim)
@@ -140,6 +136,41 @@ class CharCnnEncoder(TokenEncoder):
         places = bounded.mask.flatten().nonzero().squeeze(1)  # (read,)
         laid = empty.index_copy(0, places, vectors).view(*bounded.mask.shape, self.dim)
         return EncodedTokens(laid, bounded.mask)
+
+    def encode_laid(
+        self, words: torch.Tensor, places: torch.Tensor, mask: torch.Tensor
+    ) -> EncodedTokens:
+        """
+        As `forward`, of a batch whose words are spelled once each, so that nobody has to find the
+        distinct ones.
+
+        # Parameters
+
+        words : `torch.Tensor`
+            Shape `(words, characters)`.
+        places : `torch.Tensor`
+            Shape `(batch, tokens)`: the place of each token in `words`.
+        mask : `torch.BoolTensor`
+            Shape `(batch, tokens)`.
+
+        # Returns
+
+        `EncodedTokens`
+            Vectors of shape `(batch, tokens + 2, dim)`.
+
+        # Raises
+
+        ValueError
+            As `forward` does.
+        """
+        self._check_shape(words, "words")
+        self.check_ids(words)
+        marks = torch.stack([self._begin, self._end]).to(words.dtype)
+        vectors = self._vectors_of(torch.cat([words, marks]))
+        begin, end = places.new_tensor([len(words), len(words) + 1])
+        bounded = add_boundaries(places, mask, begin, end)
+        laid = torch.nn.functional.embedding(bounded.ids, vectors)
+        return EncodedTokens(laid.masked_fill(~bounded.mask.unsqueeze(-1), 0.0), bounded.mask)
 
     def check_ids(self, ids: torch.Tensor) -> None:
         """
@@ -168,11 +199,7 @@ class CharCnnEncoder(TokenEncoder):
             Shape `(words, dim)`.
         """
         words = DistinctWords.of(ids)
-        weights = list(self.parameters())
-        if torch.is_grad_enabled() and any(weight.requires_grad for weight in weights):
-            vectors = self.encode_distinct(words.ids)
-        else:
-            vectors = self._cache.look_up(words.ids, weights, self.encode_distinct)
+        vectors = self._vectors_of(words.ids)
         # Unlike the backward pass of `vectors[…]`, its adds in the same order with many threads.
         return torch.nn.functional.embedding(words.places, vectors)
 
@@ -230,6 +257,21 @@ class CharCnnEncoder(TokenEncoder):
         order = lengths(ids).argsort()
         encoded = [self._encode_sorted(ids[part].long()) for part in order.split(WORDS_AT_ONCE)]
         return torch.cat(encoded)[order.argsort()]
+
+    def _check_shape(self, ids: torch.Tensor, *axes: str) -> None:
+        """Explains ids of another shape."""
+        if ids.dim() != len(axes) + 1 or ids.size(-1) != self.max_characters_per_token:
+            raise ValueError(
+                f"expected the ids of characters in the shape ({', '.join(axes)}, "
+                f"{self.max_characters_per_token}), but got the shape {tuple(ids.shape)}"
+            )
+
+    def _vectors_of(self, ids: torch.Tensor) -> torch.Tensor:
+        """As `encode_distinct`, but what is known is not encoded again where it is frozen."""
+        weights = list(self.parameters())
+        if torch.is_grad_enabled() and any(weight.requires_grad for weight in weights):
+            return self.encode_distinct(ids)
+        return self._cache.look_up(ids, weights, self.encode_distinct)
 
     def _encode_sorted(self, ids: torch.Tensor) -> torch.Tensor:
         """The vectors of words in order of their lengths, shape `(words, dim)`."""

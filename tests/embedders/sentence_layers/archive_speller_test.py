@@ -36,7 +36,7 @@ def test_characters_are_spelled_without_the_reader(of_characters: PretrainedBiLm
     encoder = of_characters.bilm.token_encoder
     slow = ReaderSpeller(of_characters.reader, of_characters.vocab, encoder)
     ours, theirs = speller.spell(SENTENCES), slow.spell(SENTENCES)
-    assert torch.equal(ours.ids.long(), theirs.ids)
+    assert torch.equal(ours.token_ids().long(), theirs.token_ids())
     assert torch.equal(ours.mask, theirs.mask)
     assert ours.lengths == theirs.lengths
 

@@ -8,7 +8,9 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.embedders.sentence_layers import SpelledBatch
 from elmo_scratch.embedders.sentence_layers.fitting_reader import FittingReader
 from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.distinct_words import DistinctWords
 from elmo_scratch.modules.lstms import LstmStack
+from tests.modules.frozen_weights import needs_onednn
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 
 LAYERS = 3
@@ -73,9 +75,31 @@ class SmallMemory:
 def test_layers_are_those_of_the_bilm(encoder: str, state: str) -> None:
     bilm, twin = (bilm_of(encoder, state=state).requires_grad_(False) for _ in range(2))
     for sentences, layers in zip(BATCHES, read_all(FittingReader(bilm), bilm), strict=True):
-        ids, mask, _ = spelled(bilm, sentences)
-        expected = twin(ids, mask).layers[:, :, 1:-1]
+        batch = spelled(bilm, sentences)
+        mask = batch.mask
+        expected = twin(batch.ids, mask).layers[:, :, 1:-1]
         assert torch.equal(layers, expected.masked_fill(~mask.unsqueeze(-1), 0.0))
+
+
+def with_distinct_words(batch: SpelledBatch) -> SpelledBatch:
+    """Among words that don't come, as in a part of a larger batch."""
+    words = DistinctWords.of(batch.ids.flatten(0, 1))
+    return batch._replace(words=words.ids, ids=words.places.view(batch.mask.shape))
+
+
+@needs_onednn
+@each_state
+@pytest.mark.parametrize("positions_at_once", [13, 1000])
+def test_words_that_are_spelled_once_have_the_same_layers(
+    state: str, positions_at_once: int
+) -> None:
+    bilm, twin = (bilm_of("char_cnn", state=state).requires_grad_(False) for _ in range(2))
+    reader, other = (FittingReader(one, positions_at_once) for one in (bilm, twin))
+    for sentences in BATCHES:
+        batch = spelled(bilm, sentences)
+        once = with_distinct_words(batch)
+        assert once.words is not None and len(once.words) < batch.mask.numel()
+        assert torch.equal(reader.read(once), other.read(batch))
 
 
 @each_encoder

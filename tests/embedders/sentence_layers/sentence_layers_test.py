@@ -67,10 +67,11 @@ def test_layers_of_official_files_are_those_of_the_bilm_without_the_boundaries(
 ) -> None:
     layers, bilm = official(files), read_official_bilm(*files)
     for sentences in BATCHES:
-        ids, mask, _ = layers.spell(sentences)
+        batch = layers.spell(sentences)
+        ids, mask = batch.token_ids(), batch.mask
         with torch.no_grad():
             expected = bilm(ids, mask).layers[:, :, 1:-1].masked_fill(~mask.unsqueeze(-1), 0.0)
-        assert torch.allclose(layers.read(layers.spell(sentences)), expected, rtol=0, atol=1e-6)
+        assert torch.allclose(layers.read(batch), expected, rtol=0, atol=1e-6)
 
 
 def test_layers_of_an_archive_are_those_of_the_bilm(bilm_archive: Path) -> None:

@@ -26,6 +26,17 @@ def test_characters_are_an_axis_of_their_own() -> None:
     assert batch.mask.shape == (2, 3)
 
 
+def test_words_are_spelled_out_for_a_token_encoder() -> None:
+    words = torch.tensor([[7, 4], [8, 0], [9, 9]])
+    batch = SpelledBatch.of(torch.tensor([[2, 0], [1, 0], [0, 0]]), [2, 1, 0], words)
+    assert batch.token_ids().tolist() == [[[9, 9], [7, 4]], [[8, 0], [0, 0]], [[0, 0], [0, 0]]]
+    assert batch.rows(1, 2).token_ids().tolist() == [[[8, 0]]]
+
+
+def test_without_words_the_ids_are_what_a_token_encoder_reads() -> None:
+    assert torch.equal(SpelledBatch.of(IDS, LENGTHS).token_ids(), IDS)
+
+
 def test_no_sentence_and_empty_ones_have_no_token() -> None:
     assert SpelledBatch.of(IDS[:0], []).mask.shape == (0, 0)
     assert SpelledBatch.of(IDS, LENGTHS).rows(2, 3).ids.shape == (1, 0)

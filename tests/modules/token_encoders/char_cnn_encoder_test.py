@@ -296,6 +296,33 @@ def test_ids_of_another_shape_are_an_error(shape: tuple) -> None:
         encoder_of()(torch.zeros(shape).long(), torch.ones(2, 3).bool())
 
 
+@pytest.mark.parametrize("is_frozen", [False, True])
+@pytest.mark.parametrize("sentences", [SENTENCES, [["<S>", "the", "</S>"], ["<S>"]], [[], []]])
+def test_words_that_are_laid_have_the_vectors_of_a_batch(
+    sentences: List[List[str]], is_frozen: bool
+) -> None:
+    encoder = encoder_of().requires_grad_(not is_frozen)
+    ids = batch_of(sentences)
+    mask = (ids > 0).any(dim=-1)
+    # One that doesn't come, and one that comes twice.
+    words = ["nothing", *{word for sentence in sentences for word in sentence}, "nothing"]
+    places = torch.zeros(mask.shape).long()
+    for row, sentence in enumerate(sentences):
+        places[row, : len(sentence)] = torch.tensor([words.index(word) for word in sentence])
+    for _ in range(2):
+        laid = encoder.encode_laid(batch_of([words])[0], places, mask)
+        expected = encoder(ids, mask)
+        assert torch.allclose(laid.vectors, expected.vectors, atol=1e-6)
+        assert torch.equal(laid.mask, expected.mask)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, CHARACTERS), (2, 50), (CHARACTERS,)])
+def test_words_to_lay_of_another_shape_are_an_error(shape: tuple) -> None:
+    places, mask = torch.zeros(2, 3).long(), torch.ones(2, 3).bool()
+    with pytest.raises(ValueError, match=r"in the shape \(words, 12\), but got the shape \("):
+        encoder_of().encode_laid(torch.zeros(shape).long(), places, mask)
+
+
 @pytest.mark.parametrize("bad", [-1, NUM_BATCH_IDS])
 def test_ids_that_are_no_characters_are_an_error(bad: int) -> None:
     ids = batch_of(SENTENCES)
