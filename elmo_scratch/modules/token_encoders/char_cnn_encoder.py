@@ -1,25 +1,21 @@
 """Words by their characters."""
 
-from typing import List, Sequence, Tuple
+from typing import List, Tuple
 
 import torch
 
 from elmo_scratch.alphabet import (
-    CHARACTERS_PER_TOKEN,
     MAX_CHARACTERS_PER_TOKEN,
     NUM_BATCH_IDS,
     PADDING_ID,
     sentence_marks,
 )
 from elmo_scratch.modules.boundaries import add_boundaries
-from elmo_scratch.modules.character_convolution import (
-    ACTIVATIONS,
-    CharacterConvolution,
-    lengths,
-)
+from elmo_scratch.modules.character_convolution import CharacterConvolution, lengths
 from elmo_scratch.modules.distinct_words import DistinctWords
 from elmo_scratch.modules.highway import Highway
 from elmo_scratch.modules.products import Affine
+from elmo_scratch.modules.token_encoders.char_cnn_settings import check_settings
 from elmo_scratch.modules.token_encoders.id_check import check_ids
 from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder
 from elmo_scratch.modules.word_vector_cache import WordVectorCache
@@ -90,7 +86,7 @@ class CharCnnEncoder(TokenEncoder):
         cached_words: int = CACHED_WORDS,
     ) -> None:
         super().__init__(dim)
-        _check(filters, activation, max_characters_per_token)
+        check_settings(filters, activation, max_characters_per_token)
         if character_dim < 1:
             raise ValueError(f"expected `character_dim` of 1 or more, but got {character_dim}")
         if num_highway < 0 or cached_words < 0:
@@ -291,24 +287,3 @@ class CharCnnEncoder(TokenEncoder):
         # What is trained in float32 is not multiplied by oneDNN.
         is_by_onednn = is_rounded or not torch.is_grad_enabled()
         return -num_words % WORDS_TOGETHER if is_by_onednn else 0
-
-
-def _check(filters: Sequence[Tuple[int, int]], activation: str, max_characters: int) -> None:
-    """Explains settings that make no sense."""
-    if activation not in ACTIVATIONS:
-        raise ValueError(
-            f"expected an `activation` among {', '.join(ACTIVATIONS)}, but got {activation!r}"
-        )
-    if max_characters not in CHARACTERS_PER_TOKEN:
-        raise ValueError(
-            f"expected `max_characters_per_token` from {CHARACTERS_PER_TOKEN[0]} to "
-            f"{CHARACTERS_PER_TOKEN[-1]}, but got {max_characters}"
-        )
-    if not filters:
-        raise ValueError("expected at least one pair of a width and a number in `filters`")
-    for width, number in filters:
-        if not 1 <= width <= max_characters or number < 1:
-            raise ValueError(
-                f"expected in `filters` widths from 1 to {max_characters} and at least one filter "
-                f"of each, but got {[width, number]}"
-            )
