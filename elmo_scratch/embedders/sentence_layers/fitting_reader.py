@@ -115,10 +115,10 @@ class FittingReader:
 
     def _encoded(self, batch: SpelledBatch, device: torch.device) -> EncodedTokens:
         """The token layer."""
-        encoder, ids, mask = self._bilm.token_encoder, batch.ids.to(device), batch.mask.to(device)
+        encoder, mask = self._bilm.token_encoder, batch.mask.to(device)
         if batch.words is not None and isinstance(encoder, CharCnnEncoder):
-            return encoder.encode_laid(batch.words.to(device), ids, mask)
-        return encoder(ids, mask)
+            return encoder.encode_laid(batch.words.to(device), batch.ids.to(device), mask)
+        return encoder(batch.token_ids().to(device), mask)
 
     def _halve(self, num_rows: int) -> None:
         """Reads less at once from now on than `num_rows` sentences, or says that it can't."""

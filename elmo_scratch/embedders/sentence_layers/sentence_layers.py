@@ -222,8 +222,7 @@ class SentenceLayers:
         encoder = self._bilm.token_encoder
         if isinstance(encoder, CharCnnEncoder):
             for group in lazy_groups_of(words, CACHED_AT_ONCE):
-                words = self.spell([group]).token_ids()[0]
-                encoder.keep_words(words.to(self._device))
+                encoder.keep_words(self.spell([group]).token_ids()[0].to(self._device))
 
     def warm_up(self, sentences: Iterable[Sequence[str]]) -> None:
         """

@@ -54,8 +54,15 @@ class SpelledBatch(NamedTuple):
         return cls(ids[:, :longest], mask, lengths, words)
 
     def rows(self, first: int, last: int) -> "SpelledBatch":
-        """The sentences from number `first` up to, but without, `last`."""
-        return self.of(self.ids[first:last], self.lengths[first:last], self.words)
+        """The sentences from number `first` up to, but without, `last`, and their words alone."""
+        part = self.of(self.ids[first:last], self.lengths[first:last])
+        if self.words is None:
+            return part
+        # Half of a batch that did not fit into memory shall have less to encode.
+        come, places = part.ids[part.mask].unique(return_inverse=True)
+        ids = torch.zeros_like(part.ids)
+        ids[part.mask] = places
+        return part._replace(ids=ids, words=self.words[come])
 
     def token_ids(self) -> torch.Tensor:
         """

@@ -157,7 +157,8 @@ class CharCnnEncoder(TokenEncoder):
         # Raises
 
         ValueError
-            As `forward` does.
+            If the words don't have `max_characters_per_token` ids, an id is none, or real tokens
+            don't come first in each row.
         """
         self._check_shape(words, "words")
         self.check_ids(words)

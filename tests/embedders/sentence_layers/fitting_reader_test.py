@@ -10,6 +10,7 @@ from elmo_scratch.embedders.sentence_layers.fitting_reader import FittingReader
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.distinct_words import DistinctWords
 from elmo_scratch.modules.lstms import LstmStack
+from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
 from tests.modules.frozen_weights import needs_onednn
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 
@@ -82,7 +83,7 @@ def test_layers_are_those_of_the_bilm(encoder: str, state: str) -> None:
 
 
 def with_distinct_words(batch: SpelledBatch) -> SpelledBatch:
-    """Among words that don't come, as in a part of a larger batch."""
+    """Each word once, and the padding as one more."""
     words = DistinctWords.of(batch.ids.flatten(0, 1))
     return batch._replace(words=words.ids, ids=words.places.view(batch.mask.shape))
 
@@ -100,6 +101,26 @@ def test_words_that_are_spelled_once_have_the_same_layers(
         once = with_distinct_words(batch)
         assert once.words is not None and len(once.words) < batch.mask.numel()
         assert torch.equal(reader.read(once), other.read(batch))
+
+
+def test_half_of_a_batch_has_its_own_words_to_encode(monkeypatch: pytest.MonkeyPatch) -> None:
+    bilm, twin = (bilm_of("char_cnn").requires_grad_(False) for _ in range(2))
+    batch = spelled(bilm, BATCHES[0])
+    expected = FittingReader(twin).read(batch)
+    encoded: List[int] = []
+    encode = CharCnnEncoder.encode_laid
+
+    def limited(encoder: CharCnnEncoder, words: torch.Tensor, *laid: Any) -> EncodedTokens:
+        encoded.append(len(words))
+        if len(words) > 8:
+            raise OUT_OF_MEMORY
+        return encode(encoder, words, *laid)
+
+    monkeypatch.setattr(CharCnnEncoder, "encode_laid", limited)
+    layers = FittingReader(bilm).read(with_distinct_words(batch))
+    assert torch.allclose(layers, expected, rtol=0, atol=1e-6)
+    # The padding is a word of the whole, and comes in no sentence.
+    assert encoded == [11, 8, 4, 2]
 
 
 @each_encoder

@@ -33,6 +33,14 @@ def test_words_are_spelled_out_for_a_token_encoder() -> None:
     assert batch.rows(1, 2).token_ids().tolist() == [[[8, 0]]]
 
 
+def test_a_part_has_its_own_words_alone() -> None:
+    words = torch.tensor([[7, 4], [8, 0], [9, 9]])
+    part = SpelledBatch.of(torch.tensor([[0, 0], [2, 1], [1, 0]]), [1, 2, 1], words).rows(1, 3)
+    assert part.words is not None
+    assert part.words.tolist() == [[8, 0], [9, 9]]
+    assert part.ids.tolist() == [[1, 0], [0, 0]]
+
+
 def test_without_words_the_ids_are_what_a_token_encoder_reads() -> None:
     assert torch.equal(SpelledBatch.of(IDS, LENGTHS).token_ids(), IDS)
 
