@@ -280,6 +280,7 @@ class BiLm(torch.nn.Module, FromParams):
         for direction, stack in enumerate((self.left_to_right, self.right_to_left)):
             laid_end_to_end = vectors[direction].flatten(0, 1)  # (batch * positions, dim)
             own = start.half(direction).rows(order.sorted_indices)
-            stacks.append(stack(laid_end_to_end[places[direction]], order.batch_sizes, own))
+            read = laid_end_to_end.index_select(0, places[direction])
+            stacks.append(stack(read, order.batch_sizes, own))
             finals.append(stacks[-1].state.rows(order.unsorted_indices))
         return stacks, LstmState.cat(finals)

@@ -10,7 +10,7 @@ import torch
 from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
-from elmo_scratch.modules.products import RECYCLED, WeightProduct
+from elmo_scratch.modules.products import RECYCLED, WeightProduct, recycled_product
 from elmo_scratch.modules.products.panels import (
     DTYPES,
     OUTPUTS_TOGETHER,
@@ -200,8 +200,7 @@ def _share_of_inputs(
     """Of the gates, shape `(read, 4 * cell)`, in memory of its own."""
     if dtype == torch.bfloat16 and _has_tiles():
         return WeightProduct(weight, dtype, num_uses=1)(inputs)
-    gates = RECYCLED.empty((len(inputs), len(weight)), dtype)
-    return torch.mm(inputs.to(dtype), weight.to(dtype).t(), out=gates)
+    return recycled_product(inputs.to(dtype), weight.to(dtype).t())
 
 
 def _run(

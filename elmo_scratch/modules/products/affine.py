@@ -1,10 +1,12 @@
 """A layer of weights and a bias."""
 
+from typing import Optional
+
 import torch
 
 from elmo_scratch.modules.products.frozen_products import FrozenProducts
 from elmo_scratch.modules.products.precision import MixedPrecision
-from elmo_scratch.modules.products.rounded_affine import RoundedAffine
+from elmo_scratch.modules.products.trained_affine import TrainedAffine
 from elmo_scratch.modules.products.weight_product import WeightProduct
 from elmo_scratch.native_library import reaches
 
@@ -27,23 +29,27 @@ class Affine(MixedPrecision):
         torch.nn.init.xavier_uniform_(self.weight)
         self._frozen = FrozenProducts[WeightProduct]()
 
-    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self, vectors: torch.Tensor, output_dtype: Optional[torch.dtype] = None
+    ) -> torch.Tensor:
         """
         # Parameters
 
         vectors : `torch.Tensor`
             Shape `(rows, input_dim)`.
+        output_dtype : `torch.dtype`, optional (default = `None`)
+            The type of the result; `None` stands for that of `vectors`.
 
         # Returns
 
         `torch.Tensor`
-            Shape `(rows, output_dim)`, of the type of `vectors`.
+            Shape `(rows, output_dim)`.
         """
         dtype = self.matmul_dtype_for(self.weight)
         graph = (vectors, self.weight, self.bias)
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph):
-            if dtype != self.weight.dtype and reaches(*graph):
-                products = RoundedAffine.apply(vectors.to(dtype), self.weight, self.bias, dtype)
+            if self._is_trained_by_us(dtype) and reaches(*graph):
+                products = TrainedAffine.apply(vectors.to(dtype), self.weight, self.bias, dtype)
             else:
                 products = torch.nn.functional.linear(
                     vectors.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
@@ -53,8 +59,17 @@ class Affine(MixedPrecision):
                 [self.weight], dtype, lambda: WeightProduct(self.weight, dtype)
             )
             products = product(vectors, self.bias)
-        return products.to(vectors.dtype)
+        return products.to(output_dtype or vectors.dtype)
 
     def forget_product(self) -> None:
         """Lets go of the copy of frozen weights that products are made with."""
         self._frozen.forget()
+
+    def _is_trained_by_us(self, dtype: torch.dtype) -> bool:
+        """
+        Whether products of this precision have a backward pass of their own: where they are rounded
+        here, and in float32. PyTorch's, in other types, has gradients of gradients too.
+        """
+        if dtype != self.weight.dtype:
+            return True
+        return dtype == torch.float32 and not torch.is_autocast_enabled("cpu")

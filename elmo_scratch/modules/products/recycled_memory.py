@@ -54,8 +54,9 @@ class RecycledMemory:
 
     def _take(self, size: int) -> Optional[numpy.ndarray]:
         """A free block that is not much larger than it has to be, if there is one."""
-        # A block may be taken by another thread, or given back, at any time.
-        for key in list(self._free):
+        # What was used last is nearest to the processor. A block may be taken by another thread, or
+        # given back, at any time.
+        for key in reversed(list(self._free)):
             block = self._free.get(key)
             if block is not None and 0 <= len(block) - ALIGNMENT - size <= size // 4:
                 taken = self._free.pop(key, None)

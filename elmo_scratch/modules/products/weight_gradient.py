@@ -5,6 +5,7 @@ from typing import List, NamedTuple, Sequence
 import torch
 
 from elmo_scratch.modules.products.recycled_memory import RECYCLED
+from elmo_scratch.modules.products.recycled_product import recycled_product
 from elmo_scratch.modules.products.tiled_gradient import can_multiply_gradients, multiply_gradients
 
 ONES = 16
@@ -44,31 +45,35 @@ def weight_gradients(
         The type of the weights.
     """
     rounded = [part.to(gradients.dtype) for part in vectors]
-    if gradients.dtype == dtype:
-        made = [_product(gradients, part, dtype) for part in rounded]
-        return WeightGradients(made, gradients.sum(dim=0))
     if can_multiply_gradients(gradients, rounded, dtype):
         return WeightGradients(*multiply_gradients(gradients, rounded))
     if len(rounded) < 2:
         made = [_product(gradients, part, dtype) for part in rounded]
         return WeightGradients(made, gradients.sum(dim=0).to(dtype))
-    # In one product: rounded ones are so fast that to read the gradients takes much of their time.
+    # In one product: to read the gradients takes much of its time.
     ones = gradients.new_ones(len(gradients), ONES)
     together = torch.cat([*rounded, ones], dim=1)
     sizes = [part.size(1) for part in (*rounded, ones)]
-    made = [part.contiguous() for part in _product(gradients, together, dtype).split(sizes, dim=1)]
-    return WeightGradients(made[:-1], made[-1][:, 0].contiguous())
+    *made, sums = _product(gradients, together, dtype).split(sizes, dim=1)
+    return WeightGradients([_empty_like(part).copy_(part) for part in made], sums[:, 0].clone())
 
 
 def _product(gradients: torch.Tensor, vectors: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """The gradient of one matrix of weights."""
     if gradients.device.type != "cpu":
         return torch.mm(gradients.t(), vectors).to(dtype)
-    result = RECYCLED.empty((gradients.size(1), vectors.size(1)), dtype)
     if gradients.dtype == dtype:
-        return torch.mm(gradients.t(), vectors, out=result)
+        return recycled_product(gradients.t(), vectors)
+    result = RECYCLED.empty((gradients.size(1), vectors.size(1)), dtype)
     # Piece by piece, so that the rounded numbers never leave the processor's caches.
     pieces = gradients.t().split(OUTPUTS_AT_ONCE)
     for place, rows in zip(result.split(OUTPUTS_AT_ONCE), pieces):
         place.copy_(rows @ vectors)
     return result
+
+
+def _empty_like(part: torch.Tensor) -> torch.Tensor:
+    """Of any numbers, side by side."""
+    if part.device.type != "cpu":
+        return torch.empty(part.shape, dtype=part.dtype, device=part.device)
+    return RECYCLED.empty(part.shape, part.dtype)

@@ -1,16 +1,20 @@
-"""A trained layer of weights and a bias whose products are rounded."""
+"""A trained layer of weights and a bias, on a processor."""
 
 from typing import Any, Optional, Tuple
 
 import torch
 from torch.autograd.function import once_differentiable
 
+from elmo_scratch.modules.products.recycled_product import recycled_product
 from elmo_scratch.modules.products.weight_gradient import weight_gradients
 from elmo_scratch.modules.products.weight_product import WeightProduct
 
 
-class RoundedAffine(torch.autograd.Function):
-    """`x Wᵀ + b` of numbers that are rounded first, on a processor."""
+class TrainedAffine(torch.autograd.Function):
+    """
+    `x Wᵀ + b` of numbers that are rounded first, if the precision of products is not that of the
+    weights. What is large, among it the gradients of weights, lies in recycled memory.
+    """
 
     @staticmethod
     def forward(
@@ -38,6 +42,8 @@ class RoundedAffine(torch.autograd.Function):
             Shape `(rows, output_dim)`, of the type `dtype`.
         """
         ctx.save_for_backward(vectors, weight)
+        if dtype == weight.dtype:
+            return recycled_product(vectors, weight.t(), bias)
         return WeightProduct(weight, dtype, num_uses=1)(vectors, bias)
 
     @staticmethod
@@ -50,8 +56,15 @@ class RoundedAffine(torch.autograd.Function):
         needed = ctx.needs_input_grad
         made = weight_gradients(gradients, [vectors] if needed[1] else [], weight.dtype)
         return (
-            WeightProduct(weight.t(), gradients.dtype, 1)(gradients) if needed[0] else None,
+            _of_vectors(gradients, weight) if needed[0] else None,
             made.weights[0] if needed[1] else None,
             made.bias.to(weight.dtype) if needed[2] else None,
             None,
         )
+
+
+def _of_vectors(gradients: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Shape `(rows, input_dim)`, of the type of `gradients`."""
+    if gradients.dtype == weight.dtype:
+        return recycled_product(gradients, weight)
+    return WeightProduct(weight.t(), gradients.dtype, num_uses=1)(gradients)

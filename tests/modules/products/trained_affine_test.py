@@ -3,7 +3,7 @@ from typing import List
 import pytest
 import torch
 
-from elmo_scratch.modules.products.rounded_affine import RoundedAffine
+from elmo_scratch.modules.products.trained_affine import TrainedAffine
 
 ROWS, INPUTS, OUTPUTS = 40, 19, 23
 
@@ -15,7 +15,7 @@ def asking() -> List[torch.Tensor]:
 
 
 def rounded(vectors: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    return RoundedAffine.apply(vectors.to(torch.bfloat16), weight, bias, torch.bfloat16)
+    return TrainedAffine.apply(vectors.to(torch.bfloat16), weight, bias, torch.bfloat16)
 
 
 def test_it_is_pytorchs_layer_of_rounded_numbers() -> None:
@@ -34,6 +34,17 @@ def test_gradients_are_close_to_exact_ones() -> None:
     for one, other in zip(ours, exact, strict=True):
         assert one.dtype == torch.float32 and one.shape == other.shape
         assert (one - other).norm() <= 0.01 * other.norm()
+
+
+def test_in_the_type_of_the_weights_it_and_its_gradients_are_pytorchs() -> None:
+    tensors = asking()
+    ours = TrainedAffine.apply(*tensors, torch.float32)
+    theirs = torch.nn.functional.linear(*tensors)
+    assert torch.allclose(ours, theirs, atol=1e-5)
+    back = torch.randn(ROWS, OUTPUTS)
+    gradients = torch.autograd.grad(ours, tensors, back)
+    for one, other in zip(gradients, torch.autograd.grad(theirs, tensors, back), strict=True):
+        assert one.dtype == torch.float32 and torch.allclose(one, other, atol=1e-4)
 
 
 @pytest.mark.parametrize("number", range(3))

@@ -1,0 +1,31 @@
+"""Products whose results lie in memory that was in use before."""
+
+from typing import Optional
+
+import torch
+
+from elmo_scratch.modules.products.recycled_memory import RECYCLED
+
+
+def recycled_product(
+    left: torch.Tensor, right: torch.Tensor, summand: Optional[torch.Tensor] = None
+) -> torch.Tensor:
+    """
+    # Parameters
+
+    left : `torch.Tensor`
+        Shape `(rows, inputs)`, on a processor, without a gradient.
+    right : `torch.Tensor`
+        Shape `(inputs, columns)`, of that type.
+    summand : `torch.Tensor`, optional (default = `None`)
+        Of that type, and of a shape that can be added to the product.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(rows, columns)`: the product and what is added to it.
+    """
+    result = RECYCLED.empty((left.size(0), right.size(1)), left.dtype)
+    if summand is None:
+        return torch.mm(left, right, out=result)
+    return torch.addmm(summand, left, right, out=result)
