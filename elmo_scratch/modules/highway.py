@@ -2,6 +2,7 @@
 
 import torch
 
+from elmo_scratch.modules.highway_gate import highway_gate
 from elmo_scratch.modules.products import Affine
 from elmo_scratch.modules.sigmoid import sigmoid_
 
@@ -42,6 +43,9 @@ class Highway(torch.nn.Module):
         `torch.Tensor`
             Shape `(rows, dim)`.
         """
-        carried = self.carry(vectors)
-        gate = torch.sigmoid(carried) if carried.requires_grad else sigmoid_(carried)
-        return torch.lerp(vectors, torch.relu(self.transform(vectors)), gate)
+        dtype = self.carry.matmul_dtype_for(self.carry.weight)
+        transformed, carried = self.transform(vectors, dtype), self.carry(vectors, dtype)
+        if any(part.requires_grad for part in (vectors, transformed, carried)):
+            return highway_gate(vectors, transformed, carried)
+        transformed, carried = transformed.to(vectors.dtype), carried.to(vectors.dtype)
+        return torch.lerp(vectors, torch.relu(transformed), sigmoid_(carried))
