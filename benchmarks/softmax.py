@@ -18,12 +18,12 @@ from typing import Any, Dict, List
 
 import torch
 from allennlp.common import Params
-from allennlp.training.optimizers import AdagradOptimizer
 from memory import peak_memory
 from work import product_rate, timed
 
 from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.softmaxes import AdaptiveSoftmax, OutputSoftmax
+from elmo_scratch.training import FusedAdagrad
 
 CPU = torch.device("cpu")
 SOFTMAXES = ("full", "sampled", "adaptive")
@@ -69,7 +69,7 @@ def measure(name: str, args: argparse.Namespace) -> Dict[str, Any]:
     params = {"type": name, **({"num_samples": samples} if name == "sampled" else {})}
     softmax = OutputSoftmax.from_params(Params(params), num_words=args.words, dim=args.dim)
     MixedPrecision.set_everywhere(softmax, args.dtype)
-    optimizer = AdagradOptimizer(
+    optimizer = FusedAdagrad(
         list(softmax.named_parameters()), lr=0.2, initial_accumulator_value=1.0
     )
     states = torch.randn(args.predictions, args.dim, requires_grad=True)

@@ -13,6 +13,7 @@ from allennlp.modules import Seq2SeqEncoder
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.predictors import Predictor
 from allennlp.training import Checkpointer, TrainerCallback
+from allennlp.training.optimizers import Optimizer
 
 import elmo_scratch.registered  # (all names that there are)
 from elmo_scratch.embedders.kept_layers import LayerStore
@@ -31,6 +32,7 @@ REGISTERED: Dict[type, Set[str]] = {
         "elmo_scratch_bilm_from_official",
         "elmo_scratch_classifier",
     },
+    Optimizer: {"elmo_scratch_adagrad"},
     OutputSoftmax: {"adaptive", "full", "sampled"},
     Predictor: {"ag_news"},
     Seq2SeqEncoder: {"elmo_scratch_output"},

@@ -63,7 +63,7 @@ local indexers = {
     },
     trainer: {
       num_epochs: 10,
-      optimizer: { type: "adagrad", lr: 0.2, initial_accumulator_value: 1.0 },
+      optimizer: { type: "elmo_scratch_adagrad", lr: 0.2, initial_accumulator_value: 1.0 },
       grad_norm: 10.0,
       validation_metric: "-perplexity",
       checkpointer: {
