@@ -1,5 +1,5 @@
 import math
-from typing import Dict, List
+from typing import List
 
 import pytest
 import torch
@@ -8,17 +8,8 @@ from elmo_scratch.modules import highway_gate as module
 from elmo_scratch.modules.highway_gate import highway_gate
 
 compiled_and_plain = pytest.mark.usefixtures("each_code")
+COMPILED = module, "CARRY"
 each_type = pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-
-
-@pytest.fixture(params=["compiled", "plain"])
-def each_code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once with compiled code, if there is any, and once without."""
-    if request.param == "plain":
-        nothing: Dict[torch.dtype, object] = {}
-        monkeypatch.setattr(module, "CARRY", nothing)
-    elif not module.CARRY:
-        pytest.skip("it was not compiled here")
 
 
 def asking(rows: int, dim: int, dtype: torch.dtype = torch.float32) -> List[torch.Tensor]:

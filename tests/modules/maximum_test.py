@@ -1,5 +1,4 @@
 import math
-from typing import Dict
 
 import pytest
 import torch
@@ -9,16 +8,7 @@ from elmo_scratch.modules.maximum import maximum_over_windows
 
 each_type = pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 compiled_and_plain = pytest.mark.usefixtures("each_code")
-
-
-@pytest.fixture(params=["compiled", "plain"])
-def each_code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once with compiled code, if there is any, and once without."""
-    if request.param == "plain":
-        nothing: Dict[torch.dtype, object] = {}
-        monkeypatch.setattr(maximum, "MAXIMA", nothing)
-    elif not maximum.MAXIMA:
-        pytest.skip("it was not compiled here")
+COMPILED = maximum, "MAXIMA"
 
 
 @compiled_and_plain
