@@ -16,6 +16,7 @@ from tests.training.tiny_runs import EPOCHS, Place, differences, outcome, run, r
 OPTIMIZERS: Dict[str, Dict[str, Any]] = {
     "full": {"type": "adam", "lr": 0.01},
     "sampled": {"type": "adagrad", "lr": 0.2},
+    "sampled, fused": {"type": "elmo_scratch_adagrad", "lr": 0.2},
     "adaptive": {"type": "adam", "lr": 0.01},
 }
 SOFTMAXES: Dict[str, Dict[str, Any]] = {
@@ -25,14 +26,14 @@ SOFTMAXES: Dict[str, Dict[str, Any]] = {
 }
 
 
-def config_with(softmax: str) -> Dict[str, Any]:
+def config_with(kind: str) -> Dict[str, Any]:
     config = config_on_fixtures(CONFIGS / "bilm" / "fixture_characters.jsonnet")
-    config["model"]["softmax"] = SOFTMAXES[softmax]
+    config["model"]["softmax"] = SOFTMAXES[kind.split(",")[0]]
     config["data_loader"]["shuffle_sentences"] = True
     config["validation_data_loader"]["shuffle_sentences"] = True
     config["trainer"].update(
         num_epochs=EPOCHS,
-        optimizer=OPTIMIZERS[softmax],
+        optimizer=OPTIMIZERS[kind],
         cuda_device=-1,
         checkpointer={"type": "elmo_scratch_whole", "save_every_num_batches": 5},
         callbacks=["elmo_scratch_exact_resume", "tests_interrupt"],
@@ -41,16 +42,21 @@ def config_with(softmax: str) -> Dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "softmax, at",
-    [("full", (1, 12, True)), ("sampled", (1, 12, True)), ("adaptive", (2, 3, False))],
+    "kind, at",
+    [
+        ("full", (1, 12, True)),
+        ("sampled", (1, 12, True)),
+        ("sampled, fused", (1, 12, True)),
+        ("adaptive", (2, 3, False)),
+    ],
 )
 def test_a_training_on_streams_goes_on_to_the_bit(
-    softmax: str, at: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, at: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path / "cache"))
     # As in a text that is longer than what is read at once.
     monkeypatch.setattr(stream, "POSITIONS_AT_ONCE", 20)
-    config = config_with(softmax)
+    config = config_with(kind)
     run(config, tmp_path / "through")
     run_until(at, config, tmp_path / "stopped")
     run(config, tmp_path / "stopped", recover=True)

@@ -39,11 +39,17 @@ def small_text(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "encoder, softmax",
-    [("word", "full"), ("char_cnn", "full"), ("char_cnn", "sampled"), ("char_cnn", "adaptive")],
+    "encoder, softmax, optimizer",
+    [
+        ("word", "full", "adagrad"),
+        ("char_cnn", "full", "adagrad"),
+        ("char_cnn", "sampled", "adagrad"),
+        ("char_cnn", "sampled", "elmo_scratch_adagrad"),
+        ("char_cnn", "adaptive", "adagrad"),
+    ],
 )
 def test_a_small_text_is_learned_within_50_epochs(
-    encoder: str, softmax: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    encoder: str, softmax: str, optimizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path / "cache"))
     text = str(small_text(tmp_path))
@@ -68,7 +74,7 @@ def test_a_small_text_is_learned_within_50_epochs(
         "validation_data_loader": loader,
         "trainer": {
             "num_epochs": EPOCHS,
-            "optimizer": {"type": "adagrad", "lr": 0.2, "initial_accumulator_value": 1.0},
+            "optimizer": {"type": optimizer, "lr": 0.2, "initial_accumulator_value": 1.0},
             "grad_norm": 10.0,
             "validation_metric": "-perplexity",
             "checkpointer": {"save_completed_epochs": False},

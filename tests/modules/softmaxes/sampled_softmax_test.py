@@ -384,7 +384,9 @@ def check_optimizer(rank: int, name: str) -> None:
         assert torch.equal(of_first, shared)
 
 
-@pytest.mark.parametrize("name", ["adagrad", "sparse_adam", "dense_sparse_adam"])
+@pytest.mark.parametrize(
+    "name", ["elmo_scratch_adagrad", "adagrad", "sparse_adam", "dense_sparse_adam"]
+)
 def test_workers_move_the_rows_in_play_as_one_does(name: str, tmp_path: Path) -> None:
     run_as_workers(partial(check_optimizer, name=name), tmp_path)
 
