@@ -19,6 +19,7 @@ FLOORS = [
         "located",
         "native_library",
         "on_demand",
+        "processors",
         "terminated",
         "whole_file",
     ],
@@ -190,11 +191,12 @@ def test_a_file_has_its_test(file: Path) -> None:
         assert (TESTS / path.with_name(f"{path.stem}_test.py")).is_file()
 
 
-def test_a_test_in_a_room_has_its_file() -> None:
+def test_a_test_in_a_folder_has_its_file() -> None:
     for test in TESTS.glob("*/**/*_test.py"):
         path = test.relative_to(TESTS)
-        tested = PACKAGE / path.with_name(f"{path.stem.removesuffix('_test')}.py")
-        assert tested.is_file(), f"{test} tests no file of the package: expected {tested}"
+        root = PROJECT_ROOT if path.parts[0] == "examples" else PACKAGE
+        tested = root / path.with_name(f"{path.stem.removesuffix('_test')}.py")
+        assert tested.is_file(), f"{test} tests no such file: expected {tested}"
 
 
 def test_every_folder_of_tests_is_a_package() -> None:

@@ -2,7 +2,6 @@
 
 import logging
 import math
-import os
 import shutil
 import time
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import parse_overrides, with_overrides
 from filelock import FileLock, Timeout
 
+from elmo_scratch.processors import num_processors
 from elmo_scratch.search.process_group import stop_left_over
 from elmo_scratch.search.study import next_trial, num_tried, open_study, study_errors
 from elmo_scratch.search.sweep import Sweep
@@ -176,7 +176,7 @@ class Search:
             self._path,
             {**self.overrides, **values},
             self._arguments,
-            num_threads=max(1, (os.cpu_count() or 1) // num_jobs) if num_jobs > 1 else None,
+            num_threads=max(1, num_processors() // num_jobs) if num_jobs > 1 else None,
         )
         try:
             trial.set_user_attr("pid", training.pid)

@@ -1,9 +1,9 @@
 """Devices by the numbers that AllenNLP gives them."""
 
-import os
-
 import torch
 from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.processors import num_processors
 
 
 def device_of(cuda_device: int) -> torch.device:
@@ -40,11 +40,4 @@ def leaves_a_processor(device: torch.device, is_alone: bool = True) -> bool:
     """
     if device.type != "cpu":
         return True
-    return is_alone and torch.get_num_threads() < _num_processors()
-
-
-def _num_processors() -> int:
-    """Those that the process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return is_alone and torch.get_num_threads() < num_processors()

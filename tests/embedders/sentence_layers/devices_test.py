@@ -1,4 +1,3 @@
-import os
 from typing import Any
 
 import pytest
@@ -37,13 +36,9 @@ def test_what_is_no_number_is_an_error(wrong: Any) -> None:
 def test_work_leaves_a_processor_where_there_are_more_than_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+    monkeypatch.setattr(f"{leaves_a_processor.__module__}.num_processors", lambda: 3)
     for num_threads, is_left in ((1, True), (2, True), (3, False), (4, False)):
         monkeypatch.setattr(torch, "get_num_threads", lambda number=num_threads: number)
         assert leaves_a_processor(torch.device("cpu")) == is_left
         assert not leaves_a_processor(torch.device("cpu"), is_alone=False)
         assert leaves_a_processor(torch.device("cuda", 0), is_alone=False)
-    # Not every system says which processors a process may run on.
-    monkeypatch.delattr(os, "sched_getaffinity")
-    monkeypatch.setattr(os, "cpu_count", lambda: 5)
-    assert leaves_a_processor(torch.device("cpu"))
