@@ -12,19 +12,21 @@ was stopped, it goes on where it was.
 
 import argparse
 import json
-import os
 import re
 import signal
 import sys
 from pathlib import Path
-from typing import Dict
+from typing import Dict, List
 
+from allennlp.common.checks import ConfigurationError
 from filelock import FileLock, Timeout
 from plan import chosen_tasks, planned_tasks, seeds_there
 from results import collected, support_vector_machine
 from table import markdown, write_json
-from tasks import run_all
+from tasks import Task, Undone, run_all
 
+from elmo_scratch.data.ag_news_rows import AgNewsRow, ag_news_rows
+from elmo_scratch.processors import num_processors
 from elmo_scratch.search import interrupted_by_signals
 from elmo_scratch.terminated import Terminated
 from elmo_scratch.whole_file import whole_file
@@ -42,15 +44,16 @@ def main() -> None:
     parser.add_argument(
         "--jobs",
         type=int,
-        default=os.cpu_count() or 1,
-        help="trainings at a time, at most, each with its share of the cores (default: one a core)",
+        default=num_processors(),
+        help="trainings at a time, at most, each with its share of the processors (default: one "
+        "each)",
     )
     parser.add_argument(
         "--overrides",
         type=_settings,
         default={},
         metavar="JSON",
-        help="for every training, as `allennlp train` takes them: "
+        help="for every training, of biLMs too, but not for what makes a row what it is: "
         "'{\"trainer.num_epochs\": 1}' tries the study out",
     )
     parser.add_argument(
@@ -62,26 +65,34 @@ def main() -> None:
         "biLM of words, '^titles' the best classifiers of titles and descriptions (default: all)",
     )
     args = parser.parse_args()
-    for path in (args.train, args.dev):
-        if not path.is_file():
-            parser.error(f"there is no file {path}")
     if args.seeds < 1 or args.jobs < 1:
         parser.error("expected at least one of `--seeds` and of `--jobs`")
-    planned = planned_tasks(args.train, args.dev, args.folder, args.seeds, args.overrides)
+    if args.folder.exists() and not args.folder.is_dir():
+        parser.error(f"expected a folder, but {args.folder} is none")
+    data = args.train, args.dev
+    # With all seeds that are there: they stay in the results.
+    seeds = max(args.seeds, seeds_there(args.folder))
+    try:
+        train, dev = (list(ag_news_rows(path)) for path in data)
+        planned = planned_tasks(*data, args.folder, args.seeds, args.overrides)
+        there = planned_tasks(*data, args.folder, seeds, args.overrides)
+    except ConfigurationError as error:
+        parser.error(error.message)
     tasks = chosen_tasks(planned, args.only)
     if not tasks:
         rows = sorted({f"{task.part}: {task.row}" for task in planned if task.row})
         parser.error(f"`--only {args.only}` is found in no row. They are:\n" + "\n".join(rows))
-    others = [task for task in tasks if task.is_another()]
+    others = [task for task in there if task.is_another()]
     if others:
         parser.error(
-            f"{others[0].folder} holds what other settings have made ({len(others)} of "
-            f"{len(tasks)} such). Take another folder, or remove those"
+            f"{others[0].folder} holds what other settings or texts have made ({len(others)} of "
+            f"{len(there)} such). Take another folder, or remove those"
         )
     args.folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(args.folder / ".lock", timeout=0), interrupted_by_signals():
-            failed = run_all(tasks, args.jobs)
+            undone = run_all(tasks, args.jobs)
+            _write_results(there, args.folder, train, dev)
     except Timeout:
         parser.error(f"another study works in {args.folder}")
     except KeyboardInterrupt as error:
@@ -89,21 +100,32 @@ def main() -> None:
         sys.exit(128 + (error.number if isinstance(error, Terminated) else signal.SIGINT))
     except OSError as error:
         sys.exit(f"{error}: the same command goes on with it")
-    seeds = max(args.seeds, seeds_there(args.folder))
-    there = planned_tasks(args.train, args.dev, args.folder, seeds, args.overrides)
-    rows = collected([task for task in there if not task.is_another()])
-    for part in {row.part: row for row in rows}:
-        rows.append(support_vector_machine(args.train, args.dev, part, part == "titles"))
-    write_json(rows, args.folder / "study.json")
+    if undone.failed:
+        sys.exit(_told(undone, len(tasks), args.folder))
+
+
+def _write_results(
+    tasks: List[Task], folder: Path, train: List[AgNewsRow], dev: List[AgNewsRow]
+) -> None:
+    """Writes and prints the table of all rows that are there, if there is one."""
+    rows = collected(tasks)
+    if not rows:
+        return
+    for part in dict.fromkeys(row.part for row in rows):
+        rows.append(support_vector_machine(train, dev, part, part == "titles"))
+    write_json(rows, folder / "study.json")
     table = markdown(rows)
-    with whole_file(args.folder / "study.md") as part:
-        part.write_text(table, encoding="utf-8")
+    with whole_file(folder / "study.md") as written:
+        written.write_text(table, encoding="utf-8")
     print(table)
-    if failed:
-        names = ", ".join(failed)
-        sys.exit(
-            f"{len(failed)} of {len(tasks)} did not end: {names}. Their logs are in {args.folder}"
-        )
+
+
+def _told(undone: Undone, num_tasks: int, folder: Path) -> str:
+    """What failed, and what that costs."""
+    told = f"{len(undone.failed)} of {num_tasks} failed: {', '.join(undone.failed)}"
+    if undone.lost:
+        told += f"; {len(undone.lost)} others need them"
+    return f"{told}. Their logs are in {folder}; the same command tries them again"
 
 
 def _settings(text: str) -> Dict[str, object]:

@@ -4,15 +4,19 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence, Set
+from typing import Any, Dict, List, NamedTuple, Sequence, Set
 
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from tasks import Task
 
 from elmo_scratch.interop.file_identity import identity_of
 
 CONFIGS = Path(__file__).parent.parent.parent / "training_config"
 ALLENNLP = [sys.executable, "-m", "allennlp"]
+
+SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
+"""Where a config has its seeds."""
 
 MIXES = ["trainable", "frozen", "function", "top", "mean"]
 
@@ -83,7 +87,15 @@ def planned_tasks(
 
     `List[Task]`
         All of them, those that others need first.
+
+    # Raises
+
+    ConfigurationError
+        If a config can't take the overrides, or they set what the study itself does.
     """
+    for key in SEEDS:
+        if key in overrides:
+            raise ConfigurationError(f"the overrides set `{key}`, but each training has its own")
     plan = _Plan(train.resolve(), dev.resolve(), folder.resolve(), overrides)
     for method in ("word2vec", "svd"):
         plan.add_vectors(method, method, {"max_tokens": 100})
@@ -148,6 +160,9 @@ class _Plan:
     def __init__(self, train: Path, dev: Path, folder: Path, overrides: Dict[str, object]) -> None:
         self.tasks: List[Task] = []
         self._data = {"AG_NEWS_TRAIN": str(train), "AG_NEWS_DEV": str(dev)}
+        places = {"FOLDER": str(folder), **self._data}
+        # The longest first: one may be in another.
+        self._places = sorted(places.items(), key=lambda item: -len(item[1]))
         self._digests = identity_of([train, dev])
         self._folder = folder
         self._overrides = overrides
@@ -166,7 +181,8 @@ class _Plan:
         command = [*ALLENNLP, "elmo-vectors", self._data["AG_NEWS_TRAIN"], str(output)]
         command += ["--method", method, "--dim", "256", "--min-count", "3", "--lowercase"]
         command += ["--reader", json.dumps({"type": "ag_news", **reading}), "--overwrite"]
-        settings = {"command": command[len(ALLENNLP) :], "data": self._digests}
+        made_by = self._placeless(command[len(ALLENNLP) :])
+        settings = {"command": made_by, "data": self._digests}
         self.tasks.append(Task(name, "", "", command, {}, output.parent, [], settings))
 
     def add_bilm(
@@ -195,9 +211,7 @@ class _Plan:
     def add_best(self, part: str, row: str, best: Best, seed: int) -> None:
         """A classifier of the other parts."""
         variables = {"WORD_VECTORS": str(self.vectors(best.vectors))}
-        settings: Dict[str, object] = {
-            kind: seed for kind in ("random_seed", "numpy_seed", "pytorch_seed")
-        }
+        settings: Dict[str, object] = dict.fromkeys(SEEDS, seed)
         if best.bilm:
             archive = variables["BILM_ARCHIVE"] = str(self.archive(best.bilm))
             if best.is_frozen:
@@ -239,12 +253,29 @@ class _Plan:
         needs: List[str],
     ) -> None:
         """`allennlp train` into `folder/run`, from where an earlier one was stopped."""
-        overrides = json.dumps({**settings, **self._overrides})
+        # What makes a row what it is goes first.
+        overrides = json.dumps({**self._overrides, **settings})
         command = [*ALLENNLP, "train", str(config), "-s", str(folder / "run")]
         command += ["--include-package", "elmo_scratch", "--overrides", overrides]
-        evaluated = Params.from_file(config, overrides, variables).as_dict(quiet=True)
+        try:
+            evaluated = Params.from_file(config, overrides, variables).as_dict(quiet=True)
+        except (RuntimeError, ValueError) as error:
+            raise ConfigurationError(
+                f"{config} can't be trained with the overrides {overrides}: {error}"
+            ) from None
         made = {task.name: task.settings for task in self.tasks if task.name in needs}
-        decisive = {"config": evaluated, "data": self._digests, "needs": made}
+        decisive = {
+            "config": self._placeless(evaluated),
+            "data": self._digests,
+            "needs": made,
+        }
         self.tasks.append(
             Task(name, part, row, command, variables, folder, needs, decisive, is_training=True)
         )
+
+    def _placeless(self, settings: Any) -> Any:
+        """Settings without where the files are: what is in them counts, and they may be moved."""
+        text = json.dumps(settings)
+        for name, place in self._places:
+            text = text.replace(json.dumps(place)[1:-1], name)
+        return json.loads(text)

@@ -1,18 +1,15 @@
 """What the trainings reached."""
 
 import json
-import time
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-from sklearn.feature_extraction.text import TfidfVectorizer
+from bag_of_words import bag_of_words
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
-from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
 from tasks import Task
 
-from elmo_scratch.data.ag_news_rows import ag_news_rows, ag_news_text
+from elmo_scratch.data.ag_news_rows import AgNewsRow
 
 SCORES = ("accuracy", "macro_precision", "macro_recall", "macro_f1")
 
@@ -38,8 +35,6 @@ class Row(NamedTuple):
         The names of the classes, in the order of their names.
     confusion : `List[List[int]]`
         Over all seeds: true classes in rows, predicted ones in columns, in the order of `classes`.
-    needs_no_seed : `bool`, optional (default = `False`)
-        Whether another run would reach the very same.
     last_accuracies : `Sequence[float]`, optional (default = `()`)
         Accuracies after the last epoch, which dev has not chosen, a number a seed.
     """
@@ -51,7 +46,6 @@ class Row(NamedTuple):
     shares: List[List[float]]
     classes: List[str]
     confusion: List[List[int]]
-    needs_no_seed: bool = False
     last_accuracies: Sequence[float] = ()
 
     def mean(self, score: str) -> float:
@@ -127,12 +121,14 @@ def _shares(run: Dict[str, Any]) -> List[float]:
     return [share for name, share in sorted(run.items()) if name.startswith("layer_share_")]
 
 
-def support_vector_machine(train: Path, dev: Path, part: str, use_title: bool) -> Row:
+def support_vector_machine(
+    train: Sequence[AgNewsRow], dev: Sequence[AgNewsRow], part: str, use_title: bool
+) -> Row:
     """
     # Parameters
 
-    train, dev : `Path`
-        AG News files.
+    train, dev : `Sequence[AgNewsRow]`
+        What it learns from, and what it is measured on.
     part : `str`
         The part of the study that it is for.
     use_title : `bool`
@@ -143,31 +139,16 @@ def support_vector_machine(train: Path, dev: Path, part: str, use_title: bool) -
     `Row`
         What TF-IDF of words and bigrams and a linear support vector machine reach.
     """
-    started = time.perf_counter()
-    texts, labels = _labelled_texts(train, use_title)
-    dev_texts, dev_labels = _labelled_texts(dev, use_title)
-    vectors = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
-    classifier = make_pipeline(vectors, LinearSVC(random_state=0)).fit(texts, labels)
-    predicted = classifier.predict(dev_texts)
-    macro = precision_recall_fscore_support(
-        dev_labels, predicted, average="macro", zero_division=0
-    )[:3]
-    numbers = [accuracy_score(dev_labels, predicted), *macro]
-    classes = sorted(set(dev_labels))
+    labels, predicted, seconds = bag_of_words(train, dev, use_title)
+    macro = precision_recall_fscore_support(labels, predicted, average="macro", zero_division=0)[:3]
+    numbers = [accuracy_score(labels, predicted), *macro]
+    classes = sorted(set(labels))
     return Row(
         part,
         "TF-IDF, linear SVM",
         {score: [float(number)] for score, number in zip(SCORES, numbers)},
-        [time.perf_counter() - started],
+        [seconds],
         [],
         classes,
-        confusion_matrix(dev_labels, predicted, labels=classes).tolist(),
-        needs_no_seed=True,
+        confusion_matrix(labels, predicted, labels=classes).tolist(),
     )
-
-
-def _labelled_texts(path: Path, use_title: bool) -> Tuple[List[str], List[str]]:
-    """The texts of a file and their classes."""
-    rows = list(ag_news_rows(str(path)))
-    texts = [ag_news_text(row.description, row.title, use_title) for row in rows]
-    return texts, [row.label for row in rows]

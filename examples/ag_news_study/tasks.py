@@ -9,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from tqdm import tqdm
 
+from elmo_scratch.processors import num_processors
 from elmo_scratch.search.process_group import ProcessGroup, stop_left_over
 from elmo_scratch.whole_file import whole_file
 
@@ -95,33 +96,48 @@ class Task(NamedTuple):
         return record
 
 
-def run_all(tasks: Sequence[Task], jobs: int) -> List[str]:
+class Undone(NamedTuple):
+    """
+    # Parameters
+
+    failed : `List[str]`
+        The names of tasks that did not end well.
+    lost : `List[str]`
+        Of those that were not begun, since they need one that failed.
+    """
+
+    failed: List[str]
+    lost: List[str]
+
+
+def run_all(tasks: Sequence[Task], jobs: int) -> Undone:
     """
     # Parameters
 
     tasks : `Sequence[Task]`
         What is to be done.
     jobs : `int`
-        How many at a time, at most, each with its share of the cores.
+        How many at a time, at most, each with its share of the processors, where
+        `OMP_NUM_THREADS` doesn't say how many it has.
 
     # Returns
 
-    `List[str]`
-        The names of those that failed, or need one that failed.
+    `Undone`
     """
     done = {task.name for task in tasks if task.is_done}
     waiting = [task for task in tasks if task.name not in done]
     failed: Set[str] = set()
+    lost: Set[str] = set()
     running: List[_Running] = []
-    cores = os.cpu_count() or 1
+    cores = num_processors()
     with tqdm(total=len(tasks), initial=len(done)) as progress:
         try:
             while waiting or running:
-                lost = {task.name for task in waiting if failed & set(task.needs)}
-                failed |= lost
-                if lost:
-                    progress.update(len(lost))
-                waiting = [task for task in waiting if task.name not in lost]
+                for task in waiting[:]:
+                    if (failed | lost) & set(task.needs):
+                        waiting.remove(task)
+                        lost.add(task.name)
+                        progress.update()
                 ready = [task for task in waiting if done >= set(task.needs)]
                 # What all others wait for has the cores alone.
                 threads = max(cores // max(1, min(jobs, len(running) + len(ready))), 1)
@@ -140,7 +156,7 @@ def run_all(tasks: Sequence[Task], jobs: int) -> List[str]:
                 one.kill()
             for one in running:
                 one.stop()
-    return sorted(failed)
+    return Undone(sorted(failed), sorted(lost))
 
 
 class _Running:
@@ -151,7 +167,7 @@ class _Running:
         self._started = time.monotonic()
         task.folder.mkdir(parents=True, exist_ok=True)
         task.stop_left_over()
-        environment = {**os.environ, **task.variables, "OMP_NUM_THREADS": str(threads)}
+        environment = {"OMP_NUM_THREADS": str(threads), **os.environ, **task.variables}
         self._processes = ProcessGroup(task.command_now(), task.folder / "log.txt", environment)
         try:
             task.add_seconds(0.0, self._processes.pid)

@@ -1,0 +1,121 @@
+import json
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.examples.ag_news_study import DEV, STUDY, TRAIN
+
+
+def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
+    command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(tmp_path)]
+    command += ["--seeds", "2", "--only", ": words, trainable|random|^titles: frozen"]
+    command += ["--overrides", '{"trainer.num_epochs": 1}']
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    table = (tmp_path / "study.md").read_text(encoding="utf-8")
+    assert table in done.stdout
+    rows = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
+    assert [(row["part"], row["name"]) for row in rows] == [
+        ("mixes", "words, trainable"),
+        ("mixes", "random vectors"),
+        ("titles", "frozen biLM"),
+        ("mixes", "TF-IDF, linear SVM"),
+        ("titles", "TF-IDF, linear SVM"),
+    ]
+    mixed = rows[0]
+    assert len(mixed["scores"]["accuracy"]) == 2
+    assert [sum(shares) for shares in mixed["shares"]] == pytest.approx([1.0, 1.0])
+    assert sum(map(sum, mixed["confusion"])) == 2 * 80
+    # As many texts of each class in every row, whatever order a vocabulary gives the classes.
+    per_class = [[sum(counts) / len(row["seconds"]) for counts in row["confusion"]] for row in rows]
+    assert all(counts == per_class[0] for counts in per_class)
+    assert {tuple(row["classes"]) for row in rows} == {("Business", "Sci/Tech", "Sports", "World")}
+    for score, numbers in mixed["scores"].items():
+        assert mixed["means"][score] == pytest.approx(statistics.mean(numbers))
+        assert mixed["deviations"][score] == pytest.approx(statistics.stdev(numbers))
+    # What was chosen before stays in the results.
+    subprocess.run([*command, "--only", "random", "--seeds", "1"], capture_output=True, check=True)
+    after = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
+    assert [(row["part"], row["name"]) for row in after][:3] == [
+        ("mixes", "words, trainable"),
+        ("mixes", "random vectors"),
+        ("titles", "frozen biLM"),
+    ]
+    assert after[0] == rows[0]
+    again = subprocess.run(
+        [*command[:-1], '{"trainer.num_epochs": 2}'], capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 2
+    assert "holds what other settings or texts have made (8 of " in again.stderr
+    # Nor may a row that shares nothing with them take their places in the results.
+    alone = [*command[:-1], '{"trainer.num_epochs": 2}', "--only", "word2vec$"]
+    done = subprocess.run(alone, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    # The layers were kept for the second seed.
+    assert (tmp_path / "words" / "run" / "model.tar.gz.layers").stat().st_size > 0
+
+
+def test_files_that_cannot_be_read_are_an_error(tmp_path: Path) -> None:
+    headed = tmp_path / "headed.csv"
+    headed.write_text("Class Index,Title,Description\n" + DEV.read_text("utf-8"), "utf-8")
+    for dev, told in (
+        ("no.csv", "no.csv: there is no such file"),
+        (str(headed), "headed.csv, line 1: expected a class from 1 to 4, .* if it is a header"),
+    ):
+        folder = tmp_path / "study"
+        command = [sys.executable, str(STUDY), str(TRAIN), dev, "--folder", str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert re.search(told, done.stderr.splitlines()[-1])
+        assert not folder.exists()
+
+
+def test_a_folder_that_is_none_is_an_error(tmp_path: Path) -> None:
+    place = tmp_path / "study"
+    place.touch()
+    command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"expected a folder, but {place} is none" in done.stderr
+
+
+def test_what_failed_is_told_apart_from_what_needs_it(tmp_path: Path) -> None:
+    command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(tmp_path)]
+    command += ["--seeds", "1", "--only", "^mixes: words, (top|mean)"]
+    command += ["--overrides", '{"trainer.num_epochs": "none"}']
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    told = done.stderr.splitlines()[-1]
+    assert told.startswith("1 of 3 failed: words; 2 others need them. Their logs are in ")
+    assert not (tmp_path / "study.md").exists()
+
+
+def test_rows_that_are_not_there_are_an_error(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(folder)]
+    command += ["--only", "^descriptions: frozen biLM, seed"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is found in no row. They are:" in done.stderr
+    assert "descriptions: frozen biLM, of titles too" in done.stderr.splitlines()
+    assert not folder.exists()
+
+
+def test_it_says_that_it_goes_on_after_a_signal(tmp_path: Path) -> None:
+    command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(tmp_path)]
+    command += ["--seeds", "1", "--only", "random"]
+    study = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    begun = tmp_path / "mixes" / "random_vectors-seed_0" / "task.json"
+    while not begun.exists():
+        assert study.poll() is None
+        time.sleep(0.05)
+    study.terminate()
+    _, told = study.communicate(timeout=30)
+    assert study.returncode == 128 + signal.SIGTERM
+    assert told.splitlines()[-1] == "interrupted: the same command goes on with it"

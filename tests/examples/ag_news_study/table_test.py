@@ -1,0 +1,65 @@
+from types import ModuleType
+from typing import Any, Dict, Sequence
+
+
+def row_of(
+    modules: Dict[str, ModuleType],
+    name: str,
+    accuracies: Sequence[float],
+    part: str = "mixes",
+) -> Any:
+    scores = {score: list(accuracies) for score in modules["results"].SCORES}
+    shares = [[0.25, 0.75]] * len(accuracies)
+    return modules["results"].Row(
+        part,
+        name,
+        scores,
+        [60.0] * len(accuracies),
+        shares,
+        ["dull", "fine"],
+        [[1, 0], [2, 1]],
+        [accuracy - 0.005 for accuracy in accuracies],
+    )
+
+
+def test_the_table_says_what_may_be_the_best(modules: Dict[str, ModuleType]) -> None:
+    rows = [
+        row_of(modules, "worse", [0.80, 0.81, 0.80, 0.81]),
+        row_of(modules, "best", [0.89, 0.91, 0.90, 0.92]),
+        row_of(modules, "like it", [0.89, 0.90, 0.90, 0.91]),
+        row_of(modules, "alone", [0.89]),
+        row_of(modules, "far", [0.85]),
+    ]
+    heading, _, *lines = modules["table"].markdown(rows).splitlines()
+    assert heading == "### One classifier over different vectors, of descriptions"
+    confused, lines = lines[8:12], lines[2:7]
+    names = [line.split(" | ")[0].strip("| ") for line in lines]
+    assert names == ["best", "like it", "alone", "far", "worse"]
+    assert "| 4 | 90.50% ± 1.29 | 90.00% | 0.905 ± 0.013 |" in lines[0]
+    assert "0.25, 0.75 | 60 s |" in lines[0]
+    assert "90.00% ± 0.82 ≈" in lines[1]
+    assert "| 1 | 89.00% ≈ | 88.50% | 0.890 |" in lines[2]
+    assert not any("≈" in lines[place] for place in (0, 3, 4))
+    assert confused == [
+        "| best: true class | as dull | as fine |",
+        "|---|---:|---:|",
+        "| dull | 1 | 0 |",
+        "| fine | 2 | 1 |",
+    ]
+
+
+def test_each_part_has_a_table_of_its_own(modules: Dict[str, ModuleType]) -> None:
+    rows = [
+        row_of(modules, "a", [0.92], "titles"),
+        row_of(modules, "b", [0.91], "descriptions"),
+        row_of(modules, "c", [0.90], "titles"),
+    ]
+    lines = modules["table"].markdown(rows).splitlines()
+    marks = [line.split(" | ")[0] for line in lines if line.startswith(("###", "| "))]
+    assert marks == [
+        "### The best classifiers, of descriptions",
+        *("| vectors, mix", "| b", "| b: true class", "| dull", "| fine"),
+        "### The best classifiers, of titles and descriptions",
+        *("| vectors, mix", "| a", "| c", "| a: true class", "| dull", "| fine"),
+    ]
+    assert not any("≈" in line for line in lines[:-1])
