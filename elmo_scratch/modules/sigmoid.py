@@ -19,7 +19,7 @@ def sigmoid_(numbers: torch.Tensor) -> torch.Tensor:
     # Parameters
 
     numbers : `torch.Tensor`
-        Of any shape, contiguous; its gradient is not needed.
+        Of any shape; its gradient is not needed.
 
     # Returns
 
@@ -28,6 +28,8 @@ def sigmoid_(numbers: torch.Tensor) -> torch.Tensor:
     """
     if numbers.device.type != "cpu":
         return numbers.sigmoid_()
+    if not numbers.is_contiguous():
+        return numbers.copy_(sigmoid_(numbers.contiguous()))
     whole = _even(numbers.numel())
     if whole == numbers.numel():
         return numbers.sigmoid_()

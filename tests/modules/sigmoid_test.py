@@ -30,6 +30,16 @@ def test_it_is_the_logistic_function_in_place(count: int, dtype: torch.dtype) ->
     assert torch.allclose(numbers.double(), expected, rtol=0, atol=4 * torch.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("rows", [5, 32])
+def test_numbers_that_lie_apart_get_the_same(rows: int) -> None:
+    numbers = numbers_of(rows * 64).view(rows, 64)
+    apart = numbers[:, ::2]
+    expected = sigmoid_(apart.contiguous())
+    assert not apart.is_contiguous()
+    assert torch.equal(sigmoid_(apart), expected)
+    assert torch.equal(numbers[:, ::2], expected)
+
+
 def test_a_numbers_result_does_not_depend_on_where_it_lies(threads: int) -> None:
     numbers = numbers_of(max(COUNTS))
     whole = sigmoid_(numbers.clone())

@@ -84,8 +84,24 @@ class FileStore(LayerStore):
         """The file, made if there is none."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            return lmdb.open(str(self._path), subdir=False, map_size=MOST_BYTES, readahead=False)
+            opened = lmdb.open(str(self._path), subdir=False, map_size=MOST_BYTES, readahead=False)
+        except lmdb.MemoryError as error:
+            raise ConfigurationError(
+                f"{self._path}: can't be opened, as the process may not have the addresses of so "
+                f"large a file, 4 TiB: {error}. Raise that limit (`ulimit -v unlimited`), or keep "
+                'layers in "memory".'
+            ) from None
         except (lmdb.Error, OSError) as error:
             raise ConfigurationError(
                 f"{self._path}: expected a file of kept layers, or none yet, but: {error}"
             ) from None
+        # To read beyond the end of a file ends the process without a word.
+        expected = (opened.info()["last_pgno"] + 1) * opened.stat()["psize"]
+        found = self._path.stat().st_size
+        if found < expected:
+            opened.close()
+            raise ConfigurationError(
+                f"{self._path}: expected {expected} bytes of kept layers, but the file ends after "
+                f"{found}, as one that was not copied to its end. Remove it, or copy it again."
+            )
+        return opened

@@ -10,14 +10,20 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.embedders.kept_layers.layer_store import LayerStore
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.evaluating import evaluating
-from elmo_scratch.modules.products import Fingerprint, without_autocast
+from elmo_scratch.modules.masks import sentence_lengths
+from elmo_scratch.modules.products import Fingerprint, MixedPrecision, without_autocast
 from elmo_scratch.modules.token_encoders.id_check import check_id_type
+
+COMPUTATION = 1
+"""Higher where the package makes other numbers of the same weights: what was kept before then
+counts no more."""
 
 
 class KeptLayers(torch.nn.Module):
     """
     Reads texts with a frozen biLM, and those that it has read before from a store. That begins with
-    the first batch of a training; a model that only evaluates or predicts keeps nothing.
+    the first batch of a training; a model that only evaluates or predicts keeps nothing, nor do the
+    replicas of `torch.nn.DataParallel`, which can't tell what biLM they are of.
 
     # Parameters
 
@@ -67,14 +73,15 @@ class KeptLayers(torch.nn.Module):
         ConfigurationError
             If the layers can't be kept, or the biLM is trained by now.
         ValueError
-            If the ids are of a type that is none.
+            If the ids are of a type that is none, or real tokens don't come first.
         """
         check_id_type(ids, "tokens")
         self._has_begun = self._has_begun or self.training
-        if not self._has_begun:
+        # A replica's weights are no parameters.
+        if not self._has_begun or next(bilm.parameters(), None) is None:
             return bilm(ids, mask)
         _check_frozen(bilm)
-        lengths: List[int] = mask.sum(dim=1).tolist()
+        lengths: List[int] = sentence_lengths(mask).tolist()
         keys = self._keys(bilm, ids, lengths)
         kept = {key: self._store.get(key) for key in keys}
         found = {key: layers for key, layers in kept.items() if layers is not None}
@@ -134,15 +141,17 @@ class KeptLayers(torch.nn.Module):
         layers = numpy.zeros((bilm.num_layers, *mask.shape, bilm.width), dtype="float32")
         for row, (one, length) in enumerate(zip(found, lengths)):
             layers[:, row, : length + 2] = one.reshape(bilm.num_layers, length + 2, bilm.width)
-        return BiLmOutput(torch.from_numpy(layers).to(device), mask.to(device))
+        numbers = torch.from_numpy(layers).to(device, next(bilm.parameters()).dtype)
+        return BiLmOutput(numbers, mask.to(device))
 
 
 def _check_frozen(bilm: BiLm) -> None:
     """Refuses a biLM that is trained: what it makes of a text changes from step to step."""
     if any(weight.requires_grad for weight in bilm.parameters()):
         raise ConfigurationError(
-            "`keep_layers` needs a frozen biLM, but `requires_grad` trains it. Leave "
-            "`requires_grad` out, or set `keep_layers` to null"
+            "`keep_layers` needs a frozen biLM, but this one is trained. Leave `requires_grad` "
+            "out (of a `module` of your own: `module.requires_grad_(False)`), or set `keep_layers` "
+            "to null"
         )
 
 
@@ -151,10 +160,13 @@ def identity_of(bilm: BiLm) -> bytes:
     # Returns
 
     `bytes`
-        Of length 16: made of the weights and of all settings, the same for biLMs that make the same
-        of every text.
+        Of length 16: made of the weights, of all settings, and of what the products are rounded to
+        on this device; the same for biLMs that make the same of every text.
     """
-    digest = sha256()
+    digest = sha256(str(COMPUTATION).encode())
+    if MixedPrecision.is_asked_for(bilm):
+        device = next(bilm.parameters()).device
+        digest.update(MixedPrecision.used("bfloat16", device).encode())
     for name, module in bilm.named_modules():
         settings = {
             key: value
@@ -164,5 +176,7 @@ def identity_of(bilm: BiLm) -> bytes:
         digest.update(f"{name} {type(module).__name__} {sorted(settings.items())}".encode())
     for name, tensor in bilm.state_dict().items():
         digest.update(f"{name} {tuple(tensor.shape)} ".encode())
-        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        # As bytes: NumPy lacks some types of numbers.
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().tobytes())
     return digest.digest()[:16]

@@ -2,10 +2,8 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, List
+from typing import List
 
-import lmdb
 import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -101,15 +99,40 @@ def test_no_room_is_an_error_and_what_was_kept_stays(
     assert store.get(b"large") is None
 
 
-def test_a_file_whose_pages_are_damaged_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = FileStore(str(tmp_path / "layers"))
-    store.put({b"one": numpy.ones(3, "float32")})
+@pytest.mark.parametrize("share", [0.5, 0.99])
+def test_a_file_that_was_not_copied_to_its_end_is_an_error(share: float, tmp_path: Path) -> None:
+    path, copied = tmp_path / "layers", tmp_path / "copied"
+    keys = [bytes([number]) for number in range(100)]
+    FileStore(str(path)).put({key: numpy.ones(5000, "float32") for key in keys})
+    content = path.read_bytes()
+    copied.write_bytes(content)
+    assert len(got(FileStore(str(copied)), keys[-1])) == 5000
+    copied = tmp_path / "cut"
+    copied.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ConfigurationError, match="cut: expected [0-9]+ bytes of kept layers, but"):
+        FileStore(str(copied)).get(keys[0])
+    assert copied.stat().st_size == int(share * len(content))
 
-    def begin(*_: Any, **__: Any) -> Any:
-        raise lmdb.CorruptedError("mdb_get: located page was wrong type")
 
-    monkeypatch.setattr(FileStore, "_environment", SimpleNamespace(begin=begin))
-    with pytest.raises(ConfigurationError, match="layers: the layers that are kept can't be read"):
-        store.get(b"one")
+def test_a_file_whose_pages_are_damaged_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "layers"
+    keys = [bytes([number]) for number in range(100)]
+    FileStore(str(path)).put({key: numpy.ones(5000, "float32") for key in keys})
+    content = bytearray(path.read_bytes())
+    # All but the two pages that say where the others are.
+    content[8192:] = b"\0" * (len(content) - 8192)
+    damaged = tmp_path / "damaged"
+    damaged.write_bytes(content)
+    with pytest.raises(ConfigurationError, match="damaged: the layers that are kept can't be read"):
+        FileStore(str(damaged)).get(keys[0])
+
+
+def test_a_process_with_few_addresses_is_an_error(tmp_path: Path) -> None:
+    program = (
+        "import resource, sys; from elmo_scratch.embedders.kept_layers import FileStore; "
+        "store = FileStore(sys.argv[1]); "
+        "resource.setrlimit(resource.RLIMIT_AS, (2**36, 2**36)); store.get(b'key')"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "layers")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "Raise that limit (`ulimit -v unlimited`)" in done.stderr.splitlines()[-1]

@@ -17,10 +17,12 @@ from elmo_scratch.embedders.kept_layers import (
     KeptLayers,
     LayerStore,
     MemoryStore,
+    kept_layers,
     memory_store,
 )
 from elmo_scratch.embedders.kept_layers.kept_layers import identity_of
 from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.products import precision
 from tests.tiny_elmo import BATCHES, OfficialFiles
 from tests.tiny_training import CONFIGS, EXT_VARS, params_on_fixtures, train
 
@@ -93,6 +95,44 @@ def test_ids_that_are_not_whole_do_not_pass_for_those_of_another_text(
         kept(bilm, ids + 0.5, mask)
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_padding_before_a_token_is_an_error(is_known: bool, files: OfficialFiles) -> None:
+    bilm = frozen(files)
+    kept = KeptLayers(MemoryStore(), bilm)
+    ids, mask = batch_of([["a", "b"]])
+    if is_known:
+        kept(bilm, ids[:, :1], mask[:, :1])
+    mask[:, 0] = False
+    with pytest.raises(ValueError, match="real tokens of a row come before padding"):
+        kept(bilm, ids, mask)
+
+
+def test_replicas_keep_nothing(files: OfficialFiles) -> None:
+    """As `torch.nn.DataParallel` makes them: their weights are no parameters."""
+    bilm = frozen(files)
+    store = MemoryStore()
+    kept = KeptLayers(store, bilm)
+    replica = copy.copy(bilm)
+    replica.parameters = lambda *_, **__: iter(())  # type: ignore[method-assign]
+    rows = rows_read(bilm)
+    for _ in range(2):
+        kept(replica, *batch_of([["a"], ["b", "c"]]))
+    assert rows == [2, 2]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_layers_have_the_type_of_the_weights(
+    dtype: torch.dtype, store: LayerStore, files: OfficialFiles
+) -> None:
+    bilm = frozen(files).to(dtype)
+    expected = bilm(*batch_of(BATCHES[0])).layers
+    for _ in range(2):
+        layers = KeptLayers(store, bilm)(bilm, *batch_of(BATCHES[0])).layers
+        assert layers.dtype == dtype
+        # Kept in single precision.
+        assert torch.equal(layers, expected.float().to(dtype))
+
+
 def test_texts_in_another_company_are_the_same(store: LayerStore, files: OfficialFiles) -> None:
     bilm = frozen(files)
     kept = KeptLayers(store, bilm)
@@ -148,8 +188,12 @@ def test_what_is_kept_is_not_rounded(store: LayerStore, files: OfficialFiles) ->
     bilm = frozen(files)
     ids, mask = batch_of([["a"], ["b", "c"]])
     exact = bilm(ids, mask).layers
+    rounds: List[bool] = []
+    bilm.register_forward_pre_hook(lambda *_: rounds.append(torch.is_autocast_enabled("cpu")))
     with torch.autocast("cpu", torch.bfloat16):
         kept = KeptLayers(store, bilm).train()(bilm, ids, mask).layers
+        bilm(ids, mask)
+    assert rounds == [False, True]
     assert torch.allclose(kept, exact, atol=1e-6)
 
 
@@ -245,13 +289,34 @@ def test_a_bilm_is_known_by_its_weights_and_its_settings(files: OfficialFiles) -
     assert identity_of(warm) != before
 
 
+def test_what_is_rounded_is_not_taken_for_what_is_not(
+    files: OfficialFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where bfloat16 takes longer than float32, products are not rounded to it."""
+    exact, asking = frozen(files), frozen(files, matmul_dtype="bfloat16")
+    identities = []
+    for pays in (True, False):
+        monkeypatch.setattr(precision, "_pays", lambda _, pays=pays: pays)
+        identities.append((identity_of(exact), identity_of(asking)))
+    assert identities[0][0] == identities[1][0]
+    assert identities[0][1] != identities[1][1]
+
+
+def test_what_an_older_package_has_kept_is_not_taken(
+    files: OfficialFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = identity_of(frozen(files))
+    monkeypatch.setattr(kept_layers, "COMPUTATION", kept_layers.COMPUTATION + 1)
+    assert identity_of(frozen(files)) != before
+
+
 def test_a_state_that_is_carried_is_an_error(files: OfficialFiles) -> None:
     with pytest.raises(ConfigurationError, match='the `state` "reset" or "warm"'):
         Elmo(*files, 1, keep_layers=MemoryStore())
 
 
 def test_a_bilm_that_is_trained_is_an_error(files: OfficialFiles) -> None:
-    with pytest.raises(ConfigurationError, match="a frozen biLM, but `requires_grad` trains it"):
+    with pytest.raises(ConfigurationError, match="a frozen biLM, but this one is trained"):
         Elmo(*files, 1, requires_grad=True, state="reset", keep_layers=MemoryStore())
 
 
