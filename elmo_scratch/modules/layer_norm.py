@@ -20,7 +20,8 @@ def normalize_layers(layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     # Returns
 
     `torch.Tensor`
-        Shape `(layers, batch, positions, width)`, zero where `mask` is `False`.
+        Shape `(layers, batch, positions, width)`, zero where `mask` is `False`; of the type of
+        `layers`.
 
     # Source
 
@@ -28,11 +29,13 @@ def normalize_layers(layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """
     real = mask.unsqueeze(-1)  # (batch, positions, 1)
     count = (mask.sum() * layers.size(-1)).clamp(min=1)
-    layers = layers.masked_fill(~real, 0.0)
-    mean = layers.sum(dim=(1, 2, 3), keepdim=True) / count  # (layers, 1, 1, 1)
-    centred = (layers - mean).masked_fill(~real, 0.0)
+    # The sums, and `TINY`, are out of the range of half precision.
+    wide = layers if layers.dtype.itemsize > 2 else layers.float()
+    wide = wide.masked_fill(~real, 0.0)
+    mean = wide.sum(dim=(1, 2, 3), keepdim=True) / count  # (layers, 1, 1, 1)
+    centred = (wide - mean).masked_fill(~real, 0.0)
     variance = centred.square().sum(dim=(1, 2, 3), keepdim=True) / count
-    return centred / torch.sqrt(variance + TINY)
+    return (centred / torch.sqrt(variance + TINY)).to(layers.dtype)
 
 
 TINY = 1e-13

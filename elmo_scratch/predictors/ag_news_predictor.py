@@ -16,10 +16,12 @@ class AgNewsPredictor(Predictor):
     """
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        if "description" not in json_dict:
+        is_object = isinstance(json_dict, dict)
+        if not is_object or "description" not in json_dict:
+            found = f"it has the keys {sorted(json_dict)}" if is_object else f"got {json_dict!r}"
             raise ConfigurationError(
                 'expected a JSON object with the key "description" (and optionally "title"), but '
-                f"it has the keys {sorted(json_dict)}"
+                + found
             )
         description, title = json_dict["description"], json_dict.get("title") or ""
         for key, text in (("description", description), ("title", title)):

@@ -189,10 +189,13 @@ class WholeCheckpointer(Checkpointer):
         )
 
     def _find_all_checkpoints(self) -> Set[Point]:
+        # AllenNLP takes `[1]` in the name of a folder for a pattern, and finds nothing there.
+        pattern = f"model_state_e*_b*{f'_w{self._rank}' if self.state_is_sharded else ''}.th"
+        points = (self._parse_model_state_path(path) for path in self._folder.glob(pattern))
         return {
             point
-            for point in super()._find_all_checkpoints()
-            if os.path.isfile(self._training_state_path(*point))
+            for point in points
+            if point is not None and os.path.isfile(self._training_state_path(*point))
         }
 
     def _remove_checkpoint(self, epochs_completed: int, batches_in_epoch_completed: int) -> None:

@@ -95,3 +95,14 @@ def test_the_layers_given_stay_as_they_are(layers: torch.Tensor) -> None:
     before = layers.clone()
     normalize_layers(layers, MASK)
     assert torch.equal(layers, before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_has_room_for_the_sums(dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(13)
+    layers = torch.randn(2, 8, 30, 1024, generator=generator) + 0.5
+    mask = torch.ones(8, 30, dtype=torch.bool)
+    normalized = normalize_layers(layers.to(dtype), mask)
+    assert normalized.dtype == dtype
+    expected = normalize_layers(layers, mask)
+    assert torch.allclose(normalized.float(), expected, rtol=0, atol=8 * torch.finfo(dtype).eps)

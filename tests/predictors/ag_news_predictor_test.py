@@ -142,6 +142,12 @@ def test_what_is_no_text_is_an_error(news: Dict[str, Any], key: str, predictor: 
     assert_is_an_answer(predictor.predict_json({"description": "Goal!", "title": None}))
 
 
+@pytest.mark.parametrize("news", [5, None, "description", ["description", 3]])
+def test_what_is_no_object_is_an_error(news: Any, predictor: Predictor) -> None:
+    with pytest.raises(ConfigurationError, match="expected a JSON object .* but got "):
+        predictor.predict_json(news)
+
+
 def test_the_command_answers_each_line_of_json(
     answers: Callable[..., List[Answer]], predictor: Predictor, tmp_path: Path
 ) -> None:

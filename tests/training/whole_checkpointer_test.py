@@ -39,6 +39,14 @@ def test_the_last_ones_are_kept(tmp_path: Path) -> None:
     assert loaded(tmp_path) == 100
 
 
+def test_the_name_of_the_folder_is_no_pattern(tmp_path: Path) -> None:
+    folder = tmp_path / "lr[1]*?"
+    folder.mkdir()
+    save(folder, (0, 1), (0, 2), (1, 0), keep_most_recent_by_count=2)
+    assert saved(folder) == ["model e0_b2", "model e1_b0", "training e0_b2", "training e1_b0"]
+    assert loaded(folder) == 100
+
+
 def test_all_are_kept_where_nothing_is_said(tmp_path: Path) -> None:
     places = [(0, number) for number in range(1, 5)]
     save(tmp_path, *places, keep_most_recent_by_count=None)

@@ -10,7 +10,8 @@ from elmo_scratch.modules.mixes.layer_mix import LayerMix
 class GateMix(LayerMix):
     """
     A weighted sum of the layers whose weights are a learned function of the token,
-    `γ Σ g_l h_l` with `g = softmax([h_0; h_1; ...] A + a)`. It starts from equal weights.
+    `γ Σ g_l h_l` with `g = softmax([h_0; h_1; ...] A + a)`. It starts from equal weights. The
+    shares that it tells are those of the texts of its own process.
 
     Registered as a `LayerMix` with name "gate".
 

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 
 import torch
 from allennlp.common import Registrable
+from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.modules.layer_norm import normalize_layers
 
@@ -45,7 +46,17 @@ class LayerMix(torch.nn.Module, Registrable, ABC):
 
         `torch.Tensor`
             Shape `(batch, tokens, width)`; where `mask` is `False` it means nothing.
+
+        # Raises
+
+        ConfigurationError
+            If there are not as many layers as the mix was made for.
         """
+        if len(layers) != self.num_layers:
+            raise ConfigurationError(
+                f"expected {self.num_layers} layers to mix, the token layer included, but got "
+                f"{len(layers)}"
+            )
         if self.do_layer_norm:
             layers = normalize_layers(layers, mask)
         return self.combine(layers, mask)

@@ -21,8 +21,8 @@ class TrainableMix(LayerMix):
     num_layers : `int`
         How many layers arrive in `forward`, the token layer included.
     initial_weights : `List[float]`, optional (default = `None`)
-        What the training starts from: one number a layer, before the softmax. `None` starts from
-        equal weights.
+        What the training starts from: one number a layer, before the softmax. -10000 leaves a
+        layer out for good. `None` starts from equal weights.
     gamma : `float`, optional (default = `None`)
         Keeps γ at this number. With `None` it is learned, from 1 on.
     layer_dropout : `float`, optional (default = `0.0`)
@@ -63,10 +63,10 @@ class TrainableMix(LayerMix):
         # Jsonnet writes 1.0 as 1, which would make a tensor of whole numbers.
         scale = torch.tensor(1.0 if gamma is None else gamma, dtype=torch.float)
         self.gamma = torch.nn.Parameter(scale, requires_grad=gamma is None)
-        if not (self.gamma * self.shares()).isfinite().all():
+        if not (self.weights.isfinite().all() and self.gamma.isfinite()):
             raise ConfigurationError(
-                "expected `initial_weights` whose softmax gives shares, and a finite `gamma`, but "
-                f"got {initial_weights} and {scale.item()}"
+                "expected `initial_weights` and a `gamma` that are finite (-10000 leaves a layer "
+                f"out), but got {initial_weights} and {scale.item()}"
             )
         self.layer_dropout = LayerDropout(num_layers, layer_dropout)
 
@@ -78,9 +78,9 @@ class TrainableMix(LayerMix):
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """As in `LayerMix`."""
         kept = self.layer_dropout(layers.device)
-        remaining = self.weights.masked_fill(~kept, float("-inf"))
         # Layers that were given no weight are none to be left with.
-        remaining = torch.where(remaining.isneginf().all(), self.weights, remaining)
+        is_left_with_none = (self.shares() * kept).sum() == 0
+        remaining = self.weights.masked_fill(~(kept | is_left_with_none), float("-inf"))
         shares = torch.softmax(remaining, dim=0)
         return self.gamma * weighted_sum(shares, layers)
 

@@ -44,6 +44,16 @@ def drawn(mix: LayerMix) -> LayerMix:
     return mix
 
 
+@each_mix
+@pytest.mark.parametrize("number", [2, 4])
+def test_other_layers_than_it_was_made_for_are_an_error(
+    number: int, name: str, kind: Type[LayerMix]
+) -> None:
+    layers = torch.ones(number, 2, 7, 5)
+    with pytest.raises(ConfigurationError, match=f"expected 3 layers to mix, .* but got {number}"):
+        built(name)(layers, MASK)
+
+
 def test_it_is_abstract() -> None:
     with pytest.raises(TypeError, match="abstract"):
         LayerMix(3)  # type: ignore[abstract]

@@ -56,20 +56,27 @@ def test_too_few_initial_weights_are_an_error() -> None:
     [
         {"initial_weights": [0.0, math.nan]},
         {"initial_weights": [0.0, math.inf]},
+        {"initial_weights": [0.0, -math.inf]},
         {"gamma": math.nan},
     ],
 )
 def test_numbers_that_nothing_can_be_computed_with_are_an_error(
     settings: Dict[str, Any],
 ) -> None:
-    with pytest.raises(ConfigurationError, match="expected `initial_weights` whose softmax"):
+    with pytest.raises(
+        ConfigurationError, match="expected `initial_weights` and a `gamma` that are finite"
+    ):
         TrainableMix(2, **settings)
 
 
-def test_a_layer_can_be_left_out_by_its_weight() -> None:
-    mix = TrainableMix(2, initial_weights=[-math.inf, 0.0], layer_dropout=0.5)
+@pytest.mark.parametrize("weight", [-10_000.0, -9e10])
+def test_a_layer_can_be_left_out_by_its_weight(weight: float) -> None:
+    mix = TrainableMix(2, initial_weights=[weight, 0.0], layer_dropout=0.5)
     for _ in range(30):
-        assert mix.train()(LAYERS, MASK).item() == pytest.approx(6.0)
+        mixed = mix.train()(LAYERS, MASK)
+        assert mixed.item() == pytest.approx(6.0)
+        mixed.backward()
+    assert mix.weights.grad is not None and mix.weights.grad.isfinite().all()
     mix.eval()
     assert mix(LAYERS, MASK).item() == 6.0
 
