@@ -15,6 +15,7 @@ from elmo_scratch.embedders.mixed_vectors import mixed_vectors
 from elmo_scratch.interop import BiLmBlueprint, read_bilm_archive
 from elmo_scratch.modules.boundaries import remove_boundaries
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
+from elmo_scratch.modules.state_memory import STATES
 from elmo_scratch.modules.token_ids import check_token_ids
 
 logger = logging.getLogger(__name__)
@@ -54,6 +55,9 @@ class BiLmEmbedder(TokenEmbedder):
     keep_layers : `LayerStore`, optional (default = `None`)
         Where a training keeps the layers of each text, so that the text passes the biLM once and
         not once an epoch: `"memory"`, or `{ type: "file", path: ... }`. For a frozen biLM.
+    state : `str`, optional (default = that of the archive)
+        What each text starts from: `"reset"` zeros, `"carry"` where the batch before ended, so that
+        vectors depend on it, `"warm"` the state that a biLM of this kind was warmed up to.
     namespace : `str`, optional (default = `"tokens"`)
         The namespace that the indexer of this embedder writes; it must treat words as the
         biLM's own indexer did, by `lowercase_tokens` above all. Give it a namespace of its own
@@ -66,8 +70,9 @@ class BiLmEmbedder(TokenEmbedder):
     # Raises
 
     ConfigurationError
-        If the archive can't be read, no indexer writes `namespace`, or `keep_layers` doesn't go
-        with the biLM; later, if the indexer makes other ids than the biLM reads.
+        If the archive can't be read, no indexer writes `namespace`, there is no such `state`, or
+        `keep_layers` doesn't go with the biLM; later, if the indexer makes other ids than the biLM
+        reads.
 
     # Source
 
@@ -86,6 +91,7 @@ class BiLmEmbedder(TokenEmbedder):
         requires_grad: bool = False,
         dropout: float = 0.0,
         keep_layers: Optional[LayerStore] = None,
+        state: Optional[str] = None,
         namespace: str = "tokens",
         serialization_dir: Optional[Union[str, PathLike]] = None,
     ) -> None:
@@ -100,6 +106,8 @@ class BiLmEmbedder(TokenEmbedder):
             raise ConfigurationError(
                 "The embedder `elmo_scratch` needs `pretrained_file`, the archive of a biLM"
             )
+        if state is not None:
+            self._use_state(state)
         self._words = blueprint.words
         self._namespace = namespace
         if not self.bilm.token_encoder.reads_characters:
@@ -158,6 +166,16 @@ class BiLmEmbedder(TokenEmbedder):
         """Called by AllenNLP after words were added to the task's vocabulary."""
         if not self.bilm.token_encoder.reads_characters:
             self._join(extended_vocab)
+
+    def _use_state(self, state: str) -> None:
+        """Lets texts start from something else than those that the biLM was trained on."""
+        if state not in STATES or (state == "warm" != self.bilm.state_memory.state):
+            raise ConfigurationError(
+                'expected a `state` "reset" or "carry", or "warm" for a biLM that was trained with '
+                f'it, but got "{state}" for one that was trained with '
+                f'"{self.bilm.state_memory.state}"'
+            )
+        self.bilm.use_state(state)
 
     def _check_namespace(self, vocab: Vocabulary) -> None:
         """Explains that no indexer makes what the embedder reads."""

@@ -2,6 +2,7 @@ import copy
 import json
 import os
 import shutil
+import tarfile
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple
 
@@ -17,6 +18,7 @@ from allennlp.predictors import Predictor
 
 from elmo_scratch.data.ag_news_rows import ag_news_rows
 from elmo_scratch.embedders import BiLmEmbedder
+from elmo_scratch.embedders.kept_layers import MemoryStore
 from elmo_scratch.interop import PretrainedBiLm
 from elmo_scratch.modules import LayerMix
 from tests import FIXTURES_ROOT
@@ -49,6 +51,43 @@ def layers_of(pretrained: PretrainedBiLm, text: List[str]) -> torch.Tensor:
     ids = ids_of([text], pretrained.vocab)
     with torch.no_grad():
         return pretrained.bilm(ids, ids > 0).layers[:, 0, 1:-1]
+
+
+@pytest.fixture
+def carrying_archive(bilm_archive: Path, tmp_path: Path) -> Path:
+    """The same biLM, as if it had been trained on running text."""
+    with tarfile.open(bilm_archive) as archive:
+        archive.extractall(tmp_path / "carrying", filter="data")
+    config = tmp_path / "carrying" / "config.json"
+    settings = json.loads(config.read_text("utf-8"))
+    settings["model"]["bilm"]["state"] = "carry"
+    config.write_text(json.dumps(settings), "utf-8")
+    return config.parent
+
+
+def test_texts_start_from_what_the_config_says(
+    carrying_archive: Path, embedder: BiLmEmbedder, vocab: Vocabulary
+) -> None:
+    def twice(**settings: Any) -> List[torch.Tensor]:
+        carrying = BiLmEmbedder(vocab, pretrained_file=str(carrying_archive), **settings)
+        return [carrying(ids_of(TEXTS, vocab)) for _ in range(2)]
+
+    expected = embedder(ids_of(TEXTS, vocab))
+    for settings in ({}, {"state": "carry"}):
+        first, second = twice(**settings)
+        assert torch.equal(first, expected)
+        assert not torch.allclose(second, expected, atol=1e-3)
+    for vectors in (*twice(state="reset"), *twice(state="reset", keep_layers=MemoryStore())):
+        assert torch.equal(vectors, expected)
+
+
+@pytest.mark.parametrize("state", ["warm", "cold"])
+def test_a_state_that_the_bilm_lacks_is_an_error(
+    state: str, vocab: Vocabulary, bilm_archive: Path
+) -> None:
+    message = f'expected a `state` "reset" or "carry", .* but got "{state}" for one .* "reset"'
+    with pytest.raises(ConfigurationError, match=message):
+        BiLmEmbedder(vocab, pretrained_file=str(bilm_archive), state=state)
 
 
 def test_vectors_are_the_mix_of_the_bilms_layers(

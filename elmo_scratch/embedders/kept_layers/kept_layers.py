@@ -43,7 +43,7 @@ class KeptLayers(torch.nn.Module):
         if bilm.state_memory.state == "carry":
             raise ConfigurationError(
                 '`keep_layers` needs a biLM with the `state` "reset" or "warm": with "carry" '
-                "the layers of a text depend on what was read before it"
+                'the layers of a text depend on what was read before it. Set `state: "reset"`'
             )
         _check_frozen(bilm)
         self._store = store
