@@ -15,6 +15,7 @@ all files have stands in columns of its own. The biLM reads each sentence once, 
 
 import argparse
 import json
+import math
 import re
 import sys
 from itertools import chain, islice
@@ -33,6 +34,7 @@ from sklearn.preprocessing import StandardScaler
 from elmo_scratch import LayerFile
 from elmo_scratch.export import ExportSettings, InputText, ModelSource, export_layers
 from elmo_scratch.interop.static_vectors import StaticVectors, read_static_vectors
+from elmo_scratch.whole_file import check_place, whole_file
 
 TOKENS_A_BATCH = 4096
 
@@ -93,6 +95,8 @@ def main() -> None:
     args = parser.parse_args()
     if not args.pos and not args.wic:
         parser.error("expected --pos, --wic, or both")
+    if args.json:
+        check_place(args.json)
     texts = Texts(
         [tagged(args.pos[0], args.sentences), tagged(args.pos[1])] if args.pos else [],
         [pairs_of(path) for path in args.wic or []],
@@ -115,7 +119,17 @@ def main() -> None:
     if files:
         print_coverage(texts, known)
     if args.json:
-        args.json.write_text(json.dumps(table, indent=2) + "\n", encoding="utf-8")
+        write_json(table, args.json)
+
+
+def write_json(table: Dict[str, Dict[str, float]], path: Path) -> None:
+    """The numbers of the table; null for what is none."""
+    numbers = {
+        row: {task: None if math.isnan(score) else score for task, score in scores.items()}
+        for row, scores in table.items()
+    }
+    with whole_file(path) as part:
+        part.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
 
 
 def exported(args: argparse.Namespace, texts: Texts, path: Path) -> LayerFile:

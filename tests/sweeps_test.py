@@ -2,6 +2,7 @@
 
 import json
 import os
+from itertools import product
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -53,13 +54,17 @@ def test_whatever_it_draws_is_a_model(config: str, sweep: Sweep, bilm_archive: P
     plain = config_on_fixtures(file, bilm_archive)
     fit_encoder(plain["model"], BILM_WIDTH)
     vocabulary = Vocabulary({name: {"a": 1, "b": 1} for name in ("tokens", "elmo", "labels")})
-    for overrides in draws(sweep, 8):
+    choices = [sweep.parameters[f"{MIX}.{setting}"].grid() for setting in ("type", "do_layer_norm")]
+    kinds = list(product(*(map(json.loads, choice or ()) for choice in choices)))
+    assert len(kinds) == 12
+    for overrides, (kind, has_norm) in zip(draws(sweep, len(kinds)), kinds, strict=True):
+        overrides.update({f"{MIX}.type": kind, f"{MIX}.do_layer_norm": has_norm})
         config_of_trial = with_overrides(plain, overrides)
         assert config_of_trial["trainer"]["optimizer"]["lr"] == overrides["trainer.optimizer.lr"]
         model = Model.from_params(Params(config_of_trial["model"]), vocab=vocabulary)
         mix = model.text_field_embedder.token_embedder_elmo.mix
-        assert type(mix) is LayerMix.by_name(overrides[f"{MIX}.type"])
-        assert mix.do_layer_norm == overrides[f"{MIX}.do_layer_norm"]
+        assert type(mix) is LayerMix.by_name(kind)
+        assert mix.do_layer_norm == has_norm
         size = 3 * overrides["model.seq2vec_encoder.num_filters"]
         assert model.seq2vec_encoder.get_output_dim() == size
 

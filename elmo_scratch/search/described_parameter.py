@@ -1,6 +1,7 @@
 """How a sweep file describes a parameter."""
 
 import json
+import re
 import sys
 from typing import Any, Dict
 
@@ -22,6 +23,12 @@ KEYS: Dict[str, str] = {
 
 LARGEST_WHOLE = 2**53
 """Optuna keeps whole numbers as floats, which have no more of them without gaps."""
+
+
+NO_NUMBER_TO_YAML = re.compile(r"[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]+")
+"""What looks like a number, but is a string to YAML 1.1: without a dot, or a sign after the e."""
+
+WRITTEN_SO = "YAML takes 1e-4 for a word, 1.0e-4 for a number"
 
 
 def described_parameter(source: str, name: str, description: Any) -> Parameter:
@@ -85,7 +92,10 @@ def _categorical(keys: JsonObject) -> Parameter:
 
 
 def _choice(keys: JsonObject, key: str, values: Any) -> Parameter:
-    """An error if a value is there twice."""
+    """An error if a value is there twice, or meant to be a number but none."""
+    for value in values:
+        if isinstance(value, str) and NO_NUMBER_TO_YAML.fullmatch(value):
+            raise keys.error(key, f"numbers as YAML knows them ({WRITTEN_SO})", value)
     if len({json.dumps(value) for value in values}) < len(values):
         raise keys.error(key, "all different", values)
     return Choice(tuple(values))
@@ -110,14 +120,19 @@ def _evenly(keys: JsonObject, is_rounded: bool = False, is_logarithmic: bool = F
         raise keys.error("min", "above 0, since logarithms are drawn", low)
     if step is not None and step <= 0:
         raise keys.error("q", "a step above 0", step)
-    return Number(low, _above(keys, low, high), is_logarithmic, step)
+    number = Number(low, _above(keys, low, high), is_logarithmic, step)
+    if step is not None:
+        for bound in (number.rounded(low), number.rounded(high)):
+            if not low <= bound <= high:
+                raise keys.error("q", f"a step of which {low} and {high} are multiples", step)
+    return number
 
 
 def _number(keys: JsonObject, key: str, *default: float) -> float:
     """A finite number."""
     value = keys.take(key, *default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise keys.error(key, "a number (YAML takes 1e-4 for a word, 1.0e-4 for a number)", value)
+        raise keys.error(key, f"a number ({WRITTEN_SO})", value)
     # Whole numbers may be too large for a float: `math.isfinite` fails there.
     if not abs(value) <= sys.float_info.max:
         raise keys.error(key, "a number that a float can hold", value)

@@ -110,4 +110,16 @@ class Number(Parameter):
     def draw(self, name: str, trial: Any) -> float:
         """As in `Parameter`."""
         drawn = trial.suggest_float(name, self.low, self.high, log=self.is_logarithmic)
-        return drawn if self.step is None else round(drawn / self.step) * self.step
+        return self.rounded(drawn)
+
+    def rounded(self, number: float) -> float:
+        """
+        # Returns
+
+        `float`
+            The multiple of `step` that is nearest, without what its own rounding adds.
+        """
+        if self.step is None:
+            return number
+        multiple = round(number / self.step) * self.step
+        return multiple if isinstance(multiple, int) else float(f"{multiple:.12g}")

@@ -4,8 +4,9 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Mapping, Optional, Sequence
+from typing import Iterator, List, Mapping, Optional, Sequence, Tuple
 
 PROCESSES = Path("/proc")
 """Where Linux tells of processes."""
@@ -43,12 +44,25 @@ class ProcessGroup:
 
     @property
     def status(self) -> Optional[int]:
-        """0 if it has ended well, `None` if it has not ended, less than 0 if a signal ended it."""
-        return self._process.poll()
+        """
+        0 if it has ended well, `None` if it has not ended, less than 0 if a signal ended it. All
+        that it started ends with it where it has not ended well.
+        """
+        was_running = self._process.returncode is None
+        status = self._process.poll()
+        if was_running and status:
+            # At once: later the number may be another group's.
+            self._kill_all()
+        return status
 
     def kill(self) -> None:
         """Ends it, if it is not over, and doesn't wait for that."""
         if self.status is None:
+            self._kill_all()
+
+    def _kill_all(self) -> None:
+        """Ends whoever there is of the group."""
+        with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def stop(self) -> None:
@@ -59,43 +73,46 @@ class ProcessGroup:
 
 def stop_left_over(pid: int, folder: Path) -> None:
     """
-    Ends a group whose starter was killed, if it still runs: it would go on writing to its folder.
+    Ends a group whose starter was killed, if any of it still runs: it would go on writing to its
+    folder.
 
     # Parameters
 
     pid : `int`
-        What `ProcessGroup.pid` was. Another process may have this number by now.
+        What `ProcessGroup.pid` was. Another group may have this number by now.
     folder : `Path`
         A word of the command: where it writes to.
     """
-    if f" {folder} " in f" {_command_of(pid)} ":
-        os.killpg(pid, signal.SIGKILL)
-        while _is_running(pid):
+    if any(f" {folder} " in f" {command} " for command in _running_in(pid)):
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        while _running_in(pid):
             time.sleep(0.05)
 
 
-def _command_of(pid: int) -> str:
-    """The words of a process's command line; none of one that is over."""
-    if not PROCESSES.is_dir():
-        return _listed(pid, "command=")
-    try:
-        return os.fsdecode((PROCESSES / str(pid) / "cmdline").read_bytes()).replace("\0", " ")
-    except OSError:
-        return ""
+def _running_in(group: int) -> List[str]:
+    """The command lines of the processes of a group that are more than an entry in a table."""
+    running = _told_by_files(group) if PROCESSES.is_dir() else _told_by_ps(group)
+    return [command for state, command in running if state[:1] != "Z"]
 
 
-def _is_running(pid: int) -> bool:
-    """Whether a process is more than an entry that nobody has asked about."""
-    if not PROCESSES.is_dir():
-        return _listed(pid, "state=")[:1] not in ("", "Z")
-    try:
-        state = (PROCESSES / str(pid) / "stat").read_text(encoding="utf-8").rpartition(")")[2]
-    except OSError:
-        return False
-    return state.split()[0] != "Z"
+def _told_by_files(group: int) -> Iterator[Tuple[str, str]]:
+    """State and command line of each process of a group, on Linux."""
+    for entry in PROCESSES.iterdir():
+        # Processes come and go.
+        with suppress(OSError):
+            if entry.name.isdecimal():
+                stat = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+                state, _, its_group = stat[:3]
+                if int(its_group) == group:
+                    command = os.fsdecode((entry / "cmdline").read_bytes())
+                    yield state.decode(), command.replace("\0", " ")
 
 
-def _listed(pid: int, column: str) -> str:
-    """What `ps` knows of a process, where there are no files about it: on a Mac."""
-    command = ["ps", "-ww", "-o", column, "-p", str(pid)]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+def _told_by_ps(group: int) -> Iterator[Tuple[str, str]]:
+    """The same where there are no files about processes: on a Mac."""
+    listing = ["ps", "-A", "-ww", "-o", "pgid=,state=,command="]
+    for line in subprocess.run(listing, capture_output=True, text=True).stdout.splitlines():
+        its_group, state, command = line.split(None, 2)
+        if int(its_group) == group:
+            yield state, command

@@ -17,6 +17,7 @@ from elmo_scratch.processors import num_processors
 from elmo_scratch.search.process_group import stop_left_over
 from elmo_scratch.search.study import next_trial, num_tried, open_study, study_errors
 from elmo_scratch.search.sweep import Sweep
+from elmo_scratch.search.trial_folder import TrialFolder
 from elmo_scratch.search.trial_training import TrialTraining
 
 if TYPE_CHECKING:
@@ -32,14 +33,15 @@ class Running(NamedTuple):
     """A trial, and its training."""
 
     trial: "optuna.Trial"
-    training: TrialTraining
+    training: TrialFolder
 
 
 class Search:
     """
     Trains a config again and again, each time with other values of a sweep's parameters. What has
-    been tried stays in the folder: there the same search goes on where it was stopped, and trains
-    again what was being trained.
+    been tried stays in the folder: there the same search goes on where it was stopped, and with
+    what was being trained from its last checkpoint, where the config's `checkpointer` is
+    `elmo_scratch_whole`: others may leave one that can't be read.
 
     # Parameters
 
@@ -138,12 +140,11 @@ class Search:
             while interrupted or num_new or running:
                 while len(running) < num_jobs and (interrupted or num_new):
                     if interrupted:
-                        trial = interrupted.pop()
-                        self._clear(trial)
+                        running.append(self._go_on(interrupted.pop(), num_jobs))
                     else:
                         trial = next_trial(study, self.sweep)
                         num_new -= 1
-                    running.append(Running(trial, self._start(trial, num_jobs)))
+                        running.append(Running(trial, self._start(trial, num_jobs)))
                 time.sleep(SECONDS)
                 running = [one for one in running if not self._is_over(study, one)]
         finally:
@@ -166,8 +167,23 @@ class Search:
     def _folder_of(self, trial: "optuna.Trial") -> Path:
         return self.folder / f"trial-{trial.number}"
 
-    def _start(self, trial: "optuna.Trial", num_jobs: int) -> TrialTraining:
-        """Draws the values of a trial, and trains with them."""
+    def _go_on(self, trial: "optuna.Trial", num_jobs: int) -> Running:
+        """With a trial that was interrupted; its training may have ended since."""
+        left = TrialFolder(self._folder_of(trial))
+        if "pid" in trial.user_attrs:
+            stop_left_over(trial.user_attrs["pid"], left.folder)
+        if left.has_result():
+            return Running(trial, left)
+        trainer = self._config.get("trainer") or {}
+        checkpointer = trainer.get("checkpointer") or {}
+        can_recover = checkpointer.get("type") == "elmo_scratch_whole"
+        if can_recover and any(left.folder.glob("model_state_*.th")):
+            return Running(trial, self._start(trial, num_jobs, "--recover"))
+        shutil.rmtree(left.folder, ignore_errors=True)
+        return Running(trial, self._start(trial, num_jobs))
+
+    def _start(self, trial: "optuna.Trial", num_jobs: int, *more: str) -> TrialTraining:
+        """Draws the values of a trial, or those again that it had, and trains with them."""
         values = {name: one.draw(name, trial) for name, one in self.sweep.parameters.items()}
         trial.set_user_attr("values", values)
         logger.info("trial %d: %s", trial.number, values)
@@ -175,7 +191,7 @@ class Search:
             self._folder_of(trial),
             self._path,
             {**self.overrides, **values},
-            self._arguments,
+            [*self._arguments, *more],
             num_threads=max(1, num_processors() // num_jobs) if num_jobs > 1 else None,
         )
         try:
@@ -185,13 +201,6 @@ class Search:
             training.stop()
             raise
         return training
-
-    def _clear(self, trial: "optuna.Trial") -> None:
-        """Makes room for a trial that was interrupted."""
-        folder = self._folder_of(trial)
-        if "pid" in trial.user_attrs:
-            stop_left_over(trial.user_attrs["pid"], folder)
-        shutil.rmtree(folder, ignore_errors=True)
 
     def _is_over(self, study: "optuna.Study", one: Running) -> bool:
         """Looks after a training, and tells the study what has become of it."""

@@ -1,12 +1,13 @@
 """What a search has tried so far, in a file that Optuna keeps."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterator
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.interop.file_identity import identity_of
 from elmo_scratch.search.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def open_study(folder: Path, sweep: Sweep, config: Dict[str, Any], seed: int) ->
     searched = _in_json(sweep, config)
     kept = study.user_attrs.get("searched", searched)
     for part, content in searched.items():
-        if kept[part] != content:
+        if kept.get(part, content) != content:
             raise ConfigurationError(
                 f"{folder}: holds a search with another {part}, which can't go on with this one. "
                 "Choose another folder."
@@ -106,12 +107,27 @@ def open_study(folder: Path, sweep: Sweep, config: Dict[str, Any], seed: int) ->
 
 def _in_json(sweep: Sweep, config: Dict[str, Any]) -> Dict[str, Any]:
     """All that decides whether two trials can be compared."""
+    files = sorted(set(_named_files(config)))
     return {
         "config": config,
+        "content of the files that the config names": [identity_of([file]) for file in files],
         "method": sweep.method,
         "metric": list(sweep.metric),
         "set of parameters": {name: repr(value) for name, value in sweep.parameters.items()},
     }
+
+
+def _named_files(settings: Any) -> Iterator[Path]:
+    """The files of which settings have the names."""
+    if isinstance(settings, dict):
+        settings = list(settings.values())
+    if isinstance(settings, list):
+        for setting in settings:
+            yield from _named_files(setting)
+    elif isinstance(settings, str):
+        with suppress(OSError, ValueError):  # what no file can be called
+            if Path(settings).is_file():
+                yield Path(settings)
 
 
 def next_trial(study: "optuna.Study", sweep: Sweep) -> "optuna.Trial":

@@ -97,8 +97,10 @@ def _instances(reader: DatasetReader, data_path: Union[str, PathLike]) -> Iterat
     """What a reader reads, with errors that name the text."""
     try:
         yield from reader.read(data_path)
-    except (OSError, ValueError, LookupError) as error:
-        # The last two are what readers raise for a text in another format.
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        # Readers raise all kinds of them for a text in another format.
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise ConfigurationError(
             f"{data_path}: can't be read by {type(reader).__name__} ({reason})"

@@ -98,6 +98,23 @@ def test_words_that_static_vectors_lack_are_left_out_of_a_column(
     assert table["biLM, layer 2"]["both known"] == 1.0
 
 
+def test_what_cannot_be_told_is_no_number(arguments: List[str], tmp_path: Path) -> None:
+    strange = tmp_path / "strange.txt"
+    write_static_vectors(["Fluss"], numpy.ones((1, 2), "float32"), strange)
+    done = probe(*arguments, "--vectors", str(strange))
+    assert done.returncode == 0, done.stderr[-2000:]
+    table = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
+    assert {scores["known"] for scores in table.values()} == {None}
+
+
+def test_a_place_that_cannot_be_written_to_is_told_first(
+    arguments: List[str], tmp_path: Path
+) -> None:
+    done = probe(*arguments, "--json", str(tmp_path / "none" / "table.json"))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(f"the folder {tmp_path / 'none'} doesn't exist")
+
+
 def test_a_sentence_may_hold_what_unicode_calls_the_end_of_a_line(
     arguments: List[str], tmp_path: Path
 ) -> None:

@@ -33,3 +33,7 @@ def test_other_numbers_have_none() -> None:
 def test_numbers_are_rounded_to_the_step(step: float, rounded: float) -> None:
     drawn = Number(10, 100, step=step).draw("size", FixedTrial({"size": 77.3}))
     assert drawn == rounded and type(drawn) is type(step)
+
+
+def test_a_rounded_number_has_no_more_digits_than_its_step() -> None:
+    assert Number(0.0, 1.0, step=0.1).rounded(0.29) == 0.3

@@ -30,6 +30,22 @@ def wait_for_text(file: Path) -> str:
     return file.read_text(encoding="utf-8")
 
 
+def wait_until_over(pid: int) -> None:
+    """Whoever takes care of orphans may not have asked about it yet."""
+    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
+        time.sleep(0.02)
+
+
+def leaving_a_child(child: Path, ending: str) -> str:
+    """A program that starts another one, and ends itself."""
+    return (
+        "import pathlib, subprocess, sys;"
+        f" words = [sys.executable, '-c', {SLEEPING!r}, sys.argv[1]];"
+        f" child = subprocess.Popen(words);"
+        f" pathlib.Path({str(child)!r}).write_text(str(child.pid)); {ending}"
+    )
+
+
 def test_what_it_prints_goes_to_a_file_and_its_status_is_told(tmp_path: Path) -> None:
     program = (
         "import os, sys; print(os.environ['VARIABLE'], sys.stdin.read() == '', flush=True);"
@@ -47,18 +63,34 @@ def test_what_it_prints_goes_to_a_file_and_its_status_is_told(tmp_path: Path) ->
 
 def test_all_that_it_starts_ends_with_it(tmp_path: Path) -> None:
     child = tmp_path / "child"
-    program = (
-        "import pathlib, subprocess, sys;"
-        f" child = subprocess.Popen([sys.executable, '-c', {SLEEPING!r}]);"
-        f" pathlib.Path({str(child)!r}).write_text(str(child.pid)); child.wait()"
-    )
-    group = started(tmp_path / "one", program)
+    group = started(tmp_path / "one", leaving_a_child(child, "child.wait()"))
     pid = int(wait_for_text(child))
     wait_for_text(tmp_path / "one" / "log.txt")
     group.stop()
     assert group.status == -9
-    while process_group._is_running(pid):
-        time.sleep(0.02)
+    wait_until_over(pid)
+
+
+def test_what_it_leaves_when_it_fails_ends_too(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    group = started(tmp_path / "one", leaving_a_child(child, "sys.exit(3)"))
+    wait_for(group)
+    wait_until_over(int(child.read_text(encoding="utf-8")))
+    assert group.status == 3
+
+
+def test_what_it_leaves_when_it_ends_well_may_go_on(tmp_path: Path) -> None:
+    child = tmp_path / "child"
+    group = started(tmp_path / "one", leaving_a_child(child, "sys.exit(0)"))
+    wait_for(group)
+    pid = int(child.read_text(encoding="utf-8"))
+    group.stop()
+    os.kill(pid, 0)
+    # Its starter is gone, but a child has the folder among its words.
+    stop_left_over(group.pid, tmp_path / "two")
+    os.kill(pid, 0)
+    stop_left_over(group.pid, tmp_path / "one")
+    wait_until_over(pid)
 
 
 @pytest.mark.parametrize("has_files", [True, False])

@@ -1,6 +1,6 @@
 import json
 from pathlib import Path
-from typing import List
+from typing import Any, List
 
 import optuna
 import pytest
@@ -44,25 +44,57 @@ def test_what_was_trained_is_not_trained_again(config: Path, tmp_path: Path) -> 
     assert len(Search(SWEEP, config, tmp_path / "search").run(1).trials) == 2
 
 
-def test_a_search_that_is_stopped_goes_on_with_what_was_being_trained(
-    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "search"
-    (tmp_path / "wait").write_text("1", encoding="utf-8")
+def interrupt(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stops a search when two of its trainings have an epoch behind them."""
+    search.folder.with_name("wait").write_text("1", encoding="utf-8")
 
-    def stop_when_two_train(_: float) -> None:
-        if len(list(folder.glob("trial-*/metrics_epoch_0.json"))) == 2:
+    def stop_when_both_have(_: float) -> None:
+        if len(list(search.folder.glob("trial-*/model_state_e1_b0.th"))) == 2:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("elmo_scratch.search.search.time.sleep", stop_when_two_train)
-        Search(grid(0.2, 0.9, 0.4), config, folder).run(num_jobs=2)
-    kept = optuna.load_study(study_name=None, storage=f"sqlite:///{folder / 'study.db'}")
-    assert states(kept) == ["RUNNING", "RUNNING"]
+        patch.setattr("elmo_scratch.search.search.time.sleep", stop_when_both_have)
+        search.run(num_jobs=2)
+    storage = f"sqlite:///{search.folder / 'study.db'}"
+    assert states(optuna.load_study(study_name=None, storage=storage)) == ["RUNNING", "RUNNING"]
 
+
+def seen(search: Search, trial: int) -> Any:
+    """What the last training of a trial was started with."""
+    return json.loads((search.folder / f"trial-{trial}" / "seen.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("checkpointer", ["elmo_scratch_whole", "default"])
+def test_a_search_that_is_stopped_goes_on_with_what_was_being_trained(
+    checkpointer: str, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = {"checkpointer": {"type": checkpointer}}
+    config.write_text(json.dumps({"x": 0.5, "epochs": 4, "trainer": trainer}), "utf-8")
+    search = Search(grid(0.2, 0.9, 0.4), config, tmp_path / "search")
+    interrupt(search, monkeypatch)
     (tmp_path / "wait").unlink()
-    study = Search(grid(0.2, 0.9, 0.4), config, folder).run()
+    study = search.run()
     assert [trial.value for trial in study.trials] == [0.2, 0.9, 0.4]
+    # Other checkpointers may leave a file that is not whole.
+    goes_on = ["--recover"] if checkpointer == "elmo_scratch_whole" else []
+    assert [seen(search, trial)["words"] for trial in range(3)] == [goes_on, goes_on, []]
+
+
+def test_what_ended_while_the_search_was_stopped_is_not_trained_again(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a kill of the search alone."""
+    search = Search(grid(0.2, 0.9), config, tmp_path / "search")
+    interrupt(search, monkeypatch)
+    before = [seen(search, trial)["pid"] for trial in range(2)]
+    for trial, reached in enumerate((0.3, 0.8)):
+        metrics = json.dumps({"best_validation_accuracy": reached})
+        for name in ("metrics_epoch_1.json", "metrics.json"):
+            (search.folder / f"trial-{trial}" / name).write_text(metrics, encoding="utf-8")
+    study = search.run()
+    assert [trial.value for trial in study.trials] == [0.3, 0.8]
+    assert study.trials[1].intermediate_values == {1: pytest.approx(0.225), 2: 0.8}
+    assert [seen(search, trial)["pid"] for trial in range(2)] == before
 
 
 def test_a_training_that_fails_is_noted_and_the_search_goes_on(

@@ -137,3 +137,14 @@ def test_a_study_that_cannot_be_written_is_told(tmp_path: Path) -> None:
             raise optuna.exceptions.StorageInternalError("disk I/O error\nand more")
     with pytest.raises(KeyError), study_errors(tmp_path):
         raise KeyError
+
+
+def test_other_data_make_another_search(tmp_path: Path) -> None:
+    data = tmp_path / "train.csv"
+    data.write_text("some rows", encoding="utf-8")
+    config = {"train_data_path": str(data), "callbacks": [{"type": "a" * 5000}, None, 3]}
+    open_study(tmp_path, SWEEP, config, 0)
+    open_study(tmp_path, SWEEP, config, 0)
+    data.write_text("other rows", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="another content of the files that the config na"):
+        open_study(tmp_path, SWEEP, config, 0)

@@ -1,3 +1,4 @@
+import csv
 import gzip
 from pathlib import Path
 from typing import Any, Iterable, List
@@ -109,6 +110,17 @@ def test_text_that_a_reader_does_not_expect_is_an_error(
     (tmp_path / "x.tsv").write_bytes(content)
     with pytest.raises(ConfigurationError, match=f"x.tsv: can't be read by .*{reason}"):
         NumberedText.of_reader(PairsReader(), tmp_path / "x.tsv")
+
+
+@pytest.mark.parametrize("error", [TypeError("a list"), AttributeError("no split"), csv.Error("x")])
+def test_whatever_a_reader_raises_is_an_error_that_names_the_text(error: Exception) -> None:
+    class FailingReader(DatasetReader):
+        def _read(self, file_path: Any) -> Iterable[Instance]:
+            raise error
+
+    reason = f"can't be read by FailingReader \\({type(error).__name__}: {error}\\)"
+    with pytest.raises(ConfigurationError, match=f"x.json: {reason}"):
+        NumberedText.of_reader(FailingReader(), "x.json")
 
 
 def test_a_reader_without_text_is_an_error() -> None:
