@@ -55,7 +55,7 @@ def layers_of(pretrained: PretrainedBiLm, text: List[str]) -> torch.Tensor:
 
 @pytest.fixture
 def carrying_archive(bilm_archive: Path, tmp_path: Path) -> Path:
-    """The same biLM, as if it had been trained on running text."""
+    """The same biLM, with a config that carries its state."""
     with tarfile.open(bilm_archive) as archive:
         archive.extractall(tmp_path / "carrying", filter="data")
     config = tmp_path / "carrying" / "config.json"
