@@ -1,4 +1,4 @@
-"""The probes of examples/probe_layers.py, on words whose answers are known."""
+"""The probes of examples/probe_layers, on words whose answers are known."""
 
 import json
 import subprocess
@@ -13,7 +13,7 @@ from elmo_scratch import LayerFile
 from elmo_scratch.interop.static_vectors import write_static_vectors
 from tests import PROJECT_ROOT
 
-PROBE = PROJECT_ROOT / "examples" / "probe_layers.py"
+PROBE = PROJECT_ROOT / "examples" / "probe_layers"
 
 NOUNS, VERBS = ["river", "bank", "game", "striker"], ["rose", "fell", "won", "lost"]
 
@@ -152,7 +152,7 @@ def test_the_layers_come_from_a_file_that_is_written_once(
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     last = done.stderr.splitlines()[-1]
-    assert last.startswith(f"probe_layers.py: error: {layers}"), last
+    assert last.startswith(f"probe_layers: error: {layers}"), last
     assert probe(*arguments, "--overwrite").returncode == 0
     with LayerFile(layers) as file:
         assert "a river rose" in file
@@ -165,7 +165,7 @@ def test_a_missing_file_is_one_line(missing: str, arguments: List[str], tmp_path
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("probe_layers.py: error: ") and missing in last
+    assert last.startswith("probe_layers: error: ") and missing in last
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_bad_input_is_one_line(
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("probe_layers.py: error: ") and file in last and message in last
+    assert last.startswith("probe_layers: error: ") and file in last and message in last
 
 
 def test_nothing_to_probe_is_an_error(bilm_archive: Path) -> None:
