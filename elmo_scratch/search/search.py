@@ -174,10 +174,11 @@ class Search:
             stop_left_over(trial.user_attrs["pid"], left.folder)
         if left.has_result():
             return Running(trial, left)
-        trainer = self._config.get("trainer") or {}
-        checkpointer = trainer.get("checkpointer") or {}
-        can_recover = checkpointer.get("type") == "elmo_scratch_whole"
-        if can_recover and any(left.folder.glob("model_state_*.th")):
+        checkpointer = (self._config.get("trainer") or {}).get("checkpointer")
+        if isinstance(checkpointer, dict):
+            checkpointer = checkpointer.get("type")
+        is_whole = checkpointer == "elmo_scratch_whole"
+        if is_whole and any(left.folder.glob("model_state_*.th")):
             return Running(trial, self._start(trial, num_jobs, "--recover"))
         shutil.rmtree(left.folder, ignore_errors=True)
         return Running(trial, self._start(trial, num_jobs))

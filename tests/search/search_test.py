@@ -64,19 +64,22 @@ def seen(search: Search, trial: int) -> Any:
     return json.loads((search.folder / f"trial-{trial}" / "seen.json").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("checkpointer", ["elmo_scratch_whole", "default"])
+@pytest.mark.parametrize(
+    "checkpointer",
+    [{"type": "elmo_scratch_whole"}, "elmo_scratch_whole", {"type": "default"}, None],
+)
 def test_a_search_that_is_stopped_goes_on_with_what_was_being_trained(
-    checkpointer: str, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    checkpointer: Any, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trainer = {"checkpointer": {"type": checkpointer}}
-    config.write_text(json.dumps({"x": 0.5, "epochs": 4, "trainer": trainer}), "utf-8")
+    settings = {"x": 0.5, "epochs": 4, "trainer": {"checkpointer": checkpointer}}
+    config.write_text(json.dumps(settings), encoding="utf-8")
     search = Search(grid(0.2, 0.9, 0.4), config, tmp_path / "search")
     interrupt(search, monkeypatch)
     (tmp_path / "wait").unlink()
     study = search.run()
     assert [trial.value for trial in study.trials] == [0.2, 0.9, 0.4]
     # Other checkpointers may leave a file that is not whole.
-    goes_on = ["--recover"] if checkpointer == "elmo_scratch_whole" else []
+    goes_on = ["--recover"] if "elmo_scratch_whole" in str(checkpointer) else []
     assert [seen(search, trial)["words"] for trial in range(3)] == [goes_on, goes_on, []]
 
 
