@@ -18,6 +18,7 @@ from allennlp.nn.util import read_state_dict
 from elmo_scratch.interop.bilm_blueprint import BiLmBlueprint
 from elmo_scratch.interop.bilm_changes import BiLmChanges, dense
 from elmo_scratch.interop.kept_config import kept_bilm_config
+from elmo_scratch.interop.torch_file import UNREADABLE, reason_of
 from elmo_scratch.interop.word_list import WordList
 from elmo_scratch.located import located
 from elmo_scratch.modules import BiLm
@@ -100,8 +101,8 @@ def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguag
     # Raises
 
     ConfigurationError
-        If it is missing, is not an archive of the model "elmo_scratch_bilm", or its weights don't
-        fit its config or are no finite numbers.
+        If it is missing, is not an archive of the model "elmo_scratch_bilm", or its weights can't
+        be read, don't fit its config or are no finite numbers.
     """
     with _opened(archive_file) as folder:
         config = Params.from_file(str(folder / CONFIG_NAME))
@@ -125,8 +126,9 @@ def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguag
             raise ConfigurationError(f"{archive_file}: it holds no configuration of a biLM")
         # Sparse gradients are for the optimizer of that training, and few others know them.
         blueprint = BiLmBlueprint(dense(plan), words)
+        state = _read_weights(get_weights_path(str(folder)), archive_file)
+        _check_sizes(plan, blueprint, _part(state, BILM_PREFIX), archive_file)
         bilm = blueprint.build()
-        state = read_state_dict(get_weights_path(str(folder)))
         _fill(bilm, _part(state, BILM_PREFIX), archive_file)
         reader = DatasetReader.from_params(config.get("dataset_reader"))
     pretrained = PretrainedBiLm(bilm, blueprint, vocab, reader)
@@ -176,6 +178,52 @@ def _read_vocabulary(
         raise ConfigurationError(
             f"{archive_file}: its vocabulary, of the type {kind!r}, can't be read. {reason}"
         ) from None
+
+
+def _read_weights(file: str, archive_file: Union[str, PathLike]) -> Tensors:
+    """The tensors of an archive by their names."""
+    try:
+        state = read_state_dict(file)
+        if not all(isinstance(tensor, torch.Tensor) for tensor in state.values()):
+            raise ValueError("what it holds are no tensors")
+    except (AttributeError, *UNREADABLE) as error:
+        raise ConfigurationError(
+            f"{archive_file}: expected the weights of a model in {os.path.basename(file)}, but "
+            f"they can't be read: {reason_of(error)}"
+        ) from None
+    return state
+
+
+def _check_sizes(
+    plan: Dict[str, Any],
+    blueprint: BiLmBlueprint,
+    state: Tensors,
+    archive_file: Union[str, PathLike],
+) -> None:
+    """Whether the weights are as many as the config says, before it takes memory for them."""
+    num_layers = plan.get("num_layers", 0)
+    if isinstance(num_layers, int) and num_layers > len(state):
+        raise ConfigurationError(
+            f"{archive_file}: the weights do not fit the config. It asks for {num_layers} layers, "
+            f"but there are {len(state)} tensors"
+        )
+    try:
+        with torch.device("meta"):
+            planned = blueprint.build()
+    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"{archive_file}: its config describes no biLM: {reason_of(error)}"
+        ) from None
+    for name, weight in planned.named_parameters():
+        if name in state and state[name].shape != weight.shape:
+            raise ConfigurationError(
+                f"{archive_file}: the weights do not fit the config. {BILM_PREFIX}{name} has the "
+                f"shape {tuple(state[name].shape)}, where {tuple(weight.shape)} was expected"
+            )
+        if name not in state:
+            raise ConfigurationError(
+                f"{archive_file}: the weights do not fit the config. {BILM_PREFIX}{name} is missing"
+            )
 
 
 def _fill(bilm: BiLm, state: Tensors, archive_file: Union[str, PathLike]) -> None:

@@ -19,6 +19,8 @@ from elmo_scratch.training.random_states import (
 )
 from elmo_scratch.training.recovery import (
     Progress,
+    add_last_epoch,
+    decide_on_validation,
     end_confidence_checks,
     find_best_weights,
     reattach_moving_average,
@@ -120,6 +122,7 @@ class ExactResume(TrainerCallback):
         batches = groups * trainer._num_gradient_accumulation_steps
         if self._saved:
             batches = self._saved["num_drawn"]
+            self._check_accumulation(is_within_epoch=batches > 0)
             check_same_data(self._saved.get("data", {}), self._data, is_within_epoch=batches > 0)
             if "progress" in self._saved:
                 stretch_schedule(trainer, Progress(*self._saved["progress"]))
@@ -158,6 +161,8 @@ class ExactResume(TrainerCallback):
         **kwargs: Any,
     ) -> None:
         trainer.data_loader = self._loader.loader
+        if metrics is not None and is_primary:
+            add_last_epoch(metrics, self.serialization_dir)
 
     def state_dict(self) -> Dict[str, Any]:
         trainer = self._running()
@@ -172,6 +177,7 @@ class ExactResume(TrainerCallback):
             "random": random_state(trainer.cuda_device),
             "epoch_starts": list(self._epoch_starts),
             "num_drawn": self._loader.num_drawn if in_epoch else 0,
+            "accumulated": trainer._num_gradient_accumulation_steps,
             "carried": [None if state is None else tuple(state) for state in carried],
             # As the trainer decides, which in this moment has not written the best weights yet.
             "is_best": not in_epoch
@@ -201,6 +207,7 @@ class ExactResume(TrainerCallback):
             if trainer._scaler is not None and self._saved["scaler"] is not None:
                 trainer._scaler.load_state_dict(self._saved["scaler"])
             end_confidence_checks(trainer)
+            decide_on_validation(trainer, epoch)
             self._saved = {}
             self._goes_on_at = None
         if num_drawn == 0:
@@ -222,6 +229,17 @@ class ExactResume(TrainerCallback):
                 f"the training can't be recovered: {self._goes_on_at[1]} batches of its epoch were "
                 f"read, which now has {num_drawn}. Bring the training data and the size of batches "
                 "back as they were."
+            )
+
+    def _check_accumulation(self, is_within_epoch: bool) -> None:
+        """An error if the trainer would not come to its place in the epoch by as many groups."""
+        now = self._running()._num_gradient_accumulation_steps
+        before = self._saved.get("accumulated", now)
+        if is_within_epoch and now != before:
+            raise ConfigurationError(
+                "the training can't be recovered within an epoch: its "
+                f"`num_gradient_accumulation_steps` was {before} and is {now} now. Bring it back "
+                "as it was until the epoch is over."
             )
 
     def _check_order_of_callbacks(self) -> None:

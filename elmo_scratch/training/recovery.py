@@ -1,12 +1,13 @@
 """What AllenNLP's own recovery of a training leaves undone."""
 
+import json
 import logging
 import math
 from pathlib import Path
-from typing import NamedTuple, Optional
+from typing import Any, Dict, NamedTuple, Optional
 
 from allennlp.training import GradientDescentTrainer
-from allennlp.training.callbacks import ConfidenceChecksCallback
+from allennlp.training.callbacks import ConfidenceChecksCallback, ShouldValidateCallback
 from allennlp.training.learning_rate_schedulers import PolynomialDecay, SlantedTriangular
 
 from elmo_scratch.training.averaged_weights import averaged_weights
@@ -51,6 +52,30 @@ def find_best_weights(trainer: GradientDescentTrainer, folder: str) -> None:
     """
     if trainer._best_model_filename is not None:
         trainer._best_model_filename = str(Path(folder) / Path(trainer._best_model_filename).name)
+
+
+def decide_on_validation(trainer: GradientDescentTrainer, epoch: int) -> None:
+    """
+    AllenNLP's `should_validate_callback` decides at the end of an epoch on the next one, but not
+    where epochs are replayed. Here it decides on the one that a recovered training goes on in.
+    """
+    for callback in trainer._callbacks:
+        if isinstance(callback, ShouldValidateCallback):
+            callback.on_epoch(trainer, {}, epoch - 1)
+
+
+def add_last_epoch(metrics: Dict[str, Any], folder: str) -> None:
+    """
+    A training that is recovered behind its last epoch measures nothing more, and AllenNLP would
+    write hardly any metrics in the place of those that were there. What the last epoch measured is
+    added.
+    """
+    found = Path(folder).glob("metrics_epoch_*.json")
+    numbers = [int(path.stem.rpartition("_")[2]) for path in found]
+    if numbers:
+        last = Path(folder) / f"metrics_epoch_{max(numbers)}.json"
+        for name, value in json.loads(last.read_text(encoding="utf-8")).items():
+            metrics.setdefault(name, value)
 
 
 class Progress(NamedTuple):

@@ -2,19 +2,22 @@
 
 import logging
 import os
-import pickle
-import zipfile
-import zlib
+import shutil
 from pathlib import Path
 from typing import Any, Dict, List, NoReturn, Optional, Set, Tuple, Union
 
-import torch
 import torch.distributed as dist
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
 
+from elmo_scratch.interop.torch_file import (
+    UNREADABLE,
+    read_torch_file,
+    reason_of,
+    write_torch_file,
+)
 from elmo_scratch.training.shared_clock import SharedClock
 from elmo_scratch.training.workers import gathered
 from elmo_scratch.whole_file import whole_file
@@ -23,13 +26,6 @@ logger = logging.getLogger(__name__)
 
 Point = Tuple[int, int]
 """Where a checkpoint was written: epochs completed, and batches of the next one."""
-
-UNREADABLE = (
-    *(OSError, EOFError, RuntimeError, ValueError, LookupError),
-    *(pickle.UnpicklingError, zipfile.BadZipFile, zlib.error),
-)
-"""What reading a damaged file may raise."""
-
 
 WRITTEN_WHOLE = ("*_state_e*_b*.th", "best.th", "metrics_epoch_*.json")
 """What this package writes to the folder of a training, each file beside its place at first."""
@@ -115,13 +111,25 @@ class WholeCheckpointer(Checkpointer):
         self, trainer: Trainer, num_epochs_completed: int, num_batches_in_epoch_completed: int
     ) -> bool:
         is_time = self._clock is not None and self._clock.is_over()
-        if super().maybe_save_checkpoint(
+        is_saved: bool = super().maybe_save_checkpoint(
             trainer, num_epochs_completed, num_batches_in_epoch_completed
-        ):
-            return True
-        if is_time:
+        )
+        if is_time and not is_saved:
             self.save_checkpoint(trainer)
-        return is_time
+            is_saved = True
+        if self._writes and not is_saved and num_batches_in_epoch_completed == 0:
+            self._part_best_weights()
+        return is_saved
+
+    def _part_best_weights(self) -> None:
+        """
+        AllenNLP makes `best.th` another name of the checkpoint that was written with it. Better
+        ones that come without a checkpoint are written into that file, and so into the checkpoint.
+        """
+        best = self._folder / "best.th"
+        if best.is_file() and best.stat().st_nlink > 1:
+            with whole_file(best) as part:
+                shutil.copyfile(best, part)
 
     def save_checkpoint(self, trainer: Trainer) -> None:
         assert isinstance(trainer, GradientDescentTrainer)
@@ -158,9 +166,8 @@ class WholeCheckpointer(Checkpointer):
             try:
                 checkpoint = self._read(point)
             except UNREADABLE as error:
-                # PyTorch goes on to advise to run what the file holds.
-                why = str(error).partition(". ")[0]
-                errors[point] = f"{self._model_state_path(*point)} or its training state: {why}."
+                files = f"{self._model_state_path(*point)} or its training state"
+                errors[point] = f"{files}: {reason_of(error)}."
             if all(gathered(checkpoint is not None)):
                 for newer in sorted(own):
                     if newer > point:
@@ -204,33 +211,21 @@ class WholeCheckpointer(Checkpointer):
             file.unlink(missing_ok=True)
 
     def _read(self, point: Point) -> TrainerCheckpoint:
-        model_state = read_checked(self._model_state_path(*point))
-        training_state = read_checked(self._training_state_path(*point))
+        model_state = read_torch_file(self._model_state_path(*point))
+        training_state = read_torch_file(self._training_state_path(*point))
         worker_path = self._worker_path(*point)
         if not self._is_primary and worker_path.is_file():
-            training_state["callbacks"] = read_checked(worker_path)
+            training_state["callbacks"] = read_torch_file(worker_path)
         return TrainerCheckpoint(model_state, training_state)
 
     def _write(self, state: Any, path: Path) -> None:
         try:
-            with whole_file(path) as part, open(part, "wb") as file:
-                torch.save(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-        except (OSError, RuntimeError) as error:
-            # PyTorch covers the error of the system by one of its own when it closes the file.
-            cause = error if isinstance(error, OSError) else error.__context__
-            if not isinstance(cause, OSError):
-                raise
+            write_torch_file(state, path)
+        except OSError as error:
             raise ConfigurationError(
-                f"{path}: the checkpoint can't be written: {cause.strerror}. Those written before "
+                f"{path}: the checkpoint can't be written: {error.strerror}. Those written before "
                 "are as they were; make room, and go on with --recover."
-            ) from cause
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+            ) from error
 
     def _worker_path(self, epochs_completed: int, batches_in_epoch_completed: int) -> Path:
         """Where a worker that is not the first keeps the states of its callbacks."""
@@ -285,13 +280,3 @@ class WholeCheckpointer(Checkpointer):
 def place_of(point: Point) -> str:
     """As it stands in the names of files."""
     return "e{}_b{}".format(*point)
-
-
-def read_checked(path: Union[str, Path]) -> Any:
-    """What `torch.save` has written to a file, if its checksums are right."""
-    # PyTorch writes them, but doesn't compare them.
-    with zipfile.ZipFile(path) as file:
-        damaged = file.testzip()
-    if damaged is not None:
-        raise zipfile.BadZipFile(f"the checksum of {damaged} is wrong")
-    return torch.load(path, map_location="cpu", weights_only=True)

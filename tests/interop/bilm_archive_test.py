@@ -125,7 +125,7 @@ def test_the_archive_of_another_model_is_an_error(unpacked: Path) -> None:
 
 def test_weights_that_do_not_fit_the_config_are_an_error(unpacked: Path) -> None:
     change_config(unpacked, cell_size=67)
-    with pytest.raises(ConfigurationError, match=r"do not fit the config.*left_to_right.*64.*67"):
+    with pytest.raises(ConfigurationError, match=r"do not fit the config.*left_to_right.*256.*268"):
         read_bilm_archive(packed(unpacked))
 
 
@@ -169,6 +169,49 @@ def test_a_config_is_data_and_no_program(program: str, unpacked: Path) -> None:
     for read in (read_bilm_archive, load_archive):
         with pytest.raises(ConfigurationError, match="expected its config.json to be plain JSON"):
             read(packed(unpacked))
+
+
+@pytest.mark.parametrize(
+    "changes, told",
+    [
+        # More than any memory holds, or any time builds.
+        ({"cell_size": 10**6}, "do not fit the config.* shape .* where .*4000000"),
+        ({"num_layers": 10**9}, "do not fit the config. It asks for 1000000000 layers, but"),
+        ({"cell_size": -1}, "expected `cell_size` of 1 or more"),
+        ({"cell_size": "large"}, "its config describes no biLM"),
+    ],
+)
+def test_a_config_takes_no_memory_that_the_weights_do_not_bear_out(
+    changes: Dict[str, Any], told: str, unpacked: Path
+) -> None:
+    change_config(unpacked, **changes)
+    with pytest.raises(ConfigurationError, match=told):
+        read_bilm_archive(unpacked)
+
+
+class Code:
+    def __reduce__(self) -> Any:
+        return print, ("this ran",)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [b"", b"this is no model", {"bilm.x": Code()}, {"bilm.x": 3}, [torch.ones(3)]],
+    ids=["empty", "text", "code", "number", "list"],
+)
+def test_weights_that_cannot_be_read_are_an_error(
+    weights: Any, unpacked: Path, capsys: pytest.CaptureFixture
+) -> None:
+    file = unpacked / "weights.th"
+    if isinstance(weights, bytes):
+        file.write_bytes(weights)
+    else:
+        torch.save(weights, file)
+    with pytest.raises(ConfigurationError, match="expected the weights of a model in wei") as error:
+        read_bilm_archive(packed(unpacked))
+    # PyTorch advises to run what a file holds.
+    assert "False" not in error.value.message
+    assert "this ran" not in capsys.readouterr().out
 
 
 def test_weights_of_fewer_layers_than_the_config_has_are_an_error(unpacked: Path) -> None:

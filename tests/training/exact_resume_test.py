@@ -181,6 +181,44 @@ def test_accumulated_gradients_come_back_to_their_place(at: Place, tmp_path: Pat
     assert not differences(outcome(tmp_path / "run"), outcome(tmp_path / "through"))
 
 
+def test_groups_of_another_size_are_an_error_within_an_epoch(tmp_path: Path) -> None:
+    checkpointer = {"type": "elmo_scratch_whole", "save_every_num_batches": 1}
+    one, two = (
+        tiny_config(num_gradient_accumulation_steps=number, checkpointer=checkpointer)
+        for number in (1, 2)
+    )
+    run_until((1, 2, True), one, tmp_path / "run")
+    (tmp_path / "run" / "config.json").write_text(json.dumps(two), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="accumulation_steps` was 1 and is 2 now"):
+        run(two, tmp_path / "run", recover=True)
+    # Behind an epoch the next one may be trained otherwise.
+    run_until((1, 1, True), one, tmp_path / "other")
+    (tmp_path / "other" / "config.json").write_text(json.dumps(two), encoding="utf-8")
+    run(two, tmp_path / "other", recover=True)
+    assert (tmp_path / "other" / f"model_state_e{EPOCHS}_b0.th").exists()
+
+
+@pytest.mark.parametrize("at", [(1, 1, True), (1, 3, True), (2, 3, True)], ids=str)
+def test_only_the_epochs_that_are_meant_to_be_are_validated(at: Place, tmp_path: Path) -> None:
+    config = tiny_config()
+    config["trainer"]["callbacks"].append(
+        {"type": "should_validate_callback", "validation_interval": 2}
+    )
+    run(config, tmp_path / "through")
+    run_until(at, config, tmp_path / "run")
+    run(config, tmp_path / "run", recover=True)
+    assert not differences(outcome(tmp_path / "run"), outcome(tmp_path / "through"))
+
+
+def test_what_is_recovered_behind_its_end_keeps_its_metrics(tmp_path: Path) -> None:
+    run(tiny_config(), tmp_path / "run")
+    file = tmp_path / "run" / "metrics.json"
+    before = json.loads(file.read_text(encoding="utf-8"))
+    run(tiny_config(), tmp_path / "run", recover=True)
+    assert json.loads(file.read_text(encoding="utf-8")) == before
+    assert "training_perplexity" in before
+
+
 def test_best_weights_that_came_with_the_checkpoint_are_not_lost(tmp_path: Path) -> None:
     # No later epoch is better than the first.
     config = tiny_config(optimizer={"type": "sgd", "lr": 0.0}, moving_average=None)

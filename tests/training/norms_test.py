@@ -123,3 +123,15 @@ def test_a_batch_that_mixed_precision_passes_over_is_not_measured(has_scaler: bo
     metrics: Dict[str, Any] = {}
     norms.on_epoch(trainer, metrics, 0)
     assert bool(metrics) is not has_scaler
+
+
+def test_a_worker_whose_text_has_ended_measures_no_activations(tmp_path: Path) -> None:
+    model = run(tiny_config(), tmp_path / "run")
+    norms = Norms(str(tmp_path), every_num_batches=1)
+    norms.on_start(SimpleNamespace(model=model, _total_batches_completed=0))
+    model.train()
+    ids = torch.zeros(0, 3, dtype=torch.long)
+    model.bilm(ids, ids > 0)
+    assert norms._batch == {}
+    model.bilm(torch.ones(1, 3, dtype=torch.long), torch.ones(1, 3, dtype=torch.bool))
+    assert len(norms._batch) == 6

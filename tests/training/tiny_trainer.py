@@ -20,6 +20,9 @@ class TinyTrainer(GradientDescentTrainer):
         self._epochs_completed, self._batches_in_epoch_completed = epochs, batches
         return self
 
+    def _save_model_state(self, path: str) -> None:
+        torch.save(self.get_checkpoint_state().model_state, path)
+
     def get_checkpoint_state(self) -> TrainerCheckpoint:
         number = 100 * self._epochs_completed + self._batches_in_epoch_completed
         place = {

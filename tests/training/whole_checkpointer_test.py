@@ -117,6 +117,19 @@ def test_the_model_comes_last_and_old_ones_go_when_it_is_there(
     ]
 
 
+def test_better_weights_without_a_checkpoint_leave_the_last_one_as_it_is(tmp_path: Path) -> None:
+    checkpointer = save(tmp_path, (1, 0), save_completed_epochs=False)
+    best = tmp_path / "best.th"
+    os.link(tmp_path / "model_state_e1_b0.th", best)
+    before = best.read_bytes()
+    trainer = TinyTrainer().place(2, 0)
+    assert not checkpointer.maybe_save_checkpoint(trainer, 2, 0)
+    assert best.read_bytes() == before
+    trainer._save_model_state(str(best))  # as the trainer then does
+    assert best.read_bytes() != before
+    assert loaded(tmp_path) == 100
+
+
 def test_what_a_killed_save_has_left_is_removed(tmp_path: Path) -> None:
     save(tmp_path, (0, 1))
     whole = saved(tmp_path)
