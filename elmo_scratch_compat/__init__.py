@@ -25,6 +25,7 @@ from elmo_scratch_compat.checkpoints import allow_numpy_scalars
 
 HELP: Dict[str, str] = {
     "allennlp.commands.predict": "predictions.write_whole_file",
+    "allennlp.common.params": "configs.write_whole_file",
     "allennlp.common.plugins": "plugins.find_plugin",
     "allennlp.common.registrable": "registries.look_up_safely",
     "allennlp.data.image_loader": "absent_torchvision.without_torchvision",

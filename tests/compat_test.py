@@ -285,6 +285,28 @@ def predicting(output_file: Path, answer: str = "new") -> List[str]:
     return told
 
 
+def test_a_config_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, link = tmp_path / "config.json", tmp_path / "link.json"
+    Params({"a": 1}).to_file(str(file))
+    link.symlink_to(file)
+    others = tmp_path / "other"
+    others.touch()
+    assert file.stat().st_mode == others.stat().st_mode
+    Params({"a": 2}).to_file(str(link))
+    assert link.is_symlink() and json.loads(file.read_text()) == {"a": 2}
+
+    def full_disk(*_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Params, "as_ordered_dict", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        Params({"a": 3}).to_file(str(file))
+    assert json.loads(file.read_text()) == {"a": 2}
+    assert names_in(tmp_path) == ["config.json", "link.json", "other"]
+
+
 def test_predictions_go_behind_links_and_into_pipes(tmp_path: Path) -> None:
     (tmp_path / "answers").write_text("old")
     (tmp_path / "link").symlink_to("answers")
