@@ -140,4 +140,4 @@ def test_vectors_do_not_depend_on_pieces(sizes: Sizes) -> None:
     for positions in (1, 10, 100):
         layers = layers_of(sizes, "reset")
         layers._reader = FittingReader(layers._bilm, positions)
-        assert all(map(numpy.array_equal, layers(sentences), whole))
+        assert all(numpy.array_equal(*both) for both in zip(layers(sentences), whole, strict=True))

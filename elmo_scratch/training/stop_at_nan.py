@@ -17,7 +17,8 @@ class StopAtNan(TrainerCallback):
     Stops the training when a loss or a gradient is infinite or not a number, before the weights
     change, and when weights are, before they are saved. So the last checkpoint is a good one. With
     the trainer's `grad_clipping` gradients that were infinite are as large as that before they can
-    be seen here; those that are not a number are found all the same.
+    be seen here; those that are not a number are found all the same. With its `use_amp` the trainer
+    itself passes over steps with such gradients, and what is seen here are losses and weights.
 
     Registered as a `TrainerCallback` with name "elmo_scratch_stop_at_nan".
 

@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.data.tokenizers import Tokenizer
@@ -67,19 +66,19 @@ def tokenizer_settings(tokenizer: Optional[Tokenizer]) -> Optional[Dict[str, Any
 
     `Dict[str, Any]`
         The name of a tokenizer's class, and the settings that tell it from others of its class:
-        those of its `_to_params`, or else its attributes. `None` for none.
+        those of a `_to_params` of its own, or else its attributes. `None` for none.
 
     # Raises
 
     ConfigurationError
-        If it has no `_to_params`, and attributes that are more than numbers and texts.
+        If it has no `_to_params` of its own, and attributes that are more than numbers and texts.
     """
     if tokenizer is None:
         return None
     kind = type(tokenizer)
     name = f"{kind.__module__}.{kind.__qualname__}"
-    # The method that classes inherit from AllenNLP gives only what it finds, not all settings.
-    has_params = kind._to_params is not Registrable._to_params
+    # One that is inherited doesn't know of what the class adds.
+    has_params = "_to_params" in vars(kind)
     settings = tokenizer.to_params().as_dict(quiet=True) if has_params else vars(tokenizer)
     try:
         return {"class": name, "settings": _plain(settings)}

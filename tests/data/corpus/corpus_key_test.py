@@ -9,8 +9,10 @@ from allennlp.data.tokenizers import (
     LettersDigitsTokenizer,
     Token,
     Tokenizer,
+    WhitespaceTokenizer,
 )
 
+from elmo_scratch.data import SpacyBlankTokenizer
 from elmo_scratch.data.corpus import corpus_key as module
 from elmo_scratch.data.corpus.corpus_key import DIGESTS, corpus_key, tokenizer_settings
 
@@ -121,6 +123,20 @@ def test_attributes_tell_a_tokenizer_that_has_no_params() -> None:
         "class": f"{__name__}.Splitter",
         "settings": {"sizes": [1, [2, 3]], "names": ['"a"', '"b"'], "by": {"1": None}},
     }
+
+
+def test_a_setting_that_a_class_adds_tells_it_from_others() -> None:
+    class Lower(WhitespaceTokenizer):
+        def __init__(self, lowercase: bool) -> None:
+            super().__init__()
+            self.lowercase = lowercase
+
+    class Rules(SpacyBlankTokenizer):
+        """Its attributes can't be told."""
+
+    assert tokenizer_settings(Lower(True)) != tokenizer_settings(Lower(False))
+    with pytest.raises(ConfigurationError, match="can't be told from others with other settings"):
+        tokenizer_settings(Rules())
 
 
 def test_a_tokenizer_that_cannot_be_told_from_others_is_an_error() -> None:

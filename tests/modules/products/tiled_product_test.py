@@ -6,7 +6,8 @@ from elmo_scratch.modules.products.tiled_product import MULTIPLY, TiledProduct
 pytestmark = pytest.mark.skipif(not MULTIPLY, reason="this processor has no tiles")
 
 each_size = pytest.mark.parametrize(
-    "inputs, outputs", [(1, 1), (31, 65), (32, 64), (100, 130), (512, 2048), (4096, 512)]
+    "inputs, outputs",
+    [(1, 1), (31, 65), (32, 64), (100, 130), (512, 2048), (4096, 512), (4128, 130)],
 )
 
 
