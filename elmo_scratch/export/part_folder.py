@@ -138,13 +138,24 @@ class PartFolder:
         names = [PART.fullmatch(path.name) for path in self.path.glob("*.hdf5")]
         return sorted(Span(int(name[1]), int(name[2])) for name in names if name)
 
+    def parts(self) -> List[Span]:
+        """
+        The spans that are there, without those that overlap with an earlier one: a worker that
+        nobody could stop may have gone on beside the next run, which has divided the text anew.
+        """
+        chosen: List[Span] = []
+        for span in sorted(self.finished(), key=lambda span: (span.start, -span.stop)):
+            if not chosen or span.start >= chosen[-1].stop:
+                chosen.append(span)
+        return chosen
+
     def missing(self, whole: Span) -> List[Span]:
-        """The spans of `whole` that are not there, in their order."""
+        """The spans of `whole` that `parts` lacks, in their order."""
         gaps, start = [], whole.start
-        for done in self.finished():
+        for done in self.parts():
             if done.start > start:
                 gaps.append(Span(start, done.start))
-            start = max(start, done.stop)
+            start = done.stop
         return gaps + ([Span(start, whole.stop)] if start < whole.stop else [])
 
     def num_done(self, identity: str) -> int:
@@ -232,7 +243,7 @@ class PartFolder:
 
     def _num_finished(self) -> int:
         """The sentences that are there."""
-        return sum(span.num_sentences for span in self.finished())
+        return sum(span.num_sentences for span in self.parts())
 
     def _check_content(self) -> None:
         """An error if there is what no export keeps there: with the parts it would be removed."""

@@ -2,6 +2,7 @@
 
 import os
 import time
+import uuid
 from pathlib import Path
 from typing import Callable, ContextManager, Iterator, List, Optional, Tuple
 
@@ -148,7 +149,7 @@ class PartWriting:
                 "something removed? The other parts are kept: go on with --resume, or by the same "
                 "call of `embed_file`."
             )
-        return self.folder.finished()
+        return self.folder.parts()
 
     def _write_joined(self, path: Path, parts: Iterator[Path]) -> None:
         """Copies what is in the files of all parts into one."""
@@ -165,7 +166,8 @@ class PartWriting:
         """Writes one part after the other."""
         start = span.start
         while start < span.stop:
-            unfinished = self.folder.path / f"unfinished-{start}.hdf5"
+            # A worker that nobody could stop may write the same.
+            unfinished = self.folder.path / f"unfinished-{start}-{uuid.uuid4().hex}.hdf5"
             with self._new_file(unfinished) as file:
                 end = self._write_part(batches, file, done)
                 if Span(start, end.stop) == self.whole and self.settings.has_index:

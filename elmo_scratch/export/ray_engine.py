@@ -96,6 +96,7 @@ class RayEngine(Engine):
         is_own = not ray.is_initialized()
         if is_own:
             _start(ray)
+        workers: List[Any] = []
         try:
             is_on_gpus = self._source.cuda_device >= 0
             num_workers = self._workers(ray, "GPU" if is_on_gpus else "CPU")
@@ -105,13 +106,9 @@ class RayEngine(Engine):
             worker = ray.remote(_Worker).options(
                 num_cpus=1, num_gpus=int(is_on_gpus), max_restarts=-1, max_task_retries=MAX_RETRIES
             )
-            pool = ActorPool(
-                [
-                    worker.remote(self._source, writing, self._packages, is_alone)
-                    for _ in range(min(num_workers, len(tasks)))
-                ]
-            )
-            for num_sentences in pool.map_unordered(_written, tasks):
+            for _ in range(min(num_workers, len(tasks))):
+                workers.append(worker.remote(self._source, writing, self._packages, is_alone))
+            for num_sentences in ActorPool(workers).map_unordered(_written, tasks):
                 done(num_sentences)
         except ray.exceptions.RayTaskError as error:
             raise error.cause from None
@@ -121,6 +118,9 @@ class RayEngine(Engine):
                 f"could not start: {_reason(error)}"
             ) from None
         finally:
+            # In a cluster that goes on they would write what nobody waits for.
+            for one in workers:
+                ray.kill(one)
             if is_own:
                 ray.shutdown()
 

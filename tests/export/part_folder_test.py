@@ -36,6 +36,17 @@ def test_what_is_missing_lies_between_what_is_there(folder: PartFolder) -> None:
         assert folder.missing(WHOLE) == []
 
 
+def test_no_sentence_is_in_two_parts(folder: PartFolder) -> None:
+    folder.path.mkdir()
+    # Of two divisions of the text.
+    finish(folder, Span(0, 20), Span(0, 40), Span(20, 40), Span(30, 60), Span(80, 100))
+    assert folder.parts() == [Span(0, 40), Span(80, 100)]
+    assert folder.missing(WHOLE) == [Span(40, 80)]
+    finish(folder, Span(40, 80))
+    assert folder.parts() == [Span(0, 40), Span(40, 80), Span(80, 100)]
+    assert folder.missing(WHOLE) == []
+
+
 def test_without_parts_nothing_stays(folder: PartFolder) -> None:
     with folder.opened("a", resume=True, overwrite=False):
         (folder.path / "unfinished-0.hdf5").write_text("")
