@@ -66,6 +66,8 @@ def _join_all(
     with folder.opened(facts.export, resume=True, overwrite=overwrite):
         _join(shards, facts, folder.path / JOINED)
         os.replace(folder.path / JOINED, output_file)
+        # Those of an interrupted run without shards are of no more use either.
+        folder.remove()
 
 
 def _join(shards: Dict[Shard, Path], facts: LayerFileFacts, output_file: Path) -> None:

@@ -7,6 +7,8 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export import ExportSettings, InputText, Shard, export_layers, join_shards
+from elmo_scratch.export.part_folder import PartFolder, Span
+from elmo_scratch.interop import LayerFile
 
 NewLayers = Callable[..., SentenceLayers]
 
@@ -78,6 +80,22 @@ def test_what_a_killed_run_left_behind_is_cleared_away(
         write_shard(shard, text, output, new_layers())
     (tmp_path / "x.hdf5.parts").mkdir()
     (tmp_path / "x.hdf5.parts" / ".unfinished-output.hdf5.7.part").touch()
+    join_shards(output, remove=True)
+    assert os.listdir(tmp_path) == ["x.hdf5"]
+
+
+def test_parts_of_a_run_without_shards_go_when_the_output_is_whole(
+    new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    output = tmp_path / "x.hdf5"
+    for shard in Shard.all_of(2):
+        write_shard(shard, text, output, new_layers())
+    with LayerFile(Shard(1, 2).file_of(output)) as file:
+        identity = file.facts.export
+    folder = PartFolder(output)
+    with folder.opened(identity, resume=False, overwrite=False):
+        folder.file_of(Span(0, 3)).touch()
+    assert folder.path.exists()
     join_shards(output, remove=True)
     assert os.listdir(tmp_path) == ["x.hdf5"]
 

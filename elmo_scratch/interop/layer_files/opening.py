@@ -17,11 +17,20 @@ def opened(path: Path) -> h5py.File:
     try:
         return h5py.File(path, "r")
     except Exception as error:
-        # Damaged files make h5py raise nearly every kind of error there is.
-        raise ConfigurationError(
-            f"{path}: expected an HDF5 file of layers, as `allennlp elmo` writes it, but it can't "
-            f"be read; it may not have been copied to its end. {error}"
-        ) from None
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: Exception) -> ConfigurationError:
+    """
+    # Returns
+
+    `ConfigurationError`
+        That a file is damaged, or is another one: h5py raises nearly every kind of error there is.
+    """
+    return ConfigurationError(
+        f"{path}: expected an HDF5 file of layers, as `allennlp elmo` writes it, but it can't be "
+        f"read; it may not have been copied to its end. {error}"
+    )
 
 
 def has_sentence_index(file: h5py.File) -> bool:

@@ -19,6 +19,7 @@ from elmo_scratch.interop.layer_files.opening import (
     has_numbers_for_keys,
     has_sentence_index,
     opened,
+    unreadable,
 )
 from elmo_scratch.interop.layer_files.sentence_index import SentenceIndex, entries_of
 
@@ -54,12 +55,17 @@ class LayerFile:
         self._index: Optional[SentenceIndex] = None
         self._first: Optional[int] = None
         file = self._open()
-        self.has_index = has_sentence_index(file)
-        self.facts = LayerFileFacts.read(file, str(path)) or self._derived_facts()
-        # Files of AllenNLP 0.9 don't say it.
-        self._is_numbered = self.facts.keys is None and (
-            self.has_index or has_numbers_for_keys(file)
-        )
+        try:
+            self.has_index = has_sentence_index(file)
+            self.facts = LayerFileFacts.read(file, str(path)) or self._derived_facts()
+            # Files of AllenNLP 0.9 don't say it.
+            self._is_numbered = self.facts.keys is None and (
+                self.has_index or has_numbers_for_keys(file)
+            )
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            raise unreadable(self.path, error) from None
 
     def __enter__(self) -> "LayerFile":
         return self

@@ -235,6 +235,15 @@ def test_a_file_of_another_kind_is_an_error(name: str) -> None:
         LayerFile(FIXTURES_ROOT / name)
 
 
+def test_a_map_of_what_numpy_lacks_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "times.hdf5"
+    with h5py.File(path, "w") as file:
+        space = h5py.h5s.create_simple((1,))
+        h5py.h5d.create(file.id, b"sentence_to_index", h5py.h5t.UNIX_D32LE, space)
+    with pytest.raises(ConfigurationError, match="times.hdf5: expected an HDF5 file of layers, as"):
+        LayerFile(path)
+
+
 def test_an_empty_file_that_says_nothing_is_an_error(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "layers.hdf5", "w"):
         pass
