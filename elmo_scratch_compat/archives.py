@@ -8,7 +8,7 @@ import tempfile
 import zlib
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, Iterator
+from typing import Any, Dict, Iterator
 
 ALWAYS_ALLOWED = 2**28
 """Bytes that any archive may unpack to."""
@@ -88,7 +88,7 @@ def _extract_all(archive: tarfile.TarFile, folder: str) -> None:
     Refuses members that lead out of the folder, links, and contents that would fill the disk.
     """
     # Python judges links too, but chains of them have led it astray. No training packs any.
-    how = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    how: Dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     allowed = ALWAYS_ALLOWED + COMPRESSIBLE * os.path.getsize(str(archive.name))
     size = 0
     for member in archive:

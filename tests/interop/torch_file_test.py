@@ -1,6 +1,6 @@
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Dict
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from elmo_scratch.interop.torch_file import (
     write_torch_file,
 )
 
-STATE = {"weight": torch.arange(5.0), "name": "a", "places": [1, 2]}
+STATE: Dict[str, Any] = {"weight": torch.arange(5.0), "name": "a", "places": [1, 2]}
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:

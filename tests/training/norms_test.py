@@ -128,7 +128,8 @@ def test_a_batch_that_mixed_precision_passes_over_is_not_measured(has_scaler: bo
 def test_a_worker_whose_text_has_ended_measures_no_activations(tmp_path: Path) -> None:
     model = run(tiny_config(), tmp_path / "run")
     norms = Norms(str(tmp_path), every_num_batches=1)
-    norms.on_start(SimpleNamespace(model=model, _total_batches_completed=0))
+    trainer: Any = SimpleNamespace(model=model, _total_batches_completed=0)
+    norms.on_start(trainer)
     model.train()
     ids = torch.zeros(0, 3, dtype=torch.long)
     model.bilm(ids, ids > 0)
