@@ -14,6 +14,7 @@ from allennlp.common.params import parse_overrides, with_overrides
 from filelock import FileLock, Timeout
 
 from elmo_scratch.processors import num_processors
+from elmo_scratch.search.ended_training import EndedTraining
 from elmo_scratch.search.process_group import stop_left_over
 from elmo_scratch.search.study import next_trial, num_tried, open_study, study_errors
 from elmo_scratch.search.sweep import Sweep
@@ -169,7 +170,7 @@ class Search:
 
     def _go_on(self, trial: "optuna.Trial", num_jobs: int) -> Running:
         """With a trial that was interrupted; its training may have ended since."""
-        left = TrialFolder(self._folder_of(trial))
+        left = EndedTraining(self._folder_of(trial))
         if "pid" in trial.user_attrs:
             stop_left_over(trial.user_attrs["pid"], left.folder)
         if left.has_result():

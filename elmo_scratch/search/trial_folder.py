@@ -1,7 +1,8 @@
-"""What the training of a trial has left in its folder."""
+"""What the training of a trial leaves in its folder."""
 
 import json
 import re
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Iterator, List, Tuple
 
@@ -10,18 +11,21 @@ from elmo_scratch.search.metric import Metric
 RESULT = "metrics.json"
 """What AllenNLP writes last."""
 
+NO_RESULT = f"ended without a whole {RESULT}"
+"""What became of a training that says that it ended well."""
+
 LAST_LINES = 5
 """How many lines of the log of a training tell why it failed."""
 
 
-class TrialFolder:
+class TrialFolder(ABC):
     """
-    A training that is over, by its folder and the log beside it.
+    A training, by its folder and the log beside it. Abstract.
 
     # Parameters
 
     folder : `Path`
-        Where the training wrote to.
+        Where the training writes to.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -29,9 +33,21 @@ class TrialFolder:
         self.log = folder.with_name(f"{folder.name}.log")
         self._reported = 0
 
+    @abstractmethod
     def has_ended(self) -> bool:
         """Whether it is over, well or not."""
-        return True
+
+    @abstractmethod
+    def has_failed(self) -> bool:
+        """Whether it is over, but came to no result."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Ends it, if it is not over."""
+
+    @abstractmethod
+    def _untold(self) -> List[str]:
+        """What a training that failed can't print itself."""
 
     def has_result(self) -> bool:
         """Whether it has come to its end, and left what can be read."""
@@ -40,10 +56,6 @@ class TrialFolder:
         except (OSError, ValueError):
             return False
         return True
-
-    def has_failed(self) -> bool:
-        """Whether it is over, but came to no result."""
-        return not self.has_result()
 
     def result(self, metric: Metric) -> float:
         """
@@ -79,9 +91,6 @@ class TrialFolder:
             self._reported += 1
             yield self._reported, value
 
-    def stop(self) -> None:
-        """Ends it, if it is not over."""
-
     def last_lines(self) -> str:
         """
         # Returns
@@ -92,10 +101,6 @@ class TrialFolder:
         printed = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         printed += self._untold()
         return "\n".join([line for line in printed if line.strip()][-LAST_LINES:])
-
-    def _untold(self) -> List[str]:
-        """What a training that failed can't print itself."""
-        return [f"ended without a whole {RESULT}"]
 
 
 def _epochs(folder: Path) -> List[Path]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from elmo_scratch.search.process_group import ProcessGroup
-from elmo_scratch.search.trial_folder import TrialFolder
+from elmo_scratch.search.trial_folder import NO_RESULT, TrialFolder
 
 ALLENNLP = (sys.executable, "-m", "allennlp")
 """What is started."""
@@ -60,7 +60,7 @@ class TrialTraining(TrialFolder):
     def has_failed(self) -> bool:
         """As in `TrialFolder`."""
         status = self._processes.status
-        return status is not None and (status != 0 or super().has_failed())
+        return status is not None and (status != 0 or not self.has_result())
 
     def stop(self) -> None:
         """As in `TrialFolder`."""
@@ -71,4 +71,4 @@ class TrialTraining(TrialFolder):
         status = self._processes.status
         if status is not None and status < 0:
             return [f"ended by signal {-status}"]
-        return super()._untold() if status == 0 and super().has_failed() else []
+        return [NO_RESULT] if status == 0 and not self.has_result() else []
