@@ -7,7 +7,8 @@ pre-trains three biLMs and two sets of word vectors on the descriptions of train
 the classifier of training_config/ag_news/study.jsonnet on each with every mix and several seeds.
 Then it pre-trains a biLM on titles too, and trains the best classifiers there are. It writes
 study.md and study.json, with all rows that are there, chosen now or before. Started again after it
-was stopped, it goes on where it was.
+was stopped, it goes on where it was; in another folder or on another machine, with `--results
+study.json` of the first, it trains what that lacks.
 """
 
 import argparse
@@ -21,9 +22,10 @@ from typing import Dict, List
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock, Timeout
 from plan import chosen_tasks, planned_tasks, seeds_there
-from results import collected, support_vector_machine
-from table import markdown, write_json
-from tasks import Task, Undone, run_all
+from results import Row, collected, support_vector_machine
+from results_file import read_trainings, write_results
+from table import markdown
+from tasks import Undone, run_all
 
 from elmo_scratch.data.ag_news_rows import AgNewsRow, ag_news_rows
 from elmo_scratch.processors import num_processors
@@ -32,8 +34,8 @@ from elmo_scratch.terminated import Terminated
 from elmo_scratch.whole_file import whole_file
 
 
-def main() -> None:
-    """Runs what has not been run yet, and writes the results."""
+def _parser() -> argparse.ArgumentParser:
+    """Of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -64,35 +66,58 @@ def main() -> None:
         help="the rows in whose part and name it is found: 'mixes: words, ' tells those of the "
         "biLM of words, '^titles' the best classifiers of titles and descriptions (default: all)",
     )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a study.json from another folder or machine: what it has is not trained again, and "
+        "stands in the results (as often as there are such files)",
+    )
+    return parser
+
+
+def main() -> None:
+    """Runs what has not been run yet, and writes the results."""
+    parser = _parser()
     args = parser.parse_args()
     if args.seeds < 1 or args.jobs < 1:
         parser.error("expected at least one of `--seeds` and of `--jobs`")
     if args.folder.exists() and not args.folder.is_dir():
         parser.error(f"expected a folder, but {args.folder} is none")
     data = args.train, args.dev
-    # With all seeds that are there: they stay in the results.
-    seeds = max(args.seeds, seeds_there(args.folder))
     try:
         train, dev = (list(ag_news_rows(path)) for path in data)
+        known = {key: one for path in args.results for key, one in read_trainings(path).items()}
+        # With all seeds that are there: they stay in the results.
+        seeds = max(args.seeds, seeds_there(args.folder), *(one.seed + 1 for one in known.values()))
         planned = planned_tasks(*data, args.folder, args.seeds, args.overrides)
         there = planned_tasks(*data, args.folder, seeds, args.overrides)
     except ConfigurationError as error:
         parser.error(error.message)
-    tasks = chosen_tasks(planned, args.only)
-    if not tasks:
+    if not chosen_tasks(planned, args.only):
         rows = sorted({f"{task.part}: {task.row}" for task in planned if task.row})
         parser.error(f"`--only {args.only}` is found in no row. They are:\n" + "\n".join(rows))
+    if strangers := known.keys() - {task.fingerprint() for task in there}:
+        files = ", ".join(map(str, args.results))
+        parser.error(
+            f"of the {len(known)} trainings in {files} {len(strangers)} have other settings, texts "
+            "or overrides than any of this study"
+        )
     others = [task for task in there if task.is_another()]
     if others:
         parser.error(
             f"{others[0].folder} holds what other settings or texts have made ({len(others)} of "
             f"{len(there)} such). Take another folder, or remove those"
         )
+    unknown = [task for task in planned if task.fingerprint() not in known]
+    tasks = chosen_tasks(unknown, args.only)
     args.folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(args.folder / ".lock", timeout=0), interrupted_by_signals():
             undone = run_all(tasks, args.jobs)
-            _write_results(there, args.folder, train, dev)
+            _write_results(collected(there, known), args.folder, train, dev)
     except Timeout:
         parser.error(f"another study works in {args.folder}")
     except KeyboardInterrupt as error:
@@ -105,15 +130,14 @@ def main() -> None:
 
 
 def _write_results(
-    tasks: List[Task], folder: Path, train: List[AgNewsRow], dev: List[AgNewsRow]
+    rows: List[Row], folder: Path, train: List[AgNewsRow], dev: List[AgNewsRow]
 ) -> None:
     """Writes and prints the table of all rows that are there, if there is one."""
-    rows = collected(tasks)
     if not rows:
         return
     for part in dict.fromkeys(row.part for row in rows):
         rows.append(support_vector_machine(train, dev, part, part == "titles"))
-    write_json(rows, folder / "study.json")
+    write_results(rows, folder / "study.json")
     table = markdown(rows)
     with whole_file(folder / "study.md") as written:
         written.write_text(table, encoding="utf-8")

@@ -1,14 +1,11 @@
-"""The results as a table and as JSON."""
+"""The results as a table."""
 
-import json
-from pathlib import Path
 from statistics import mean
-from typing import Any, Dict, List, Sequence
+from typing import List, Sequence
 
 from comparison import may_be_best
-from results import SCORES, Row
-
-from elmo_scratch.whole_file import whole_file
+from results import Row
+from training import SCORES
 
 PARTS = {
     "mixes": "One classifier over different vectors, of descriptions",
@@ -47,7 +44,7 @@ def _table(rows: Sequence[Row]) -> str:
     are marked.
     """
     ordered = _ordered(rows)
-    is_open = may_be_best([row.scores["accuracy"] for row in ordered])
+    is_open = may_be_best([row.scores("accuracy") for row in ordered])
     lines = [
         "| vectors, mix | seeds | accuracy | after the last epoch | precision | recall | F1 "
         "| layers' shares | time |",
@@ -56,16 +53,19 @@ def _table(rows: Sequence[Row]) -> str:
     for place, row in enumerate(ordered):
         accuracy = f"{row.mean('accuracy'):.2%}"
         macro = [f"{row.mean(score):.3f}" for score in SCORES[1:]]
-        if len(row.seconds) > 1:
+        if len(row.trainings) > 1:
             accuracy += f" ± {100 * row.deviation('accuracy'):.2f}"
             deviations = [row.deviation(score) for score in SCORES[1:]]
             macro = [f"{number} ± {one:.3f}" for number, one in zip(macro, deviations)]
         if place and is_open[place]:
             accuracy += " ≈"
-        last = f"{mean(row.last_accuracies):.2%}" if row.last_accuracies else ""
-        shares = ", ".join(f"{mean(layer):.2f}" for layer in zip(*row.shares))
-        cells = [row.name, str(len(row.seconds)), accuracy, last, *macro, shares]
-        lines.append(f"| {' | '.join(cells)} | {mean(row.seconds):.0f} s |")
+        ends = [one.last_accuracy for one in row.trainings if one.last_accuracy is not None]
+        last = f"{mean(ends):.2%}" if ends else ""
+        mixed = [one.shares for one in row.trainings if one.shares]
+        shares = ", ".join(f"{mean(layer):.2f}" for layer in zip(*mixed))
+        cells = [row.name, str(len(row.trainings)), accuracy, last, *macro, shares]
+        seconds = mean(training.seconds for training in row.trainings)
+        lines.append(f"| {' | '.join(cells)} | {seconds:.0f} s |")
     return "\n".join(lines)
 
 
@@ -77,24 +77,11 @@ def _ordered(rows: Sequence[Row]) -> List[Row]:
 def _confusion(rows: Sequence[Row]) -> str:
     """What the best row takes for what, over all its seeds."""
     best = _ordered(rows)[0]
+    classes = best.trainings[0].classes
     lines = [
-        f"| {best.name}: true class | {' | '.join(f'as {name}' for name in best.classes)} |",
-        "|---|" + "---:|" * len(best.classes),
+        f"| {best.name}: true class | {' | '.join(f'as {name}' for name in classes)} |",
+        "|---|" + "---:|" * len(classes),
     ]
-    for name, counts in zip(best.classes, best.confusion):
+    for name, counts in zip(classes, best.confusion()):
         lines.append(f"| {name} | {' | '.join(map(str, counts))} |")
     return "\n".join(lines)
-
-
-def write_json(rows: Sequence[Row], path: Path) -> None:
-    """All numbers of all rows, with means and standard deviations."""
-    described: List[Dict[str, Any]] = [
-        {
-            **row._asdict(),
-            "means": {score: row.mean(score) for score in SCORES},
-            "deviations": {score: row.deviation(score) for score in SCORES},
-        }
-        for row in rows
-    ]
-    with whole_file(path) as part:
-        part.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")

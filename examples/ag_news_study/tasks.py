@@ -1,5 +1,6 @@
 """Commands that wait for each other, run several at a time, and are not run again when done."""
 
+import hashlib
 import json
 import os
 import time
@@ -66,6 +67,11 @@ class Task(NamedTuple):
     def is_another(self) -> bool:
         """Whether its folder holds what other settings have made."""
         return bool(self._record()) and self._record()["settings"] != self.settings
+
+    def fingerprint(self) -> str:
+        """The same one for the same settings, in any folder and on any machine."""
+        text = json.dumps(self.settings, sort_keys=True)
+        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
     def command_now(self) -> List[str]:
         """What starts it, or goes on with it, as its folder is."""

@@ -29,14 +29,17 @@ def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
         ("titles", "TF-IDF, linear SVM"),
     ]
     mixed = rows[0]
-    assert len(mixed["scores"]["accuracy"]) == 2
-    assert [sum(shares) for shares in mixed["shares"]] == pytest.approx([1.0, 1.0])
-    assert sum(map(sum, mixed["confusion"])) == 2 * 80
-    # As many texts of each class in every row, whatever order a vocabulary gives the classes.
-    per_class = [[sum(counts) / len(row["seconds"]) for counts in row["confusion"]] for row in rows]
-    assert all(counts == per_class[0] for counts in per_class)
-    assert {tuple(row["classes"]) for row in rows} == {("Business", "Sci/Tech", "Sports", "World")}
-    for score, numbers in mixed["scores"].items():
+    assert [training["seed"] for training in mixed["trainings"]] == [0, 1]
+    for training in mixed["trainings"]:
+        assert sum(training["shares"]) == pytest.approx(1.0)
+        assert sum(map(sum, training["confusion"])) == 80
+    # As many texts of each class in all, whatever order a vocabulary gives the classes.
+    trainings = [training for row in rows for training in row["trainings"]]
+    assert len({tuple(map(sum, training["confusion"])) for training in trainings}) == 1
+    names = {tuple(training["classes"]) for training in trainings}
+    assert names == {("Business", "Sci/Tech", "Sports", "World")}
+    for score in mixed["means"]:
+        numbers = [training["scores"][score] for training in mixed["trainings"]]
         assert mixed["means"][score] == pytest.approx(statistics.mean(numbers))
         assert mixed["deviations"][score] == pytest.approx(statistics.stdev(numbers))
     # What was chosen before stays in the results.
@@ -48,6 +51,25 @@ def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
         ("titles", "frozen biLM"),
     ]
     assert after[0] == rows[0]
+    # What one folder has is not trained in another, nor what only that would need.
+    elsewhere = tmp_path / "elsewhere"
+    place = command.index(str(tmp_path))
+    known = ["--results", str(tmp_path / "study.json")]
+    more = [*command[:place], str(elsewhere), *command[place + 1 :], *known, "--seeds", "1"]
+    more += ["--only", "random|: words, (top|trainable)"]
+    done = subprocess.run(more, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    merged = json.loads((elsewhere / "study.json").read_text(encoding="utf-8"))
+    by_name = {(row["part"], row["name"]): row for row in merged}
+    assert [by_name[row["part"], row["name"]] for row in after[:3]] == after[:3]
+    assert len(by_name["mixes", "words, top"]["trainings"]) == 1
+    assert [path.name for path in (elsewhere / "mixes").iterdir()] == ["words-top-seed_0"]
+    assert not (elsewhere / "words_with_titles").exists()
+    strange = [*more, "--overrides", "{}"]
+    stranger = subprocess.run(strange, capture_output=True, text=True, check=False)
+    assert stranger.returncode == 2
+    assert "of the 6 trainings in " in stranger.stderr
+    assert "6 have other settings, texts or overrides" in stranger.stderr
     again = subprocess.run(
         [*command[:-1], '{"trainer.num_epochs": 2}'], capture_output=True, text=True, check=False
     )

@@ -13,9 +13,7 @@ def modules() -> Dict[str, ModuleType]:
     """Those of the study by name, as `python examples/ag_news_study` imports them."""
     sys.path.insert(0, str(STUDY))
     try:
-        return {
-            name: importlib.import_module(name)
-            for name in ("bag_of_words", "comparison", "tasks", "plan", "results", "table")
-        }
+        names = [file.stem for file in STUDY.glob("*.py") if file.stem != "__main__"]
+        return {name: importlib.import_module(name) for name in names}
     finally:
         sys.path.remove(str(STUDY))

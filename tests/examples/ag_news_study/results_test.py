@@ -1,30 +1,38 @@
-import json
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Dict
 
+import pytest
 
-def test_a_training_that_was_stopped_at_its_end_has_a_row(
-    modules: Dict[str, ModuleType], tmp_path: Path
+from tests.examples.ag_news_study import trained
+
+
+def test_rows_have_what_was_trained_here_and_elsewhere(
+    modules: Dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task = modules["tasks"].Task("a", "mixes", "words, top", [], {}, tmp_path, [], None)
-    assert modules["results"].collected([task]) == []
-    (tmp_path / "done").touch()
-    run = tmp_path / "run"
-    run.mkdir()
-    best = {f"best_validation_{score}": 0.6 for score in modules["results"].SCORES}
-    ending: Dict[str, Any] = {
-        **best,
-        "best_epoch": 2,
-        "best_validation_confusion": [[1, 2], [3, 4]],
-        "best_validation_confusion_classes": ["World", "Sports"],
-    }
-    (run / "metrics.json").write_text(json.dumps(ending))
-    for epoch in (2, 10):
-        shares = {"layer_share_0": 0.25 / epoch, "layer_share_1": 1 - 0.25 / epoch}
-        measured = {**shares, "validation_accuracy": epoch / 20}
-        (run / f"metrics_epoch_{epoch}.json").write_text(json.dumps(measured))
-    (row,) = modules["results"].collected([task])
-    assert (row.scores["accuracy"], row.last_accuracies) == ([0.6], [0.5])
-    assert row.shares == [[0.125, 0.875]]
-    assert (row.classes, row.confusion) == (["Sports", "World"], [[4, 3], [2, 1]])
+    task_of = modules["tasks"].Task
+    tasks = [
+        task_of(f"{row}, {seed}", "mixes", row, [], {}, tmp_path / f"{row}{seed}", [], [row, seed])
+        for row in ("top", "mean")
+        for seed in range(2)
+    ]
+    bilm = task_of("words", "", "", [], {}, tmp_path / "words", [], None)
+    for task in (tasks[1], bilm):
+        task.folder.mkdir()
+        (task.folder / "done").touch()
+
+    def training_of(task: Any) -> Any:
+        return trained(modules, task.fingerprint(), task.settings[1], 0.9, [[1, 2], [3, 4]])
+
+    monkeypatch.setattr(modules["results"], "training_of", training_of)
+    fingerprint = tasks[0].fingerprint()
+    known = {fingerprint: trained(modules, fingerprint, 0, 0.8, [[5, 6], [7, 8]])}
+    (row,) = modules["results"].collected([bilm, *tasks], known)
+    assert (row.part, row.name) == ("mixes", "top")
+    assert [training.seed for training in row.trainings] == [0, 1]
+    assert row.scores("accuracy") == [0.8, 0.9]
+    assert (row.mean("accuracy"), row.deviation("accuracy")) == pytest.approx(
+        (0.85, 0.0707), abs=1e-4
+    )
+    assert row.confusion() == [[6, 8], [10, 12]]
+    assert modules["results"].collected([bilm, *tasks[2:]], known) == []

@@ -1,0 +1,68 @@
+"""All numbers of a study in a file, and a file of them from another folder or machine."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Dict, List, Sequence
+
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from results import Row
+from training import SCORES, Training
+
+from elmo_scratch.whole_file import whole_file
+
+
+def write_results(rows: Sequence[Row], path: Path) -> None:
+    """All numbers of all rows, as JSON, with means and standard deviations."""
+    described = [
+        {
+            "part": row.part,
+            "name": row.name,
+            "means": {score: row.mean(score) for score in SCORES},
+            "deviations": {score: row.deviation(score) for score in SCORES},
+            "trainings": [asdict(training) for training in row.trainings],
+        }
+        for row in rows
+    ]
+    with whole_file(path) as part:
+        part.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+
+
+def read_trainings(path: Path) -> Dict[str, Training]:
+    """
+    # Parameters
+
+    path : `Path`
+        What `write_results` has written, there or elsewhere.
+
+    # Returns
+
+    `Dict[str, Training]`
+        All trainings of seeds in it, by their `settings`.
+
+    # Raises
+
+    ConfigurationError
+        If it can't be read, or is something else.
+    """
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        trainings = [Training.from_params(Params(one)) for one in _described(rows)]
+        if any(set(training.scores) != set(SCORES) for training in trainings):
+            raise ValueError(f"a training has not just the scores {', '.join(SCORES)}")
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from None
+    except (ConfigurationError, KeyError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"{path}: expected the `study.json` of a study, but it is none ({error})"
+        ) from None
+    return {training.settings: training for training in trainings if training.settings}
+
+
+def _described(rows: Any) -> List[Dict[str, Any]]:
+    """The trainings of all rows, as they are written."""
+    described = [training for row in rows for training in row["trainings"]]
+    if not all(isinstance(training, dict) for training in described):
+        raise TypeError("a training is no object")
+    return described
