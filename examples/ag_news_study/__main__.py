@@ -90,10 +90,11 @@ def main() -> None:
     try:
         train, dev = (list(ag_news_rows(path)) for path in data)
         known = {key: one for path in args.results for key, one in read_trainings(path).items()}
+        wanted = set(range(args.seeds))
+        planned = planned_tasks(*data, args.folder, sorted(wanted), args.overrides)
         # With all seeds that are there: they stay in the results.
-        seeds = max(args.seeds, seeds_there(args.folder), *(one.seed + 1 for one in known.values()))
-        planned = planned_tasks(*data, args.folder, args.seeds, args.overrides)
-        there = planned_tasks(*data, args.folder, seeds, args.overrides)
+        seeds = wanted | seeds_there(args.folder) | {one.seed for one in known.values()}
+        there = planned_tasks(*data, args.folder, sorted(seeds), args.overrides)
     except ConfigurationError as error:
         parser.error(error.message)
     if not chosen_tasks(planned, args.only):

@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Sequence, Set
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Set
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -69,7 +69,7 @@ BEST = {
 
 
 def planned_tasks(
-    train: Path, dev: Path, folder: Path, seeds: int, overrides: Dict[str, object]
+    train: Path, dev: Path, folder: Path, seeds: Iterable[int], overrides: Dict[str, object]
 ) -> List[Task]:
     """
     # Parameters
@@ -78,8 +78,8 @@ def planned_tasks(
         AG News files.
     folder : `Path`
         Of the study.
-    seeds : `int`
-        How many trainings of each classifier.
+    seeds : `Iterable[int]`
+        Those of the trainings of each classifier.
     overrides : `Dict[str, object]`
         For each training.
 
@@ -93,6 +93,7 @@ def planned_tasks(
     ConfigurationError
         If a config can't take the overrides, or they set what the study itself does.
     """
+    seeds = list(seeds)
     for key in SEEDS:
         if key in overrides:
             raise ConfigurationError(f"the overrides set `{key}`, but each training has its own")
@@ -109,7 +110,7 @@ def planned_tasks(
         "data_loader.batches_per_epoch": 1,
     }
     plan.add_bilm("untrained words", "ag_news", still)
-    for seed in range(seeds):
+    for seed in seeds:
         for bilm, vectors in BILMS.items():
             for mix in MIXES if bilm != "untrained words" else ["trainable"]:
                 plan.add_classifier(f"{bilm}, {mix}", vectors, plan.archive(bilm), bilm, mix, seed)
@@ -118,17 +119,17 @@ def planned_tasks(
         plan.add_classifier("random vectors", "random", Path(), "", "", seed)
     plan.add_vectors("word2vec with titles", "word2vec", {"max_tokens": 120, "use_title": True})
     plan.add_bilm("words with titles", "ag_news_titles", {}, ["word2vec with titles"])
-    for seed in range(seeds):
+    for seed in seeds:
         for part, rows in BEST.items():
             for row, best in rows.items():
                 plan.add_best(part, row, best, seed)
     return plan.tasks
 
 
-def seeds_there(folder: Path) -> int:
-    """How many seeds the trainings in a study's folder have, now or from before."""
+def seeds_there(folder: Path) -> Set[int]:
+    """The seeds that the trainings in a study's folder have, now or from before."""
     names = (re.search(r"seed_(\d+)$", path.name) for path in folder.glob("*/*seed_*"))
-    return max((int(name[1]) + 1 for name in names if name), default=0)
+    return {int(name[1]) for name in names if name}
 
 
 def chosen_tasks(tasks: Sequence[Task], only: str) -> List[Task]:

@@ -22,7 +22,7 @@ def test_another_bilm_makes_other_classifiers(
     monkeypatch.setattr(modules["plan"], "CONFIGS", configs)
 
     def settings() -> Any:
-        tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 1, {})
+        tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, range(1), {})
         (one,) = [task for task in tasks if task.name == "mixes: words, top, seed 0"]
         return one.settings
 
@@ -40,7 +40,7 @@ def test_other_texts_make_other_classifiers(modules: Dict[str, ModuleType], tmp_
         train = tmp_path / "train.csv"
         train.write_bytes(TRAIN.read_bytes() + rows)
         return [
-            task.settings for task in modules["plan"].planned_tasks(train, DEV, tmp_path, 1, {})
+            task.settings for task in modules["plan"].planned_tasks(train, DEV, tmp_path, range(1), {})
         ]
 
     before, after = settings(b'"1","a","b"\n'), settings(b'"1","a","c"\n')
@@ -50,7 +50,7 @@ def test_other_texts_make_other_classifiers(modules: Dict[str, ModuleType], tmp_
 def test_a_training_goes_on_from_what_it_saved(
     modules: Dict[str, ModuleType], tmp_path: Path
 ) -> None:
-    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 1, {})
+    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, range(1), {})
     (vectors,) = [task for task in tasks if task.name == "word2vec"]
     assert vectors.command_now() == vectors.command
     (bilm,) = [task for task in tasks if task.name == "words"]
@@ -62,7 +62,7 @@ def test_a_training_goes_on_from_what_it_saved(
 
 
 def test_the_whole_study_is_planned(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
-    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 5, {})
+    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, range(5), {})
     by_name = {task.name: task for task in tasks}
     assert len(by_name) == len(tasks)
     rows = [(task.part, task.row) for task in tasks if task.row]
@@ -86,7 +86,7 @@ def test_the_whole_study_is_planned(modules: Dict[str, ModuleType], tmp_path: Pa
 def test_rows_can_be_chosen_with_what_they_need(
     modules: Dict[str, ModuleType], tmp_path: Path
 ) -> None:
-    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 2, {})
+    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, range(2), {})
     chosen = modules["plan"].chosen_tasks(tasks, "word2vec, top")
     assert [task.name for task in chosen] == [
         "word2vec",
@@ -115,7 +115,7 @@ def test_rows_can_be_chosen_with_what_they_need(
 def test_the_best_classifiers_differ_in_what_their_bilm_has_read(
     modules: Dict[str, ModuleType], tmp_path: Path
 ) -> None:
-    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 1, {})
+    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, range(1), {})
     first, second = (task for task in tasks if task.part == "descriptions" and "frozen" in task.row)
     assert (first.row, second.row) == ("frozen biLM", "frozen biLM, of titles too")
     assert (first.needs, second.needs) == (["words from word2vec"], ["words with titles"])
@@ -152,7 +152,7 @@ def test_a_study_may_be_moved_with_its_texts(
         train, dev = (folder / name for name in ("train.csv", "dev.csv"))
         shutil.copy(TRAIN, train)
         shutil.copy(DEV, dev)
-        tasks = modules["plan"].planned_tasks(train, dev, folder / "study", 1, {})
+        tasks = modules["plan"].planned_tasks(train, dev, folder / "study", range(1), {})
         assert any(str(folder) in word for task in tasks for word in task.command)
         return {task.name: task.settings for task in tasks}
 
@@ -163,7 +163,7 @@ def test_overrides_change_no_row_into_another(
     modules: Dict[str, ModuleType], tmp_path: Path
 ) -> None:
     overrides = {"trainer.optimizer.lr": 0.5}
-    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 1, overrides)
+    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, range(1), overrides)
     rates = {
         task.name: task.settings["config"]["trainer"]["optimizer"]["lr"]
         for task in tasks
@@ -185,4 +185,4 @@ def test_overrides_that_fit_no_config_are_an_error(
     overrides: Dict[str, object], told: str, modules: Dict[str, ModuleType], tmp_path: Path
 ) -> None:
     with pytest.raises(ConfigurationError, match=told):
-        modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, 1, overrides)
+        modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, range(1), overrides)
