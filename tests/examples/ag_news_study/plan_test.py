@@ -40,7 +40,8 @@ def test_other_texts_make_other_classifiers(modules: Dict[str, ModuleType], tmp_
         train = tmp_path / "train.csv"
         train.write_bytes(TRAIN.read_bytes() + rows)
         return [
-            task.settings for task in modules["plan"].planned_tasks(train, DEV, tmp_path, range(1), {})
+            task.settings
+            for task in modules["plan"].planned_tasks(train, DEV, tmp_path, range(1), {})
         ]
 
     before, after = settings(b'"1","a","b"\n'), settings(b'"1","a","c"\n')
