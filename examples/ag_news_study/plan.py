@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Set
+from typing import Any, Dict, List, NamedTuple, Sequence, Set
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -69,7 +69,7 @@ BEST = {
 
 
 def planned_tasks(
-    train: Path, dev: Path, folder: Path, seeds: Iterable[int], overrides: Dict[str, object]
+    train: Path, dev: Path, folder: Path, seeds: Sequence[int], overrides: Dict[str, object]
 ) -> List[Task]:
     """
     # Parameters
@@ -78,7 +78,7 @@ def planned_tasks(
         AG News files.
     folder : `Path`
         Of the study.
-    seeds : `Iterable[int]`
+    seeds : `Sequence[int]`
         Those of the trainings of each classifier.
     overrides : `Dict[str, object]`
         For each training.
@@ -93,7 +93,6 @@ def planned_tasks(
     ConfigurationError
         If a config can't take the overrides, or they set what the study itself does.
     """
-    seeds = list(seeds)
     for key in SEEDS:
         if key in overrides:
             raise ConfigurationError(f"the overrides set `{key}`, but each training has its own")

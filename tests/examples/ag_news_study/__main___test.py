@@ -74,9 +74,7 @@ def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
     forged = tmp_path / "forged.json"
     written = (tmp_path / "study.json").read_text(encoding="utf-8")
     forged.write_text(written.replace('"seed": 1,', f'"seed": {10**12},'), encoding="utf-8")
-    of_forged = [*more, "--results", str(forged)]
-    of_forged.remove(known[1])
-    of_forged.remove(known[0])
+    of_forged = [str(forged) if word == known[1] else word for word in more]
     stranger = subprocess.run(of_forged, capture_output=True, text=True, check=False)
     assert stranger.returncode == 2
     assert "of the 6 trainings in " in stranger.stderr
