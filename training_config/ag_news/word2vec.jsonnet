@@ -3,8 +3,8 @@
 //
 //   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv WORD_VECTORS=runs/ag_news/word2vec.txt
 //   mkdir -p runs/ag_news
-//   allennlp elmo-vectors $AG_NEWS_TRAIN $WORD_VECTORS --method word2vec --epochs 20 --dim 256 --min-count 3 \
-//     --lowercase --reader '{"type": "ag_news", "max_tokens": 100}'
+//   allennlp elmo-vectors $AG_NEWS_TRAIN $WORD_VECTORS --method word2vec --epochs 20 --dim 256 \
+//     --min-count 3 --lowercase --reader '{"type": "ag_news", "max_tokens": 100}'
 //   allennlp train training_config/ag_news/word2vec.jsonnet -s runs/ag_news/no_bilm
 //
 // Five seeds reached an accuracy of 89.99 % ± 0.24; README.md, "Results", compares it.
