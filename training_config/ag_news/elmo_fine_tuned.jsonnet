@@ -5,7 +5,7 @@
 //   export BILM_ARCHIVE=runs/ag_news/bilm_titles/model.tar.gz
 //   allennlp train training_config/ag_news/elmo_fine_tuned.jsonnet -s runs/ag_news/fine_tuned
 //
-// README.md, "Results", says what it reached.
+// examples/ag_news_study/README.md says what it reached.
 local frozen = import "elmo_word2vec.jsonnet";
 local top_rate = 0.001;
 local share = 0.4;  // of the rate of the layer above

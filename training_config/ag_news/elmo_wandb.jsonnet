@@ -8,7 +8,7 @@
 //   wandb login    # or, without an account: export WANDB_MODE=offline
 //   allennlp train training_config/ag_news/elmo_wandb.jsonnet -s runs/ag_news/wandb
 //
-// It trains what elmo_trainable.jsonnet trains; README.md, "Results", says what that reached.
+// It trains what elmo_trainable.jsonnet trains, whose head says what that reached.
 local common = import "common.libsonnet";
 common.classifier(mix={ type: "trainable" }, curve_step=10) + {
   trainer+: {

@@ -1,7 +1,11 @@
+import json
 from types import ModuleType
 from typing import Any, Dict, Sequence
 
-from tests.examples.ag_news_study import trained
+from allennlp.common import Params
+
+from tests import PROJECT_ROOT
+from tests.examples.ag_news_study import STUDY, trained
 
 
 def row_of(
@@ -58,3 +62,24 @@ def test_each_part_has_a_table_of_its_own(modules: Dict[str, ModuleType]) -> Non
         *("| vectors, mix", "| a", "| c", "| a: true class", "| dull", "| fine"),
     ]
     assert not any("≈" in line for line in lines[:-1])
+
+
+def test_the_tables_that_are_told_are_those_of_the_numbers(modules: Dict[str, ModuleType]) -> None:
+    described = json.loads((STUDY / "study.json").read_text("utf-8"))
+    rows = [
+        modules["results"].Row(
+            row["part"],
+            row["name"],
+            [
+                modules["training"].Training.from_params(Params(training))
+                for training in row["trainings"]
+            ],
+        )
+        for row in described
+    ]
+    assert (STUDY / "study.md").read_text("utf-8") == modules["table"].markdown(rows)
+    readme = (PROJECT_ROOT / "README.md").read_text("utf-8")
+    for row in rows:
+        if row.part != "mixes":
+            accuracy = f"{row.mean('accuracy'):.2%}"
+            assert f"| {accuracy}" in readme, f"{row.part}: {row.name}"
