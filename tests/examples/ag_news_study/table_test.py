@@ -81,5 +81,7 @@ def test_the_tables_that_are_told_are_those_of_the_numbers(modules: Dict[str, Mo
     readme = (PROJECT_ROOT / "README.md").read_text("utf-8")
     for row in rows:
         if row.part != "mixes":
-            accuracy = f"{row.mean('accuracy'):.2%}"
-            assert f"| {accuracy}" in readme, f"{row.part}: {row.name}"
+            told = f"| {100 * row.mean('accuracy'):.2f} %"
+            if len(row.trainings) > 1:
+                told += f" ± {100 * row.deviation('accuracy'):.2f}"
+            assert f"{told} |" in readme, f"{row.part}: {row.name}"
