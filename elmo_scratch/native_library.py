@@ -107,9 +107,19 @@ def reaches(*tensors: torch.Tensor) -> bool:
     # Returns
 
     `bool`
-        Whether compiled code may read and write the numbers of `tensors`: they lie in the memory of
-        the processor, and nothing watches, traces, differentiates or replaces the operations of
-        PyTorch that it stands for.
+        Whether compiled code may read and write the numbers of `tensors`: they are plain, and lie
+        in the memory of the processor.
+    """
+    return all(tensor.device.type == "cpu" for tensor in tensors) and is_plain(*tensors)
+
+
+def is_plain(*tensors: torch.Tensor) -> bool:
+    """
+    # Returns
+
+    `bool`
+        Whether other code may stand for operations of PyTorch on `tensors`: nothing watches,
+        traces, differentiates or replaces them.
     """
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         return False
@@ -117,7 +127,6 @@ def reaches(*tensors: torch.Tensor) -> bool:
         return False
     return all(
         type(tensor) in (torch.Tensor, torch.nn.Parameter)
-        and tensor.device.type == "cpu"
         and tensor.layout == torch.strided
         and not tensor.is_neg()
         and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)

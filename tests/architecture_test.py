@@ -16,6 +16,7 @@ FLOORS = [
     [
         "alphabet",
         "checked_json",
+        "cuda_graphs",
         "located",
         "native_library",
         "on_demand",

@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence
 
 import torch
 
-from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
+from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients, gradients_or_zeros
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
 from elmo_scratch.modules.products import RECYCLED, WeightProduct, recycled_product
@@ -168,7 +168,7 @@ def _run_compiled_backward(
     clips: Clips,
     output_scale: Optional[torch.Tensor],
     output_gradients: torch.Tensor,
-    state_gradients: LstmState,
+    state_gradients: Optional[LstmState],
 ) -> RunGradients:
     """With the precision of the run's products, a `RunBackward`."""
     # They may have been kept by others, in their own way.
@@ -184,9 +184,8 @@ def _run_compiled_backward(
         output_scale = output_scale.to(torch.float32).contiguous()
     d_gates, d_projected = (RECYCLED.empty(part.shape, dtype) for part in (gates, projected))
     # Sentences that end at a step start from the gradient of their last state.
-    d_state = LstmState(
-        *(part.clone(memory_format=torch.contiguous_format) for part in state_gradients)
-    )
+    given = gradients_or_zeros(state_gradients, output_gradients, cell.shape)
+    d_state = LstmState(*(part.clone(memory_format=torch.contiguous_format) for part in given))
     tensors = [from_gates, unprojection, gates, output_scale, cell, after, projected, d_outputs]
     tensors += [d_gates, d_projected, *d_state]
     function, dim = READ_BACKWARD[dtype], projected.size(1)

@@ -40,7 +40,7 @@ class RunBackward(Protocol):
         clips: Clips,
         output_scale: Optional[torch.Tensor],
         output_gradients: torch.Tensor,
-        state_gradients: LstmState,
+        state_gradients: Optional[LstmState],
     ) -> RunGradients:
         """
         # Parameters
@@ -51,8 +51,8 @@ class RunBackward(Protocol):
             As the run was given them.
         output_gradients : `torch.Tensor`
             Shape `(read, dim)`.
-        state_gradients : `LstmState`
-            Of shape `(batch, ...)`, of each sentence's last state.
+        state_gradients : `Optional[LstmState]`
+            Of shape `(batch, ...)`, of each sentence's last state; `None` stands for zeros.
         """
 
 
@@ -76,3 +76,27 @@ class KeptRun(NamedTuple):
     state: LstmState
     kept: List[torch.Tensor]
     backward: RunBackward
+
+
+def gradients_or_zeros(
+    given: Optional[LstmState], output_gradients: torch.Tensor, cells: Sequence[int]
+) -> LstmState:
+    """
+    # Parameters
+
+    given : `Optional[LstmState]`
+        Gradients of last states, if there are any.
+    output_gradients : `torch.Tensor`
+        Shape `(read, dim)`.
+    cells : `Sequence[int]`
+        The shape of memory, `(batch, cell)`.
+
+    # Returns
+
+    `LstmState`
+        Gradients, of shape `(batch, ...)`.
+    """
+    if given is not None:
+        return given
+    hidden = output_gradients.new_zeros(cells[0], output_gradients.size(1))
+    return LstmState(hidden, output_gradients.new_zeros(*cells))

@@ -7,6 +7,7 @@ from torch.autograd.function import once_differentiable
 
 from elmo_scratch.modules.lstms.compiled_run import run_compiled
 from elmo_scratch.modules.lstms.lstm_state import LstmState
+from elmo_scratch.modules.lstms.replay import RecordedSteps, run_replayed
 from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights
 from elmo_scratch.modules.lstms.stepwise_run import run_stepwise
 from elmo_scratch.modules.products import WeightProduct, weight_gradients
@@ -21,7 +22,9 @@ class RunSettings(NamedTuple):
     dtype : `torch.dtype`
         The precision of products.
     products : `Optional[LstmProducts]`
-        The weights, prepared for a run step by step; `None` for one by compiled code.
+        The weights, prepared for a run step by step; `None` for one by recordings or compiled code.
+    recorded : `Optional[RecordedSteps]`
+        Recordings, if they are to be replayed.
     batch_sizes : `Sequence[int]`
         How many sentences are read at each step.
     clips : `Clips`
@@ -32,6 +35,7 @@ class RunSettings(NamedTuple):
 
     dtype: torch.dtype
     products: Optional[LstmProducts]
+    recorded: Optional[RecordedSteps]
     batch_sizes: Sequence[int]
     clips: Clips
     output_scale: Optional[torch.Tensor]
@@ -81,14 +85,16 @@ class LstmFunction(torch.autograd.Function):
         `Tuple[torch.Tensor, torch.Tensor, torch.Tensor]`
             Outputs of shape `(read, dim)`, and the last states, shaped as `hidden` and `cell`.
         """
-        dtype, products, batch_sizes, clips, output_scale = settings
+        dtype, products, recorded, batch_sizes, clips, output_scale = settings
         weights = LstmWeights(input_weight, recurrent_weight, projection_weight)
         read = (bias, inputs, batch_sizes, LstmState(hidden, cell), clips, output_scale)
-        done = (
-            run_compiled(weights, dtype, *read)
-            if products is None
-            else run_stepwise(weights, dtype, products, *read)
-        )
+        if recorded is not None:
+            done = run_replayed(recorded, weights, dtype, *read)
+        elif products is not None:
+            done = run_stepwise(weights, dtype, products, *read)
+        else:
+            done = run_compiled(weights, dtype, *read)
+        ctx.set_materialize_grads(False)
         ctx.batch_sizes, ctx.clips = batch_sizes, clips
         ctx.dtype, ctx.run_backward = dtype, done.backward
         # Unlike attributes, these are let go as soon as the backward pass is done, though a trainer
@@ -98,12 +104,14 @@ class LstmFunction(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
+    def backward(
+        ctx: Any, *gradients: Optional[torch.Tensor]
+    ) -> Tuple[Optional[torch.Tensor], ...]:
         """The gradients of all that `forward` took, in its order."""
-        output_gradients, hidden_gradients, cell_gradients = gradients
         # Asked for all: it is an error if one of the weights has changed since.
         inputs, input_weight, _, projection_weight, hidden, outputs, *others = ctx.saved_tensors
         output_scale, *kept = others
+        output_gradients, state_gradients = _filled(gradients, outputs, hidden, input_weight)
         dtype: torch.dtype = ctx.dtype
         back = ctx.run_backward(
             kept,
@@ -111,7 +119,7 @@ class LstmFunction(torch.autograd.Function):
             ctx.clips,
             output_scale,
             output_gradients,
-            LstmState(hidden_gradients, cell_gradients),
+            state_gradients,
         )
         gates = back.gates  # (read, 4 * cell)
         needed = ctx.needs_input_grad
@@ -138,10 +146,31 @@ class LstmFunction(torch.autograd.Function):
         )
 
 
+def _filled(
+    gradients: Sequence[Optional[torch.Tensor]],
+    outputs: torch.Tensor,
+    hidden: torch.Tensor,
+    input_weight: torch.Tensor,
+) -> Tuple[torch.Tensor, Optional[LstmState]]:
+    """The gradients of outputs and of last states, `None` if no last state has one."""
+    of_outputs, of_hidden, of_cell = gradients
+    if of_outputs is None:
+        of_outputs = torch.zeros_like(outputs)
+    if of_hidden is None and of_cell is None:
+        return of_outputs, None
+    if of_hidden is None:
+        of_hidden = torch.zeros_like(hidden)
+    if of_cell is None:
+        of_cell = hidden.new_zeros(len(hidden), len(input_weight) // 4)
+    return of_outputs, LstmState(of_hidden, of_cell)
+
+
 def _before(
     hidden: torch.Tensor, outputs: torch.Tensor, batch_sizes: Sequence[int]
 ) -> torch.Tensor:
     """The output that each step started from, of shape `(read, dim)`."""
+    if batch_sizes and batch_sizes[-1] == batch_sizes[0]:
+        return torch.cat([hidden[: batch_sizes[0]], outputs[: -batch_sizes[0]]])
     steps = [hidden, *outputs.split(list(batch_sizes))] if batch_sizes else []
     # A part without rows, because there may be no step.
     return torch.cat([hidden[:0], *(step[:active] for step, active in zip(steps, batch_sizes))])

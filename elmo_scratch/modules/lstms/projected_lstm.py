@@ -7,6 +7,7 @@ import torch
 from elmo_scratch.modules.lstms.compiled_run import can_run_compiled
 from elmo_scratch.modules.lstms.lstm_function import LstmFunction, RunSettings
 from elmo_scratch.modules.lstms.lstm_state import LstmState
+from elmo_scratch.modules.lstms.replay import StepRecordings, run_replayed
 from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, run_steps
 from elmo_scratch.modules.products import FrozenProducts, MixedPrecision
 
@@ -87,6 +88,7 @@ class ProjectedLstm(MixedPrecision):
             if weight is not None:
                 torch.nn.init.xavier_uniform_(weight)
         self._frozen = FrozenProducts[LstmProducts]()
+        self._recordings = StepRecordings()
 
     def forward(
         self, inputs: torch.Tensor, batch_sizes: Sequence[int], state: Optional[LstmState] = None
@@ -122,19 +124,24 @@ class ProjectedLstm(MixedPrecision):
         clips = Clips(self.cell_clip, self.projection_clip)
         scale = self._output_scale(state.hidden)
         graph = (inputs, *weights, bias, *state)
-        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph):
+        goes_back = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph)
+        read = (weights, dtype, bias, inputs, batch_sizes, state)
+        recorded = self._recordings.of(*read, clips, scale, goes_back)
+        if goes_back:
             is_trained = any(weight.requires_grad for weight in weights)
             products: Optional[LstmProducts] = None
-            read = (weights, dtype, bias, inputs, batch_sizes, state)
-            if not is_trained or not can_run_compiled(*read):
+            if recorded is None and not (is_trained and can_run_compiled(*read)):
                 # Weights that are trained are prepared for this run alone.
                 only = batch_sizes if is_trained else None
                 products = self._frozen.of(
                     own, dtype, lambda: LstmProducts.of(weights, dtype, only)
                 )
-            settings = RunSettings(dtype, products, batch_sizes, clips, scale)
+            settings = RunSettings(dtype, products, recorded, batch_sizes, clips, scale)
             outputs, hidden, cell = LstmFunction.apply(settings, inputs, *weights, bias, *state)
             return LstmOutput(outputs, LstmState(hidden, cell))
+        if recorded is not None:
+            kept = run_replayed(recorded, *read, clips, scale)
+            return LstmOutput(kept.outputs, kept.state)
         products = self._frozen.of(own, dtype, lambda: LstmProducts.of(weights, dtype))
         done = run_steps(products, bias, inputs, batch_sizes, state, clips, scale)
         return LstmOutput(done.outputs, done.state)

@@ -5,7 +5,7 @@ from typing import List, Optional, Sequence
 
 import torch
 
-from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
+from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients, gradients_or_zeros
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.memory_cells import MemoryCells, Opened
 from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Step, run_steps
@@ -43,21 +43,22 @@ def run_stepwise(
     )
     kept = [weights.from_hidden, weights.projection]
     kept += [tensor for step in done.steps for tensor in _tensors_of(step)]
-    backward = partial(_run_stepwise_backward, dtype, done.memory_cells)
+    backward = partial(_run_stepwise_backward, dtype, done.memory_cells, tuple(state.cell.shape))
     return KeptRun(done.outputs, done.state, kept, backward)
 
 
 def _run_stepwise_backward(
     dtype: torch.dtype,
     memory_cells: MemoryCells,
+    cells: Sequence[int],
     kept: Sequence[torch.Tensor],
     batch_sizes: Sequence[int],
     clips: Clips,
     output_scale: Optional[torch.Tensor],
     output_gradients: torch.Tensor,
-    state_gradients: LstmState,
+    state_gradients: Optional[LstmState],
 ) -> RunGradients:
-    """With the precision and the memory cells of the run, a `RunBackward`."""
+    """With the run's precision, memory cells and shape of memory, a `RunBackward`."""
     recurrent_weight, projection_weight, *tensors = kept
     num_steps = len(batch_sizes)
     return run_steps_backward(
@@ -68,7 +69,7 @@ def _run_stepwise_backward(
         clips,
         output_scale,
         output_gradients,
-        state_gradients,
+        gradients_or_zeros(state_gradients, output_gradients, cells),
     )
 
 

@@ -78,9 +78,15 @@ def plain_gradients(
 
 
 @pytest.mark.usefixtures("each_memory_cells")
+@pytest.mark.parametrize("goes_on", [True, False])
+@pytest.mark.parametrize("lengths", [LENGTHS, [2, 0, 2, 0]])
 @each_form
 def test_gradients_are_those_of_finite_differences(
-    dim: int, limit: Optional[float], recurrent_dropout: float
+    dim: int,
+    limit: Optional[float],
+    recurrent_dropout: float,
+    lengths: List[int],
+    goes_on: bool,
 ) -> None:
     lstm = random_lstm(dim, limit, recurrent_dropout)
     inputs, state = random_inputs(dim)
@@ -91,12 +97,12 @@ def test_gradients_are_those_of_finite_differences(
     ) -> Tuple[torch.Tensor, ...]:
         torch.manual_seed(SEED_OF_DROPOUT)
         named = dict(zip(names, weights, strict=True))
-        mask = mask_of(LENGTHS)
+        mask = mask_of(lengths)
         order = ReadingOrder.of(mask)
-        packed = inputs.flatten(0, 1)[order.left_to_right]
+        packed = inputs[:, : mask.size(1)].flatten(0, 1)[order.left_to_right]
         start = LstmState(hidden, cell).rows(order.sorted_indices)
         done = torch.func.functional_call(lstm, named, (packed, order.batch_sizes, start))
-        return done.outputs, *done.state
+        return (done.outputs, *done.state) if goes_on else (done.outputs,)
 
     assert torch.autograd.gradcheck(read, (inputs, *state, *weights))
 
@@ -283,7 +289,7 @@ def test_it_takes_gates_in_the_order_of_the_file_format() -> None:
     weights = LstmWeights(input_weight, recurrent_weight, no_projection)
     products = LstmProducts.of(weights, torch.double)
     outputs, hidden, cell = LstmFunction.apply(
-        RunSettings(torch.double, products, [1], Clips(None, None), None),
+        RunSettings(torch.double, products, None, [1], Clips(None, None), None),
         torch.ones(1, 1).double(),
         input_weight,
         recurrent_weight,

@@ -1,6 +1,6 @@
 """Runs of an LSTM with random weights, of sizes that compiled code knows."""
 
-from typing import List, NamedTuple, Optional, Sequence
+from typing import Any, List, NamedTuple, Optional, Sequence
 
 import torch
 
@@ -25,7 +25,7 @@ class RandomRun(NamedTuple):
     clips: Clips
     output_scale: Optional[torch.Tensor]
     output_gradients: torch.Tensor
-    state_gradients: LstmState
+    state_gradients: Optional[LstmState]
 
     def of_sentences(self, start: int, end: int) -> "RandomRun":
         """The same with some of its sentences alone."""
@@ -37,13 +37,25 @@ class RandomRun(NamedTuple):
             state=LstmState(*(part[start:end] for part in self.state)),
             output_scale=None if self.output_scale is None else self.output_scale[start:end],
             output_gradients=self.output_gradients[rows],
-            state_gradients=LstmState(*(part[start:end] for part in self.state_gradients)),
+            state_gradients=self.state_gradients
+            and LstmState(*(part[start:end] for part in self.state_gradients)),
         )
 
     def positions_of(self, start: int, end: int) -> List[int]:
         """Where those of some of its sentences lie."""
         rows = [row for active in self.batch_sizes for row in range(active)]
         return [place for place, row in enumerate(rows) if start <= row < end]
+
+    def to(self, device: str) -> "RandomRun":
+        """The same on a device."""
+
+        def moved(part: Any) -> Any:
+            if isinstance(part, torch.Tensor):
+                return part.to(device)
+            is_group = isinstance(part, (LstmWeights, LstmState))
+            return type(part)(*map(moved, part)) if is_group else part
+
+        return RandomRun(*map(moved, self))
 
     def compiled(self) -> KeptRun:
         return run_compiled(*self[:8])

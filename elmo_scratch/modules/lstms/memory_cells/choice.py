@@ -3,11 +3,12 @@
 import torch
 
 from elmo_scratch.modules.lstms.memory_cells.compiled import DTYPES, CompiledMemoryCells
+from elmo_scratch.modules.lstms.memory_cells.jitted import JittedMemoryCells
 from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells
 from elmo_scratch.modules.lstms.memory_cells.plain import PlainMemoryCells
-from elmo_scratch.native_library import LIBRARY, reaches
+from elmo_scratch.native_library import LIBRARY, is_plain, reaches
 
-PLAIN = PlainMemoryCells()
+PLAIN, JITTED = PlainMemoryCells(), JittedMemoryCells()
 COMPILED = None if LIBRARY is None else CompiledMemoryCells(LIBRARY)
 
 
@@ -27,6 +28,8 @@ def memory_cells_for(dtype: torch.dtype, cell: torch.Tensor, *others: torch.Tens
     `MemoryCells`
         Those of compiled code where there is any.
     """
-    if COMPILED is None or dtype not in DTYPES or cell.dtype != torch.float32:
+    if dtype not in DTYPES or cell.dtype != torch.float32:
         return PLAIN
-    return COMPILED if reaches(cell, *others) else PLAIN
+    if cell.is_cuda:
+        return JITTED if is_plain(cell, *others) else PLAIN
+    return COMPILED if COMPILED is not None and reaches(cell, *others) else PLAIN

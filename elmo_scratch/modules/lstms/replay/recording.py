@@ -1,0 +1,78 @@
+"""Work on a GPU that is recorded once and replayed."""
+
+from typing import Callable, List, Sequence
+
+import torch
+
+Work = Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]
+
+
+class Recording:
+    """
+    A CUDA graph: to replay it takes one call, where each operation of `work` would take one of its
+    own, and a GPU does such small operations faster than a processor can ask for them.
+
+    On other devices `work` is done anew each time.
+
+    # Parameters
+
+    work : `Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]`
+        Operations whose number and shapes depend on no number in a tensor. What else it reads, such
+        as weights, is read at every call anew, from where it lay at first.
+    like : `Sequence[torch.Tensor]`
+        Tensors of the shapes, types and device of all that it will be given.
+
+    # Raises
+
+    RuntimeError
+        If it can't be recorded; as `torch.cuda.OutOfMemoryError` if there is no memory for it.
+    """
+
+    def __init__(self, work: Work, like: Sequence[torch.Tensor]) -> None:
+        self._work = work
+        # What is made in inference mode could be written to in no other mode.
+        with torch.inference_mode(False), torch.no_grad():
+            self._given = [
+                torch.zeros(part.shape, dtype=part.dtype, device=part.device) for part in like
+            ]
+            self._is_on_gpu = self._given[0].device.type == "cuda"
+            if self._is_on_gpu:
+                self._record()
+
+    def _record(self) -> None:
+        """Makes the graph."""
+        device = self._given[0].device
+        with torch.cuda.device(device):
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                # Libraries of products make room for themselves, and kernels are compiled.
+                self._work(self._given)
+            torch.cuda.current_stream().wait_stream(stream)
+            self._graph = torch.cuda.CUDAGraph()
+            # What other threads do on the GPU meanwhile is theirs.
+            with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
+                self._made = list(self._work(self._given))
+
+    def __call__(self, given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+        """
+        # Parameters
+
+        given : `Sequence[torch.Tensor]`
+            Of the shapes of `like`.
+
+        # Returns
+
+        `List[torch.Tensor]`
+            What `work` makes of them, in memory of their own.
+        """
+        with torch.no_grad():
+            torch._foreach_copy_(self._given, list(given))
+            if self._is_on_gpu:
+                self._graph.replay()
+                made = self._made
+            else:
+                made = list(self._work(self._given))
+            copies = [torch.empty_like(part) for part in made]
+            torch._foreach_copy_(copies, made)
+        return copies

@@ -1,0 +1,127 @@
+"""All steps of an LSTM on a GPU by recordings, piece by piece."""
+
+from functools import partial
+from typing import List, Optional, Sequence
+
+import torch
+
+from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
+from elmo_scratch.modules.lstms.lstm_state import LstmState
+from elmo_scratch.modules.lstms.memory_cells import Opened, memory_cells_for
+from elmo_scratch.modules.lstms.replay.pieces import pieces_of
+from elmo_scratch.modules.lstms.replay.step_recordings import NUM_STEPS, RecordedSteps
+from elmo_scratch.modules.lstms.steps import Clips, LstmWeights, Step
+from elmo_scratch.modules.lstms.steps_backward import run_steps_backward
+from elmo_scratch.modules.products import WeightProduct
+
+
+def run_replayed(
+    recorded: RecordedSteps,
+    weights: LstmWeights,
+    dtype: torch.dtype,
+    bias: torch.Tensor,
+    inputs: torch.Tensor,
+    batch_sizes: Sequence[int],
+    state: LstmState,
+    clips: Clips,
+    output_scale: Optional[torch.Tensor],
+) -> KeptRun:
+    """
+    Runs an LSTM over the positions of a `ReadingOrder`, as `run_steps`, each step for as many
+    sentences as were recorded, also after they have ended: what comes of that is left out.
+
+    # Parameters
+
+    recorded : `RecordedSteps`
+        Made for all that follows, by `StepRecordings.of`.
+    weights, dtype, bias, inputs, batch_sizes, state, clips, output_scale
+        As there.
+    """
+    num_rows = recorded.num_rows
+    hidden, cell = (_filled_up(part, num_rows) for part in state)
+    rest = [bias, *([] if output_scale is None else [_filled_up(output_scale, num_rows)])]
+    parts: List[List[torch.Tensor]] = []
+    ended: List[LstmState] = []  # the last first, as shorter sentences come last
+    for piece in pieces_of(tuple(batch_sizes), NUM_STEPS, num_rows, inputs.device):
+        made = recorded.forward([piece.laid(inputs), hidden, cell, *rest])
+        outputs, after, *_ = made
+        if len(piece.last) > 0:
+            ended.append(LstmState(*(part.index_select(0, piece.last) for part in made[:2])))
+        hidden, cell = outputs[-num_rows:], after[-num_rows:]
+        kept_parts = made if recorded.backward is not None else made[:1]
+        parts.append([piece.picked(part) for part in kept_parts])
+    outputs, *kept = (torch.cat(part) if len(part) > 1 else part[0] for part in zip(*parts))
+    # Sentences without a position end with what they start from.
+    ended.insert(0, LstmState(*(part[batch_sizes[0] :] for part in state)))
+    final = LstmState(*(torch.cat(part) for part in zip(*reversed(ended))))
+    kept = [weights.from_hidden, weights.projection, state.cell, *kept]
+    return KeptRun(outputs, final, kept, partial(_run_replayed_backward, dtype, recorded))
+
+
+def _run_replayed_backward(
+    dtype: torch.dtype,
+    recorded: RecordedSteps,
+    kept: Sequence[torch.Tensor],
+    batch_sizes: Sequence[int],
+    clips: Clips,
+    output_scale: Optional[torch.Tensor],
+    output_gradients: torch.Tensor,
+    state_gradients: Optional[LstmState],
+) -> RunGradients:
+    """With the precision and the recordings of the run, a `RunBackward`."""
+    from_hidden, projection, before, *histories = kept
+    after, gates, opened, projected = histories
+    if state_gradients is not None:
+        # They would come in between the steps of a recording.
+        return run_steps_backward(
+            WeightProduct(from_hidden.t(), dtype),
+            WeightProduct(projection.t(), dtype) if len(projection) else None,
+            memory_cells_for(dtype, before),
+            _steps_of(batch_sizes, before, *histories),
+            clips,
+            output_scale,
+            output_gradients,
+            state_gradients,
+        )
+    assert recorded.backward is not None
+    num_rows = recorded.num_rows
+    scale = [] if output_scale is None else [_filled_up(output_scale, num_rows)]
+    d_hidden = before.new_zeros(num_rows, output_gradients.size(1))
+    d_cell = before.new_zeros(num_rows, before.size(1))
+    parts: List[List[torch.Tensor]] = []
+    for piece in reversed(pieces_of(tuple(batch_sizes), NUM_STEPS, num_rows, before.device)):
+        cell = _filled_up(before if piece.part.start == 0 else after[piece.before], num_rows)
+        read = [piece.laid(part) for part in (*histories, output_gradients)]
+        *made, d_hidden, d_cell = recorded.backward([cell, *read, d_hidden, d_cell, *scale])
+        parts.append([piece.picked(part) for part in made])
+    d_gates, d_projected = (torch.cat(part) for part in zip(*reversed(parts)))
+    d_state = LstmState(d_hidden[: len(before)], d_cell[: len(before)])
+    return RunGradients(d_gates, d_projected, opened.to(dtype), d_state)
+
+
+def _steps_of(
+    batch_sizes: Sequence[int],
+    before: torch.Tensor,
+    after: torch.Tensor,
+    gates: torch.Tensor,
+    opened: torch.Tensor,
+    projected: torch.Tensor,
+) -> List[Step]:
+    """The steps of histories of shape `(read, ...)`."""
+    cells = [before]
+    steps: List[Step] = []
+    histories = (part.split(list(batch_sizes)) for part in (after, gates, opened, projected))
+    for own_after, own_gates, own_opened, output in zip(*histories):
+        previous = cells[-1][: len(output)]
+        steps.append(Step(previous, Opened(own_after, own_opened, own_gates), output))
+        cells.append(own_after)
+    return steps
+
+
+def _filled_up(part: torch.Tensor, num_rows: int) -> torch.Tensor:
+    """With rows of zeros."""
+    if len(part) == num_rows:
+        return part
+    filled = part.new_zeros(num_rows, part.size(1))
+    filled[: len(part)] = part
+    return filled

@@ -1,0 +1,49 @@
+from typing import List, Optional
+
+import pytest
+import torch
+
+from elmo_scratch.modules.lstms.memory_cells import memory_cells_for
+from elmo_scratch.modules.lstms.memory_cells.jitted import JittedMemoryCells
+from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells, Opened
+from elmo_scratch.modules.lstms.memory_cells.plain import PlainMemoryCells
+from tests.gpu import needs_gpu
+
+pytestmark = needs_gpu
+
+ACTIVE, CELLS = 9, 33
+
+each_clip = pytest.mark.parametrize("clip", [None, 0.4])
+each_dtype = pytest.mark.parametrize(
+    "dtype, closeness", [(torch.float32, 2e-6), (torch.bfloat16, 2e-2)]
+)
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return (3 * torch.randn(*shape, device="cuda")).to(dtype)
+
+
+def test_they_are_those_of_a_gpu() -> None:
+    for dtype in (torch.float32, torch.bfloat16):
+        assert isinstance(memory_cells_for(dtype, random(1, 1)), JittedMemoryCells)
+    assert isinstance(memory_cells_for(torch.double, random(1, 1).double()), PlainMemoryCells)
+
+
+@each_clip
+@each_dtype
+def test_they_are_as_the_plain_ones(
+    dtype: torch.dtype, closeness: float, clip: Optional[float]
+) -> None:
+    gates, before = random(ACTIVE, 4 * CELLS, dtype=dtype), random(ACTIVE, CELLS)
+    d_output, d_after = random(ACTIVE, CELLS, dtype=dtype), random(ACTIVE, CELLS)
+
+    def there_and_back(cells: MemoryCells) -> List[torch.Tensor]:
+        opened: Opened = cells.open_gates(gates.clone(), before, clip)
+        d_before, d_gates = d_after.clone(), torch.empty_like(gates)
+        cells.open_gates_backward(opened, before, clip, d_output, d_before, d_gates)
+        return [opened.cell, opened.output, d_before, d_gates]
+
+    found = zip(there_and_back(JittedMemoryCells()), there_and_back(PlainMemoryCells()))
+    for ours, expected in found:
+        assert ours.shape == expected.shape and ours.dtype == expected.dtype
+        assert torch.allclose(ours, expected, rtol=closeness, atol=closeness)

@@ -1,0 +1,63 @@
+from typing import List, Sequence
+
+import pytest
+import torch
+
+from elmo_scratch.modules.lstms.replay.recording import Recording
+from tests.gpu import each_device
+
+
+def some(device: str) -> List[torch.Tensor]:
+    return [torch.randn(5, 3, device=device), torch.randn(3, device=device)]
+
+
+@each_device
+def test_it_makes_what_the_work_makes(device: str) -> None:
+    weight = torch.randn(4, 3, device=device)
+    recording = Recording(lambda given: [given[0] @ weight.t(), given[0] + given[1]], some(device))
+    for _ in range(3):
+        given = some(device)
+        for made, expected in zip(
+            recording(given), [given[0] @ weight.t(), given[0] + given[1]], strict=True
+        ):
+            assert torch.allclose(made, expected, atol=1e-6)
+
+
+@each_device
+def test_what_it_made_stays(device: str) -> None:
+    recording = Recording(lambda given: [given[0], 2 * given[0]], some(device)[:1])
+    given = some(device)[:1]
+    first = recording(given)
+    before = [part.clone() for part in (*given, *first)]
+    recording(some(device)[:1])
+    assert all(torch.equal(*pair) for pair in zip((*given, *first), before, strict=True))
+
+
+@each_device
+def test_it_reads_weights_anew(device: str) -> None:
+    weight = torch.ones(3, device=device)
+    recording = Recording(lambda given: [given[0] * weight], some(device)[:1])
+    given = some(device)[:1]
+    weight.fill_(3.0)
+    assert torch.equal(recording(given)[0], 3.0 * given[0])
+
+
+@each_device
+def test_it_serves_in_every_mode(device: str) -> None:
+    with torch.inference_mode():
+        recording = Recording(lambda given: [given[0] + 1], some(device)[:1])
+        given = some(device)[:1]
+        assert torch.equal(recording(given)[0], given[0] + 1)
+    given = some(device)[:1]
+    given[0].requires_grad_()
+    (made,) = recording(given)
+    assert torch.equal(made, given[0] + 1) and not made.requires_grad and not made.is_inference()
+
+
+@each_device
+def test_work_that_fails_is_an_error(device: str) -> None:
+    def fail(given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+        raise RuntimeError("not to be recorded")
+
+    with pytest.raises(RuntimeError, match="not to be recorded"):
+        Recording(fail, some(device))(some(device))

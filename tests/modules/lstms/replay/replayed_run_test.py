@@ -1,0 +1,143 @@
+from typing import List, Optional
+
+import pytest
+import torch
+
+from elmo_scratch.modules import LstmState
+from elmo_scratch.modules.lstms import ProjectedLstm
+from elmo_scratch.modules.lstms.kept_run import KeptRun
+from elmo_scratch.modules.lstms.replay import StepRecordings, run_replayed, step_recordings
+from tests.gpu import each_device
+from tests.modules.lstms.random_run import CELLS, DIM, RandomRun, random_run, tensors_of
+
+pytestmark = pytest.mark.usefixtures("record_everywhere")
+
+each_batch = pytest.mark.parametrize(
+    "batch_sizes",
+    [[32] * 20, [32] * 7, [20] * 10, [33, 33, 32, 20, 17, 16, 5, 1, 1, 1, 1], [1] * 21, [70, 3]],
+)
+"""Fewer, as many and more steps and sentences than are recorded; of equal and other lengths."""
+
+
+def replayed(run: RandomRun, recordings: Optional[StepRecordings] = None) -> KeptRun:
+    recorded = (recordings or StepRecordings()).of(*run[:8], goes_back=True)
+    assert recorded is not None
+    return run_replayed(recorded, *run[:8])
+
+
+@pytest.mark.parametrize("has_state_gradients", [True, False])
+@pytest.mark.parametrize("clip, dropout", [(None, 0.0), (0.6, 0.0), (0.6, 0.4)])
+@each_batch
+@each_device
+def test_it_is_the_run_step_by_step(
+    device: str,
+    batch_sizes: List[int],
+    clip: Optional[float],
+    dropout: float,
+    has_state_gradients: bool,
+) -> None:
+    run = random_run(batch_sizes, torch.float32, clip, dropout)
+    expected = run.stepwise()
+    there = run.to(device)
+    done = replayed(there)
+    if not has_state_gradients:
+        run, there = (some._replace(state_gradients=None) for some in (run, there))
+    pairs = zip(
+        tensors_of(done, there.back(done)), tensors_of(expected, run.back(expected)), strict=True
+    )
+    for ours, theirs in pairs:
+        assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
+        assert ours.any()
+        bound = 1e-5 * theirs.abs().max().item()
+        assert torch.allclose(ours.cpu(), theirs, rtol=1e-4, atol=bound)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+@each_batch
+@each_device
+def test_in_bfloat16_it_points_where_the_exact_run_does(
+    device: str, batch_sizes: List[int], dropout: float
+) -> None:
+    run = random_run(batch_sizes, torch.bfloat16, None, dropout)._replace(state_gradients=None)
+    there, exact = run.to(device), run._replace(dtype=torch.float32)
+    done, expected = replayed(there), exact.stepwise()
+    pairs = zip(
+        tensors_of(done, there.back(done)), tensors_of(expected, exact.back(expected)), strict=True
+    )
+    for ours, theirs in pairs:
+        ours = ours.float().cpu()
+        assert not torch.equal(ours, theirs)
+        assert torch.cosine_similarity(ours.flatten(), theirs.flatten(), dim=0) >= 0.9995
+
+
+@each_device
+def test_recordings_serve_one_batch_after_the_other(device: str) -> None:
+    recordings = StepRecordings()
+    run = random_run([20] * 12).to(device)
+    first = replayed(run, recordings)
+    before = [part.clone() for part in (first.outputs, *first.state, *first.kept)]
+    other = run.of_sentences(3, 15)
+    assert torch.allclose(
+        replayed(other, recordings).outputs, first.outputs[run.positions_of(3, 15)], atol=1e-5
+    )
+    after = [first.outputs, *first.state, *first.kept]
+    assert all(torch.equal(*pair) for pair in zip(after, before, strict=True))
+    gradients = run.back(first)
+    assert torch.equal(run.back(first).gates, gradients.gates)
+
+
+@each_device
+def test_what_others_kept_in_their_own_way_is_read_too(device: str) -> None:
+    run = random_run([20, 18, 18], dropout=0.3).to(device)._replace(state_gradients=None)
+    done = replayed(run)
+    expected = run.back(done)
+    turned = [tensor.double().t().contiguous().t() for tensor in done.kept]
+    back = run.back(done._replace(kept=turned))
+    for ours, theirs in zip(back[:3], expected[:3], strict=True):
+        assert torch.allclose(ours.to(theirs.dtype), theirs)
+
+
+@each_device
+def test_an_lstm_uses_it(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lstm = ProjectedLstm(DIM, DIM, CELLS, recurrent_dropout=0.3).eval().to(device)
+    sizes = [9, 9, 5, 2]
+    inputs = torch.randn(sum(sizes), DIM, device=device)
+    state = LstmState(torch.randn(9, DIM, device=device), torch.randn(9, CELLS, device=device))
+    found = []
+    for devices in (("cpu", "cuda"), ()):
+        monkeypatch.setattr(step_recordings, "DEVICES", devices)
+        with torch.inference_mode():
+            ahead = lstm(inputs, sizes, state)
+        lstm.zero_grad()
+        done = lstm(inputs, sizes, state)
+        done.outputs.square().sum().backward()
+        gradients = [weight.grad.clone() for weight in lstm.parameters() if weight.grad is not None]
+        found.append([ahead.outputs, *ahead.state, done.outputs, *done.state, *gradients])
+        assert bool(lstm._recordings._kept) == bool(devices)
+        lstm._recordings.forget()
+    assert len(found[0]) == 10
+    for ours, theirs in zip(*found, strict=True):
+        assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("has_state_gradients", [True, False])
+@each_device
+def test_sentences_without_a_position_keep_their_state(
+    device: str, has_state_gradients: bool
+) -> None:
+    whole = random_run([35, 35, 3], dropout=0.3)
+    inputs, gradients = whole.inputs[:34], whole.output_gradients[:34]
+    # Of 35 sentences one has three words, 31 have one, and three have none.
+    run = whole._replace(batch_sizes=[32, 1, 1], inputs=inputs, output_gradients=gradients)
+    expected, there = run.stepwise(), run.to(device)
+    done = replayed(there)
+    assert torch.equal(done.state.hidden[32:].cpu(), run.state.hidden[32:])
+    assert torch.equal(done.state.cell[32:].cpu(), run.state.cell[32:])
+    if not has_state_gradients:
+        run, there = (some._replace(state_gradients=None) for some in (run, there))
+    pairs = zip(
+        tensors_of(done, there.back(done)), tensors_of(expected, run.back(expected)), strict=True
+    )
+    for ours, theirs in pairs:
+        assert ours.shape == theirs.shape
+        assert torch.allclose(ours.cpu(), theirs, rtol=1e-4, atol=1e-4)

@@ -1,0 +1,127 @@
+import copy
+import logging
+import pickle
+from typing import Any, List, Optional
+
+import pytest
+import torch
+
+from elmo_scratch.modules.lstms.replay import RecordedSteps, StepRecordings, step_recordings
+from tests.gpu import needs_gpu
+from tests.modules.lstms.random_run import RandomRun, random_run
+
+
+def recorded(recordings: StepRecordings, run: RandomRun, **more: Any) -> Optional[RecordedSteps]:
+    return recordings.of(*run[:8], **{"goes_back": True, **more})
+
+
+@pytest.fixture
+def run(record_everywhere: None) -> RandomRun:
+    return random_run([5, 4, 4, 1])
+
+
+def test_recordings_are_for_gpus() -> None:
+    assert recorded(StepRecordings(), random_run([5, 4])) is None
+
+
+@needs_gpu
+def test_on_a_gpu_there_are_some() -> None:
+    assert recorded(StepRecordings(), random_run([5, 4]).to("cuda")) is not None
+
+
+def test_what_fits_is_not_recorded_again(run: RandomRun) -> None:
+    recordings = StepRecordings()
+    first = recorded(recordings, run)
+    assert first is not None
+    run.weights.from_hidden.mul_(2.0)
+    assert recorded(recordings, run) is first
+    fewer = run.of_sentences(0, 2)
+    assert recorded(recordings, fewer) is first
+
+
+def test_what_does_not_fit_is(run: RandomRun) -> None:
+    recordings = StepRecordings()
+    first = recorded(recordings, run)
+    others: List[RandomRun] = [
+        run._replace(weights=run.weights._replace(from_hidden=run.weights.from_hidden.clone())),
+        run._replace(dtype=torch.bfloat16),
+        run._replace(clips=run.clips._replace(cell=None)),
+        run._replace(output_scale=torch.ones(5, run.state.hidden.size(1))),
+        random_run([33, 2]),
+    ]
+    for other in others:
+        assert recorded(recordings, other) not in (None, first)
+    ahead = recorded(recordings, run, goes_back=False)
+    assert ahead is not None and ahead.backward is None
+    assert recorded(recordings, run) is first
+
+
+def test_what_is_none_of_its_is_left_alone(run: RandomRun) -> None:
+    recordings = StepRecordings()
+    assert recorded(recordings, random_run([257, 1])) is None
+    assert recorded(recordings, run._replace(batch_sizes=[])) is None
+    assert recorded(recordings, run._replace(inputs=run.inputs.double())) is None
+    with torch.autocast("cpu"):
+        assert recorded(recordings, run) is None
+
+
+def test_the_last_ones_are_kept(run: RandomRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step_recordings, "MAX_RECORDINGS", 2)
+    recordings = StepRecordings()
+    runs = {rows: random_run([rows])._replace(weights=run.weights) for rows in (1, 33, 65)}
+    many = [recorded(recordings, runs[rows]) for rows in (1, 33, 1, 65)]
+    assert many[0] is many[2]
+    assert recorded(recordings, runs[65]) is many[3]
+    assert len(recordings._kept) == 2
+    recordings.forget()
+    assert not recordings._kept
+
+
+def test_weights_that_never_stay_end_it(
+    run: RandomRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(step_recordings, "MAX_MADE", 3)
+    recordings, runs = StepRecordings(), [random_run([5, 4]) for _ in range(5)]
+    with caplog.at_level(logging.WARNING):
+        found = [recorded(recordings, other) is not None for other in runs]
+    assert found == [True, True, False, False, False]
+    assert [record.getMessage() for record in caplog.records] == [
+        "The steps of an LSTM are not replayed by CUDA graphs from now on, and take longer: the "
+        "weights, or the sizes of batches, change too often"
+    ]
+
+
+def test_what_cannot_be_recorded_goes_another_way(
+    run: RandomRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("operation not permitted\nmore of it")
+
+    monkeypatch.setattr(step_recordings, "Recording", fail)
+    recordings = StepRecordings()
+    with caplog.at_level(logging.WARNING):
+        assert recorded(recordings, run) is None and recorded(recordings, run) is None
+    (record,) = caplog.records
+    assert record.getMessage().endswith("take longer: operation not permitted")
+
+
+def test_without_memory_nothing_is_kept(run: RandomRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    recordings = StepRecordings()
+    assert recorded(recordings, run) is not None
+
+    def fail(*_: Any) -> None:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(step_recordings, "Recording", fail)
+        with pytest.raises(torch.cuda.OutOfMemoryError):
+            recorded(recordings, random_run([40]))
+    assert not recordings._kept
+    assert recorded(recordings, run) is not None
+
+
+def test_copies_start_empty(run: RandomRun) -> None:
+    recordings = StepRecordings()
+    recorded(recordings, run)
+    for other in (copy.deepcopy(recordings), pickle.loads(pickle.dumps(recordings))):
+        assert isinstance(other, StepRecordings) and not other._kept
