@@ -20,6 +20,9 @@ WORDS_AT_ONCE, WORDS_TOGETHER = 256, 64
 are where products are rounded: oneDNN compiles kernels for each number of rows, and hardly two
 batches have as many words."""
 
+WORDS_ON_A_GPU = 1024
+"""How many words go together there, which many small groups would leave idle."""
+
 
 class CharacterConvolution(MixedPrecision):
     """
@@ -77,8 +80,9 @@ class CharacterConvolution(MixedPrecision):
             missing = self._missing(len(ids)) if is_trained else 0
             ids = torch.cat([ids.new_full((missing, ids.size(1)), PADDING_ID), ids])
             # A group that is not full has the shortest, which take the least time.
-            odd = len(ids) % WORDS_AT_ONCE
-            groups = [ids[:odd], *ids[odd:].split(WORDS_AT_ONCE)]
+            at_once = WORDS_AT_ONCE if ids.device.type == "cpu" else WORDS_ON_A_GPU
+            odd = len(ids) % at_once
+            groups = [ids[:odd], *ids[odd:].split(at_once)]
             groups = [group for group in groups if len(group) > 0] or [ids]
             maxima = torch.cat([self._maxima(group) for group in groups])[missing:]
         return ACTIVATIONS[self.activation](maxima)
@@ -87,7 +91,7 @@ class CharacterConvolution(MixedPrecision):
         """Shape `(words, filters)`, if there is compiled code for it."""
         if not self._is_as_made():
             return None
-        characters = self.embedding(self._needed(ids))  # (words, needed, character_dim)
+        characters = self.embedding(self._needed(ids, _longest(ids)))
         weights: List[Any] = [convolution.weight for convolution in self.convolutions]
         biases: List[Any] = [convolution.bias for convolution in self.convolutions]
         dtype = self.matmul_dtype_for(weights[0])
@@ -108,7 +112,7 @@ class CharacterConvolution(MixedPrecision):
     def _maxima(self, ids: torch.Tensor) -> torch.Tensor:
         """The same, of words of like lengths, by PyTorch's operations."""
         longest = _longest(ids)
-        characters = self.embedding(self._needed(ids))  # (words, needed, character_dim)
+        characters = self.embedding(self._needed(ids, longest))  # (words, needed, character_dim)
         wide = characters.dtype
         # Rounded here, where there are the fewest numbers to round.
         characters = characters.to(self.matmul_dtype_for(characters))
@@ -122,9 +126,9 @@ class CharacterConvolution(MixedPrecision):
             maxima.append(maximum_over_windows(responses).to(wide))
         return torch.cat(maxima, dim=1)
 
-    def _needed(self, ids: torch.Tensor) -> torch.Tensor:
+    def _needed(self, ids: torch.Tensor, longest: int) -> torch.Tensor:
         """The ids of the characters that any window needs, shape `(words, needed)`."""
-        return ids[:, : _longest(ids) + max(width for width, _ in self.filters)]
+        return ids[:, : longest + max(width for width, _ in self.filters)]
 
     def _missing(self, num_words: int) -> int:
         """By how many words they are filled up where products are rounded."""
