@@ -3,21 +3,23 @@ How fast a biLM runs, beside AllenNLP's own `Elmo` on the same weights and sente
 by turns:
 
     python benchmarks/embed.py --model original --dtype float32
-    python benchmarks/embed.py --model small --dtype bfloat16 --task training
+    python benchmarks/embed.py --model small original --dtype bfloat16 --task inference training
 
 Weights are random, of the released models' sizes. Without `--text` the sentences are those of
 fixtures/text, two to a line. See benchmarks/README.md for what the lines mean.
 """
 
 import argparse
+import gc
 import json
 import statistics
 import subprocess
 import sys
 import tempfile
 from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 import torch
 from allennlp.modules.elmo import Elmo as AllenNlpElmo
@@ -35,11 +37,11 @@ from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
 ROOT = Path(__file__).parent.parent
 FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
 MODELS = {
-    "original": Options(
-        LstmOptions(4096, 512, 2, 3.0, 3.0, True), CharCnnOptions(16, FILTERS, 2, "relu", 50)
-    ),
     "small": Options(
         LstmOptions(1024, 128, 2, 3.0, 3.0, True), CharCnnOptions(16, FILTERS, 1, "relu", 50)
+    ),
+    "original": Options(
+        LstmOptions(4096, 512, 2, 3.0, 3.0, True), CharCnnOptions(16, FILTERS, 2, "relu", 50)
     ),
 }
 TASKS = {"inference": 64, "training": 32}
@@ -53,10 +55,16 @@ SYSTEMS = ("elmo_scratch", "allennlp")
 
 
 def main() -> None:
-    """Prints one table, and one line of JSON."""
-    args = parse_arguments()
-    if args.threads:
-        torch.set_num_threads(args.threads)
+    """Prints a table, and a line of JSON, for each combination that is asked for."""
+    asked = parse_arguments()
+    if asked.threads:
+        torch.set_num_threads(asked.threads)
+    for model, task, dtype in product(asked.model, asked.task, asked.dtype):
+        measure(argparse.Namespace(**{**vars(asked), "model": model, "task": task, "dtype": dtype}))
+
+
+def measure(args: argparse.Namespace) -> None:
+    """Of one model, task and precision."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     with tempfile.TemporaryDirectory() as folder:
         if args.peak_memory_of:
@@ -64,7 +72,7 @@ def main() -> None:
             return
         torch.manual_seed(0)
         write_official_bilm(new_bilm(args.model), folder)
-        memory = {system: measured_memory(args, system, folder) for system in SYSTEMS}
+        memory = {system: measured_memory(args, system, folder, device) for system in SYSTEMS}
         models = {system: load(system, args, folder).to(device) for system in SYSTEMS}
     batches = [ids.to(device) for ids in read_batches(args)]
     rate = product_rate(MixedPrecision.used(args.dtype, device), device)
@@ -87,7 +95,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    add_model_and_text(parser)
+    add_model_and_text(parser, "+")
     parser.add_argument("--repeats", type=int, default=5, help="passes (default: 5)")
     parser.add_argument("--threads", type=int, help="(default: PyTorch's)")
     parser.add_argument("--peak-memory-of", choices=SYSTEMS, help=argparse.SUPPRESS)
@@ -95,11 +103,18 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def add_model_and_text(parser: argparse.ArgumentParser) -> None:
-    """The arguments that say which model does what with which text."""
-    parser.add_argument("--model", choices=MODELS, default="small", help="(default: small)")
-    parser.add_argument("--dtype", choices=["float32", "bfloat16"], default="float32")
-    parser.add_argument("--task", choices=TASKS, default="inference")
+def add_model_and_text(parser: argparse.ArgumentParser, nargs: Optional[str] = None) -> None:
+    """The arguments that say which model does what with which text, `nargs` of the first three."""
+    choices = {"model": MODELS, "dtype": ("float32", "bfloat16"), "task": TASKS}
+    for name, known in choices.items():
+        first = next(iter(known))
+        parser.add_argument(
+            f"--{name}",
+            nargs=nargs,
+            choices=known,
+            default=first if nargs is None else [first],
+            help=f"(default: {first})",
+        )
     parser.add_argument("--text", type=Path, help="sentences, one a line, words between spaces")
     parser.add_argument("--batches", type=int, default=8, help="at most so many (default: 8)")
 
@@ -189,7 +204,9 @@ def closeness(
     start_pass(models)
     differences, cosines = [], []
     for ids in batches:
-        with torch.set_grad_enabled(task == "training"):
+        # On a GPU PyTorch would round what AllenNLP convolves.
+        exact = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
+        with exact, torch.set_grad_enabled(task == "training"):
             ours = models["elmo_scratch"].bilm(ids, (ids > 0).any(dim=-1))
             theirs = models["allennlp"]._elmo_lstm(ids)
         for layer, expected in zip(ours.layers.detach(), theirs["activations"]):
@@ -225,8 +242,16 @@ def operations(model: torch.nn.Module, batches: List[torch.Tensor], task: str) -
     return needed * (3 if task == "training" else 1)
 
 
-def measured_memory(args: argparse.Namespace, system: str, folder: str) -> float:
-    """The peak memory, in MiB, of a process that runs two batches through one system."""
+def measured_memory(
+    args: argparse.Namespace, system: str, folder: str, device: torch.device
+) -> float:
+    """The peak memory, in MiB, of running two batches through one system, on a GPU the GPU's."""
+    if device.type == "cuda":
+        gc.collect()
+        torch.cuda.reset_peak_memory_stats()
+        others = torch.cuda.memory_allocated() / 2**20
+        own = argparse.Namespace(**{**vars(args), "peak_memory_of": system, "batches": 2})
+        return system_peak_memory(own, folder, device) - others
     command = [sys.executable, __file__, "--peak-memory-of", system, "--batches", "2"]
     command += ["--weights", folder]
     command += ["--model", args.model, "--dtype", args.dtype, "--task", args.task]
@@ -236,7 +261,7 @@ def measured_memory(args: argparse.Namespace, system: str, folder: str) -> float
 
 
 def system_peak_memory(args: argparse.Namespace, folder: str, device: torch.device) -> float:
-    """The peak memory of this process, in MiB, with one system only."""
+    """The peak memory of this process or its GPU, in MiB, with one system only."""
     model = load(args.peak_memory_of, args, folder).to(device)
     for ids in read_batches(args):
         run_batch(model, ids.to(device), args.task)
