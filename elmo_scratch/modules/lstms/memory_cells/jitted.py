@@ -1,7 +1,8 @@
 """Memory cells on a GPU."""
 
 import math
-from typing import Optional
+from functools import lru_cache
+from typing import Callable, Optional, Sequence
 
 import torch
 
@@ -49,15 +50,10 @@ class JittedMemoryCells(MemoryCells):
     as they came, and computes in the type of memory.
     """
 
-    def __init__(self) -> None:
-        jit = torch.cuda.jiterator._create_multi_output_jit_fn
-        self._open_gates = jit(LOGISTIC + OPEN_GATES, 2, clip=math.inf)
-        self._open_gates_backward = jit(LOGISTIC + OPEN_GATES_BACKWARD, 5, clip=math.inf)
-
     def open_gates(self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]) -> Opened:
         # The kernel takes several times as long to convert them.
         wide = gates.to(cell.dtype)
-        after, output = self._open_gates(*wide.chunk(4, dim=1), cell, clip=_bound(clip))
+        after, output = _kernel(OPEN_GATES, 2)(*wide.chunk(4, dim=1), cell, clip=_bound(clip))
         return Opened(after, output.to(gates.dtype), gates)
 
     def open_gates_backward(
@@ -72,7 +68,7 @@ class JittedMemoryCells(MemoryCells):
         dtype = cell_gradient.dtype
         cells = (opened.cell, previous_cell)
         gradients = (output_gradient.to(dtype), cell_gradient)
-        *gates, before = self._open_gates_backward(
+        *gates, before = _kernel(OPEN_GATES_BACKWARD, 5)(
             *opened.gates.to(dtype).chunk(4, dim=1), *cells, *gradients, clip=_bound(clip)
         )
         if gates_gradient.dtype == dtype:
@@ -80,6 +76,13 @@ class JittedMemoryCells(MemoryCells):
         else:
             gates_gradient.copy_(torch.cat(gates, dim=1))
         cell_gradient.copy_(before)
+
+
+@lru_cache(maxsize=None)
+def _kernel(code: str, num_outputs: int) -> Callable[..., Sequence[torch.Tensor]]:
+    """Made at its first use: it asks for GPUs, which is too early where this file is imported."""
+    jit = torch.cuda.jiterator._create_multi_output_jit_fn
+    return jit(LOGISTIC + code, num_outputs, clip=math.inf)
 
 
 def _bound(clip: Optional[float]) -> float:

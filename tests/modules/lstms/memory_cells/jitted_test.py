@@ -4,12 +4,15 @@ import pytest
 import torch
 
 from elmo_scratch.modules.lstms.memory_cells import memory_cells_for
-from elmo_scratch.modules.lstms.memory_cells.jitted import JittedMemoryCells
+from elmo_scratch.modules.lstms.memory_cells.jitted import (
+    LOGISTIC,
+    OPEN_GATES,
+    OPEN_GATES_BACKWARD,
+    JittedMemoryCells,
+)
 from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells, Opened
 from elmo_scratch.modules.lstms.memory_cells.plain import PlainMemoryCells
 from tests.gpu import needs_gpu
-
-pytestmark = needs_gpu
 
 ACTIVE, CELLS = 9, 33
 
@@ -23,12 +26,28 @@ def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return (3 * torch.randn(*shape, device="cuda")).to(dtype)
 
 
+def test_nobody_looks_for_a_gpu_before_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> bool:
+        raise AssertionError
+
+    monkeypatch.setattr(torch.cuda, "is_available", fail)
+    assert isinstance(JittedMemoryCells(), MemoryCells)
+
+
+@pytest.mark.parametrize("code", [OPEN_GATES, OPEN_GATES_BACKWARD])
+def test_pytorch_can_read_the_kernels(code: str) -> None:
+    made = torch.cuda.jiterator._create_multi_output_jit_fn(LOGISTIC + code, 2, clip=1.0)
+    assert f"{made.kernel_name}(" in code
+
+
+@needs_gpu
 def test_they_are_those_of_a_gpu() -> None:
     for dtype in (torch.float32, torch.bfloat16):
         assert isinstance(memory_cells_for(dtype, random(1, 1)), JittedMemoryCells)
     assert isinstance(memory_cells_for(torch.double, random(1, 1).double()), PlainMemoryCells)
 
 
+@needs_gpu
 @each_clip
 @each_dtype
 def test_they_are_as_the_plain_ones(
