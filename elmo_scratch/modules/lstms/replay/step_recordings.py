@@ -26,7 +26,12 @@ NUM_STEPS = 10
 """How many steps a recording has: half a window of the original's recipe."""
 
 NUMS_ROWS = (8, 32, 64, 128, 256)
-"""How many sentences it has. More at once keep a GPU busy without recordings."""
+"""How many sentences it has."""
+
+MAX_GATES = 2**21
+"""How many gates a step may have, those of all sentences together: 256 sentences of the released
+small model, 128 of the original one. More keep a GPU busy without recordings, which would take
+gigabytes."""
 
 MAX_RECORDINGS, MAX_MADE = 8, 64
 """How many are kept, and after how many no more are made: weights that never stay where they are
@@ -105,9 +110,9 @@ class StepRecordings:
             If the GPU's memory doesn't hold it. Nothing is kept then.
         """
         tensors = [inputs, *state, bias, *([] if output_scale is None else [output_scale])]
-        if self._is_off or not _can_be_recorded(weights, tensors, batch_sizes, len(state.cell)):
+        num_rows = _num_rows(len(state.cell), len(weights.from_hidden))
+        if self._is_off or num_rows is None or not _can_be_recorded(weights, tensors, batch_sizes):
             return None
-        num_rows = next(number for number in NUMS_ROWS if number >= len(state.cell))
         where = tuple((part.data_ptr(), *part.shape, *part.stride()) for part in weights)
         stream = torch.cuda.current_stream(inputs.device).cuda_stream if inputs.is_cuda else None
         key = (where, dtype, num_rows, clips, output_scale is None, goes_back, stream)
@@ -233,18 +238,20 @@ class _Recorder(NamedTuple):
         return [back.gates, back.projected, *back.state]
 
 
+def _num_rows(num_sentences: int, num_gates: int) -> Optional[int]:
+    """How many sentences to record for so many; `None` if they are too many."""
+    rows = next((number for number in NUMS_ROWS if number >= num_sentences), None)
+    return None if rows is None or rows * num_gates > MAX_GATES else rows
+
+
 def _can_be_recorded(
-    weights: LstmWeights,
-    tensors: Sequence[torch.Tensor],
-    batch_sizes: Sequence[int],
-    num_sentences: int,
+    weights: LstmWeights, tensors: Sequence[torch.Tensor], batch_sizes: Sequence[int]
 ) -> bool:
     """Whether they are ordinary ones, on one GPU that isn't recorded already."""
     device = tensors[0].device
     return (
         device.type in DEVICES
         and len(batch_sizes) > 0
-        and num_sentences <= NUMS_ROWS[-1]
         and all(part.dtype == torch.float32 for part in (*weights, *tensors))
         and all(part.device == device for part in (*weights, *tensors))
         and is_plain(*weights, *tensors)

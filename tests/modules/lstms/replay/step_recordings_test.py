@@ -8,7 +8,7 @@ import torch
 
 from elmo_scratch.modules.lstms.replay import RecordedSteps, StepRecordings, step_recordings
 from tests.gpu import needs_gpu
-from tests.modules.lstms.random_run import RandomRun, random_run
+from tests.modules.lstms.random_run import CELLS, RandomRun, random_run
 
 
 def recorded(recordings: StepRecordings, run: RandomRun, **more: Any) -> Optional[RecordedSteps]:
@@ -56,9 +56,12 @@ def test_what_does_not_fit_is(run: RandomRun) -> None:
     assert recorded(recordings, run) is first
 
 
-def test_what_is_none_of_its_is_left_alone(run: RandomRun) -> None:
+def test_what_is_none_of_its_is_left_alone(run: RandomRun, monkeypatch: pytest.MonkeyPatch) -> None:
     recordings = StepRecordings()
     assert recorded(recordings, random_run([257, 1])) is None
+    with monkeypatch.context() as patch:
+        patch.setattr(step_recordings, "MAX_GATES", 8 * 4 * CELLS - 1)
+        assert recorded(recordings, run) is None
     assert recorded(recordings, run._replace(batch_sizes=[])) is None
     assert recorded(recordings, run._replace(inputs=run.inputs.double())) is None
     with torch.autocast("cpu"):
