@@ -10,7 +10,7 @@ from elmo_scratch.embedders.sentence_layers.spelled_batch import SpelledBatch
 from elmo_scratch.modules.bilm import BiLm
 from elmo_scratch.modules.bilm_output import ReadSentences
 from elmo_scratch.modules.boundaries import remove_boundaries
-from elmo_scratch.modules.lstms import LstmState
+from elmo_scratch.modules.lstms import LstmState, ProjectedLstm
 from elmo_scratch.modules.reading_in_pieces import read_in_pieces
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
 
@@ -127,6 +127,9 @@ class FittingReader:
                 "the GPU's memory doesn't hold the work on a single word. Free some of it, take "
                 "another GPU, or the processor (`cuda_device` -1)."
             )
+        for module in self._bilm.modules():
+            if isinstance(module, ProjectedLstm):
+                module.forget_recordings()
         torch.cuda.empty_cache()
         self._rows_at_once = max(1, num_rows // 2)
         self._positions_at_once = max(1, self._positions_at_once // 2)

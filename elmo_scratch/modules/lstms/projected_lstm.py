@@ -1,6 +1,6 @@
 """One layer of an LSTM whose output is projected and whose cells and outputs are clipped."""
 
-from typing import NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence
 
 import torch
 
@@ -145,6 +145,15 @@ class ProjectedLstm(MixedPrecision):
         products = self._frozen.of(own, dtype, lambda: LstmProducts.of(weights, dtype))
         done = run_steps(products, bias, inputs, batch_sizes, state, clips, scale)
         return LstmOutput(done.outputs, done.state)
+
+    def forget_recordings(self) -> None:
+        """Lets go of the GPU's memory in which steps are recorded; they are recorded anew."""
+        self._recordings.forget()
+
+    def _apply(self, *arguments: Any, **settings: Any) -> "ProjectedLstm":
+        # They would hold on to the memory that the weights leave.
+        self.forget_recordings()
+        return super()._apply(*arguments, **settings)
 
     def _weights(self) -> LstmWeights:
         """The weights, with a projection of no rows where there is none."""

@@ -9,7 +9,7 @@ from elmo_scratch.embedders.sentence_layers import SpelledBatch
 from elmo_scratch.embedders.sentence_layers.fitting_reader import FittingReader
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.distinct_words import DistinctWords
-from elmo_scratch.modules.lstms import LstmStack
+from elmo_scratch.modules.lstms import LstmStack, ProjectedLstm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
 from tests.modules.frozen_weights import needs_onednn
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
@@ -101,6 +101,17 @@ def test_words_that_are_spelled_once_have_the_same_layers(
         once = with_distinct_words(batch)
         assert once.words is not None and len(once.words) < batch.mask.numel()
         assert torch.equal(reader.read(once), other.read(batch))
+
+
+def test_before_less_is_read_recordings_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    forgotten: List[ProjectedLstm] = []
+    monkeypatch.setattr(ProjectedLstm, "forget_recordings", lambda lstm: forgotten.append(lstm))
+    SmallMemory(monkeypatch, positions=1000, sentences=4)
+    bilm = bilm_of().requires_grad_(False)
+    forgotten.clear()
+    FittingReader(bilm).read(spelled(bilm, BATCHES[0]))
+    # Two layers of each direction, once.
+    assert len(forgotten) == 4
 
 
 def test_half_of_a_batch_has_its_own_words_to_encode(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 import torch
 
 from elmo_scratch.modules.lstms.memory_cells.compiled import DTYPES, CompiledMemoryCells
-from elmo_scratch.modules.lstms.memory_cells.jitted import JittedMemoryCells
+from elmo_scratch.modules.lstms.memory_cells.jitted import JittedMemoryCells, kernels_work
 from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells
 from elmo_scratch.modules.lstms.memory_cells.plain import PlainMemoryCells
 from elmo_scratch.native_library import LIBRARY, is_plain, reaches
@@ -26,10 +26,10 @@ def memory_cells_for(dtype: torch.dtype, cell: torch.Tensor, *others: torch.Tens
     # Returns
 
     `MemoryCells`
-        Those of compiled code where there is any.
+        Those of compiled code where there is any, on a GPU of a kernel if it can be compiled.
     """
     if dtype not in DTYPES or cell.dtype != torch.float32:
         return PLAIN
     if cell.is_cuda:
-        return JITTED if is_plain(cell, *others) else PLAIN
+        return JITTED if is_plain(cell, *others) and kernels_work(cell.device) else PLAIN
     return COMPILED if COMPILED is not None and reaches(cell, *others) else PLAIN

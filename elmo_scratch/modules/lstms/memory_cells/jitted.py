@@ -1,5 +1,6 @@
 """Memory cells on a GPU."""
 
+import logging
 import math
 from functools import lru_cache
 from typing import Callable, Optional, Sequence
@@ -7,6 +8,8 @@ from typing import Callable, Optional, Sequence
 import torch
 
 from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells, Opened
+
+logger = logging.getLogger(__name__)
 
 LOGISTIC = """
 template <typename T> T logistic(T x) { return T(1) / (T(1) + ::exp(-x)); }
@@ -66,7 +69,7 @@ class JittedMemoryCells(MemoryCells):
         gates_gradient: torch.Tensor,
     ) -> None:
         dtype = cell_gradient.dtype
-        cells = (opened.cell, previous_cell)
+        cells = (opened.cell.to(dtype), previous_cell.to(dtype))
         gradients = (output_gradient.to(dtype), cell_gradient)
         *gates, before = _kernel(OPEN_GATES_BACKWARD, 5)(
             *opened.gates.to(dtype).chunk(4, dim=1), *cells, *gradients, clip=_bound(clip)
@@ -76,6 +79,34 @@ class JittedMemoryCells(MemoryCells):
         else:
             gates_gradient.copy_(torch.cat(gates, dim=1))
         cell_gradient.copy_(before)
+
+
+@lru_cache(maxsize=None)
+def kernels_work(device: torch.device) -> bool:
+    """
+    # Parameters
+
+    device : `torch.device`
+        A GPU.
+
+    # Returns
+
+    `bool`
+        Whether PyTorch can compile the kernels for it; a warning says if it can't.
+    """
+    cells, (row,) = JittedMemoryCells(), torch.zeros(1, 1, 5, device=device)
+    gates, cell = row[:, :4], row[:, 4:]
+    try:
+        opened = cells.open_gates(gates, cell, None)
+        cells.open_gates_backward(opened, cell, None, cell, cell.clone(), torch.empty_like(gates))
+    except RuntimeError as error:
+        logger.warning(
+            "PyTorch can't compile a kernel for the memory cells of LSTMs, and its operations take "
+            "the kernel's place, more slowly: %s",
+            str(error).split("\n", 1)[0],
+        )
+        return False
+    return True
 
 
 @lru_cache(maxsize=None)

@@ -65,7 +65,11 @@ class Piece(NamedTuple):
 
 @lru_cache(maxsize=8)
 def pieces_of(
-    batch_sizes: Tuple[int, ...], num_steps: int, num_rows: int, device: torch.device
+    batch_sizes: Tuple[int, ...],
+    num_steps: int,
+    num_rows: int,
+    device: torch.device,
+    stream: int = 0,
 ) -> Tuple[Piece, ...]:
     """
     # Parameters
@@ -76,6 +80,8 @@ def pieces_of(
         How many steps, and sentences at each, are recorded.
     device : `torch.device`
         Where the batch lies.
+    stream : `int`, optional (default = `0`)
+        Of the GPU, on which it is read.
 
     # Returns
 

@@ -1,10 +1,20 @@
 """Work on a GPU that is recorded once and replayed."""
 
+import threading
 from typing import Callable, List, Sequence
 
 import torch
 
+from elmo_scratch.cuda_graphs import SWITCH
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Of a process: nothing may wait for a GPU while something is recorded on it."""
+
 Work = Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]
+
+
+class RecordingError(Exception):
+    """Work was not recorded, and what it leaves behind in PyTorch is not to be trusted."""
 
 
 class Recording:
@@ -12,7 +22,7 @@ class Recording:
     A CUDA graph: to replay it takes one call, where each operation of `work` would take one of its
     own, and a GPU does such small operations faster than a processor can ask for them.
 
-    On other devices `work` is done anew each time.
+    On other devices `work` is done anew each time. Threads take turns.
 
     # Parameters
 
@@ -25,11 +35,14 @@ class Recording:
     # Raises
 
     RuntimeError
-        If it can't be recorded; as `torch.cuda.OutOfMemoryError` if there is no memory for it.
+        If `work` fails; as `torch.cuda.OutOfMemoryError` if there is no memory for it.
+    RecordingError
+        If it can't be recorded.
     """
 
     def __init__(self, work: Work, like: Sequence[torch.Tensor]) -> None:
         self._work = work
+        self._lock = threading.Lock()
         # What is made in inference mode could be written to in no other mode.
         with torch.inference_mode(False), torch.no_grad():
             self._given = [
@@ -37,7 +50,8 @@ class Recording:
             ]
             self._is_on_gpu = self._given[0].device.type == "cuda"
             if self._is_on_gpu:
-                self._record()
+                with _ONE_AT_A_TIME:
+                    self._record()
 
     def _record(self) -> None:
         """Makes the graph."""
@@ -50,9 +64,23 @@ class Recording:
                 self._work(self._given)
             torch.cuda.current_stream().wait_stream(stream)
             self._graph = torch.cuda.CUDAGraph()
-            # What other threads do on the GPU meanwhile is theirs.
-            with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
-                self._made = list(self._work(self._given))
+            # What products work in shall lie in the memory of this graph, and serve no other one.
+            torch._C._cuda_clearCublasWorkspaces()
+            try:
+                # What other threads do on the GPU meanwhile is theirs.
+                with torch.cuda.graph(
+                    self._graph, stream=stream, capture_error_mode="thread_local"
+                ):
+                    self._made = list(self._work(self._given))
+            except torch.cuda.OutOfMemoryError:
+                raise
+            except RuntimeError as error:
+                raise RecordingError(
+                    "the GPU's work on an LSTM could not be recorded as a CUDA graph. The "
+                    f"environment variable {SWITCH}=0 does without: {error}"
+                ) from error
+            finally:
+                torch._C._cuda_clearCublasWorkspaces()
 
     def __call__(self, given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
         """
@@ -66,7 +94,7 @@ class Recording:
         `List[torch.Tensor]`
             What `work` makes of them, in memory of their own.
         """
-        with torch.no_grad():
+        with self._lock, torch.no_grad():
             torch._foreach_copy_(self._given, list(given))
             if self._is_on_gpu:
                 self._graph.replay()

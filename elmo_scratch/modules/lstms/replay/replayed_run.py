@@ -1,15 +1,15 @@
 """All steps of an LSTM on a GPU by recordings, piece by piece."""
 
 from functools import partial
-from typing import List, Optional, Sequence
+from typing import List, Optional, Sequence, Tuple
 
 import torch
 
-from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
+from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients, gradients_or_zeros
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.memory_cells import Opened, memory_cells_for
-from elmo_scratch.modules.lstms.replay.pieces import pieces_of
-from elmo_scratch.modules.lstms.replay.step_recordings import NUM_STEPS, RecordedSteps
+from elmo_scratch.modules.lstms.memory_cells import Opened
+from elmo_scratch.modules.lstms.replay.pieces import Piece, pieces_of
+from elmo_scratch.modules.lstms.replay.recorded_steps import NUM_STEPS, RecordedSteps, address_of
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights, Step
 from elmo_scratch.modules.lstms.steps_backward import run_steps_backward
 from elmo_scratch.modules.products import WeightProduct
@@ -42,7 +42,7 @@ def run_replayed(
     rest = [bias, *([] if output_scale is None else [_filled_up(output_scale, num_rows)])]
     parts: List[List[torch.Tensor]] = []
     ended: List[LstmState] = []  # the last first, as shorter sentences come last
-    for piece in pieces_of(tuple(batch_sizes), NUM_STEPS, num_rows, inputs.device):
+    for piece in _pieces(recorded, batch_sizes, inputs.device):
         made = recorded.forward([piece.laid(inputs), hidden, cell, *rest])
         outputs, after, *_ = made
         if len(piece.last) > 0:
@@ -71,17 +71,19 @@ def _run_replayed_backward(
     """With the precision and the recordings of the run, a `RunBackward`."""
     from_hidden, projection, before, *histories = kept
     after, gates, opened, projected = histories
-    if state_gradients is not None:
-        # They would come in between the steps of a recording.
+    weights = (from_hidden, projection)
+    if state_gradients is not None or recorded.addresses[1:] != tuple(map(address_of, weights)):
+        # They would come in between the steps of a recording, or it would read what lies where
+        # the weights were.
         return run_steps_backward(
             WeightProduct(from_hidden.t(), dtype),
             WeightProduct(projection.t(), dtype) if len(projection) else None,
-            memory_cells_for(dtype, before),
+            recorded.memory_cells,
             _steps_of(batch_sizes, before, *histories),
             clips,
             output_scale,
             output_gradients,
-            state_gradients,
+            gradients_or_zeros(state_gradients, output_gradients, before.shape),
         )
     assert recorded.backward is not None
     num_rows = recorded.num_rows
@@ -89,7 +91,7 @@ def _run_replayed_backward(
     d_hidden = before.new_zeros(num_rows, output_gradients.size(1))
     d_cell = before.new_zeros(num_rows, before.size(1))
     parts: List[List[torch.Tensor]] = []
-    for piece in reversed(pieces_of(tuple(batch_sizes), NUM_STEPS, num_rows, before.device)):
+    for piece in reversed(_pieces(recorded, batch_sizes, before.device)):
         cell = _filled_up(before if piece.part.start == 0 else after[piece.before], num_rows)
         read = [piece.laid(part) for part in (*histories, output_gradients)]
         *made, d_hidden, d_cell = recorded.backward([cell, *read, d_hidden, d_cell, *scale])
@@ -97,6 +99,13 @@ def _run_replayed_backward(
     d_gates, d_projected = (torch.cat(part) for part in zip(*reversed(parts)))
     d_state = LstmState(d_hidden[: len(before)], d_cell[: len(before)])
     return RunGradients(d_gates, d_projected, opened.to(dtype), d_state)
+
+
+def _pieces(
+    recorded: RecordedSteps, batch_sizes: Sequence[int], device: torch.device
+) -> Tuple[Piece, ...]:
+    """Those that the recordings read."""
+    return pieces_of(tuple(batch_sizes), NUM_STEPS, recorded.num_rows, device, recorded.stream)
 
 
 def _steps_of(

@@ -1,14 +1,16 @@
+import logging
 from typing import List, Optional
 
 import pytest
 import torch
 
-from elmo_scratch.modules.lstms.memory_cells import memory_cells_for
+from elmo_scratch.modules.lstms.memory_cells import jitted, memory_cells_for
 from elmo_scratch.modules.lstms.memory_cells.jitted import (
     LOGISTIC,
     OPEN_GATES,
     OPEN_GATES_BACKWARD,
     JittedMemoryCells,
+    kernels_work,
 )
 from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells, Opened
 from elmo_scratch.modules.lstms.memory_cells.plain import PlainMemoryCells
@@ -66,3 +68,18 @@ def test_they_are_as_the_plain_ones(
     for ours, expected in found:
         assert ours.shape == expected.shape and ours.dtype == expected.dtype
         assert torch.allclose(ours, expected, rtol=closeness, atol=closeness)
+
+
+def test_without_a_compiler_pytorchs_operations_take_their_place(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(code: str, num_outputs: int) -> None:
+        raise RuntimeError("nvrtc: error: failed to open libnvrtc-builtins.so\nin detail")
+
+    monkeypatch.setattr(jitted, "_kernel", fail)
+    kernels_work.cache_clear()
+    with caplog.at_level(logging.WARNING):
+        assert not kernels_work(torch.device("cpu")) and not kernels_work(torch.device("cpu"))
+    kernels_work.cache_clear()
+    (record,) = caplog.records
+    assert record.getMessage().endswith("failed to open libnvrtc-builtins.so")

@@ -1,3 +1,5 @@
+import threading
+import time
 from typing import List, Sequence
 
 import pytest
@@ -61,3 +63,24 @@ def test_work_that_fails_is_an_error(device: str) -> None:
 
     with pytest.raises(RuntimeError, match="not to be recorded"):
         Recording(fail, some(device))(some(device))
+
+
+@each_device
+def test_threads_take_turns(device: str) -> None:
+    def slowly(given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+        time.sleep(0.01)
+        return [given[0] + 0]
+
+    recording = Recording(slowly, [torch.zeros(3, device=device)])
+    found: List[torch.Tensor] = []
+
+    def replay(number: int) -> None:
+        for _ in range(5):
+            found.append(recording([torch.full((3,), number, device=device).float()])[0] - number)
+
+    threads = [threading.Thread(target=replay, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 20 and not any(part.any() for part in found)

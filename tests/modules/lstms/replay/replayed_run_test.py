@@ -87,6 +87,20 @@ def test_recordings_serve_one_batch_after_the_other(device: str) -> None:
 
 
 @each_device
+def test_weights_that_moved_are_read_where_they_are(device: str) -> None:
+    run = random_run([20, 18, 18], dropout=0.3).to(device)._replace(state_gradients=None)
+    done = replayed(run)
+    expected = run.back(done)
+    moved = [*(weight.clone() for weight in done.kept[:2]), *done.kept[2:]]
+    for weight in run.weights:
+        weight.zero_()
+    back = run.back(done._replace(kept=moved))
+    for ours, theirs in zip(back[:3], expected[:3], strict=True):
+        assert theirs.any()
+        assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+@each_device
 def test_what_others_kept_in_their_own_way_is_read_too(device: str) -> None:
     run = random_run([20, 18, 18], dropout=0.3).to(device)._replace(state_gradients=None)
     done = replayed(run)
@@ -141,3 +155,12 @@ def test_sentences_without_a_position_keep_their_state(
     for ours, theirs in pairs:
         assert ours.shape == theirs.shape
         assert torch.allclose(ours.cpu(), theirs, rtol=1e-4, atol=1e-4)
+
+
+@each_device
+def test_an_lstm_that_moves_lets_go_of_its_recordings(device: str) -> None:
+    lstm = ProjectedLstm(DIM, DIM, CELLS).requires_grad_(False).to(device)
+    lstm(torch.randn(3, DIM, device=device), [2, 1])
+    assert lstm._recordings._kept
+    lstm.double()
+    assert not lstm._recordings._kept

@@ -1,12 +1,18 @@
 import copy
 import logging
 import pickle
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Type
 
 import pytest
 import torch
 
-from elmo_scratch.modules.lstms.replay import RecordedSteps, StepRecordings, step_recordings
+from elmo_scratch.modules.lstms.replay import (
+    RecordedSteps,
+    StepRecordings,
+    recorded_steps,
+    step_recordings,
+)
+from elmo_scratch.modules.lstms.steps import LstmWeights
 from tests.gpu import needs_gpu
 from tests.modules.lstms.random_run import CELLS, RandomRun, random_run
 
@@ -43,11 +49,10 @@ def test_what_does_not_fit_is(run: RandomRun) -> None:
     recordings = StepRecordings()
     first = recorded(recordings, run)
     others: List[RandomRun] = [
-        run._replace(weights=run.weights._replace(from_hidden=run.weights.from_hidden.clone())),
         run._replace(dtype=torch.bfloat16),
         run._replace(clips=run.clips._replace(cell=None)),
         run._replace(output_scale=torch.ones(5, run.state.hidden.size(1))),
-        random_run([33, 2]),
+        random_run([33, 2])._replace(weights=run.weights),
     ]
     for other in others:
         assert recorded(recordings, other) not in (None, first)
@@ -80,47 +85,50 @@ def test_the_last_ones_are_kept(run: RandomRun, monkeypatch: pytest.MonkeyPatch)
     assert not recordings._kept
 
 
+def elsewhere(run: RandomRun) -> RandomRun:
+    """With weights at another place, where they stay."""
+    return run._replace(weights=LstmWeights(*(weight.clone() for weight in run.weights)))
+
+
+def test_of_weights_that_lay_elsewhere_nothing_is_kept(run: RandomRun) -> None:
+    recordings, other = StepRecordings(), elsewhere(run)
+    assert recorded(recordings, run) is not None
+    found = recorded(recordings, other)
+    assert found is not None and list(recordings._kept.values()) == [found]
+
+
 def test_weights_that_never_stay_end_it(
     run: RandomRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(step_recordings, "MAX_MADE", 3)
-    recordings, runs = StepRecordings(), [random_run([5, 4]) for _ in range(5)]
+    monkeypatch.setattr(step_recordings, "MAX_MOVES", 2)
+    recordings, runs = StepRecordings(), [elsewhere(run) for _ in range(5)]
     with caplog.at_level(logging.WARNING):
         found = [recorded(recordings, other) is not None for other in runs]
     assert found == [True, True, False, False, False]
     assert [record.getMessage() for record in caplog.records] == [
-        "The steps of an LSTM are not replayed by CUDA graphs from now on, and take longer: the "
-        "weights, or the sizes of batches, change too often"
+        "The steps of an LSTM are not replayed by CUDA graphs from now on, and take longer: its "
+        "weights don't stay where they are"
     ]
 
 
+@pytest.mark.parametrize("error", [RuntimeError, torch.cuda.OutOfMemoryError])
 def test_what_cannot_be_recorded_goes_another_way(
-    run: RandomRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    error: Type[RuntimeError],
+    run: RandomRun,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def fail(*_: Any) -> None:
-        raise RuntimeError("operation not permitted\nmore of it")
+        raise error("there is not enough of it\nin detail")
 
-    monkeypatch.setattr(step_recordings, "Recording", fail)
     recordings = StepRecordings()
+    assert recorded(recordings, run) is not None
+    monkeypatch.setattr(recorded_steps, "Recording", fail)
     with caplog.at_level(logging.WARNING):
-        assert recorded(recordings, run) is None and recorded(recordings, run) is None
+        assert recorded(recordings, random_run([40])) is None
+    assert recorded(recordings, run) is None and not recordings._kept
     (record,) = caplog.records
-    assert record.getMessage().endswith("take longer: operation not permitted")
-
-
-def test_without_memory_nothing_is_kept(run: RandomRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    recordings = StepRecordings()
-    assert recorded(recordings, run) is not None
-
-    def fail(*_: Any) -> None:
-        raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(step_recordings, "Recording", fail)
-        with pytest.raises(torch.cuda.OutOfMemoryError):
-            recorded(recordings, random_run([40]))
-    assert not recordings._kept
-    assert recorded(recordings, run) is not None
+    assert record.getMessage().endswith("take longer: there is not enough of it")
 
 
 def test_copies_start_empty(run: RandomRun) -> None:
