@@ -139,9 +139,12 @@ class StepRecordings:
         return type(self), ()
 
 
-def _rounding() -> Tuple[Any, ...]:
+def _rounding() -> Hashable:
     """How a GPU's products in float32 are rounded: what is recorded stays as it was asked for."""
-    return torch._C._get_cublas_allow_tf32(), torch.get_float32_matmul_precision()
+    settings = torch.backends.cuda.matmul
+    # Where there is the first, asking for the second may be an error.
+    precision: Optional[str] = getattr(settings, "fp32_precision", None)
+    return settings.allow_tf32 if precision is None else precision
 
 
 def _num_rows(num_sentences: int, num_gates: int) -> Optional[int]:

@@ -85,6 +85,18 @@ def test_the_last_ones_are_kept(run: RandomRun, monkeypatch: pytest.MonkeyPatch)
     assert not recordings._kept
 
 
+def test_products_that_are_rounded_otherwise_are_recorded_anew(run: RandomRun) -> None:
+    recordings, settings = StepRecordings(), torch.backends.cuda.matmul
+    settings.allow_tf32 = False
+    first = recorded(recordings, run)
+    try:
+        settings.allow_tf32 = True
+        assert recorded(recordings, run) not in (None, first)
+    finally:
+        settings.allow_tf32 = False
+    assert recorded(recordings, run) is first
+
+
 def elsewhere(run: RandomRun) -> RandomRun:
     """With weights at another place, where they stay."""
     return run._replace(weights=LstmWeights(*(weight.clone() for weight in run.weights)))
