@@ -42,12 +42,12 @@ def run_stepwise(
         products, bias, inputs, batch_sizes, state, clips, output_scale, keeps_steps=True
     )
     kept = [weights.from_hidden, weights.projection]
-    kept += [tensor for step in done.steps for tensor in _tensors_of(step)]
-    backward = partial(_run_stepwise_backward, dtype, done.memory_cells, tuple(state.cell.shape))
+    kept += [tensor for step in done.steps for tensor in tensors_of(step)]
+    backward = partial(run_stepwise_backward, dtype, done.memory_cells, tuple(state.cell.shape))
     return KeptRun(done.outputs, done.state, kept, backward)
 
 
-def _run_stepwise_backward(
+def run_stepwise_backward(
     dtype: torch.dtype,
     memory_cells: MemoryCells,
     cells: Sequence[int],
@@ -58,7 +58,22 @@ def _run_stepwise_backward(
     output_gradients: torch.Tensor,
     state_gradients: Optional[LstmState],
 ) -> RunGradients:
-    """With the run's precision, memory cells and shape of memory, a `RunBackward`."""
+    """
+    With its first three arguments, a `RunBackward`.
+
+    # Parameters
+
+    dtype : `torch.dtype`
+        The precision of products.
+    memory_cells : `MemoryCells`
+        Those of the run.
+    cells : `Sequence[int]`
+        The shape of memory, `(batch, cell)`.
+    kept : `Sequence[torch.Tensor]`
+        The recurrent weights, the projection, and `tensors_of` each step.
+    batch_sizes, clips, output_scale, output_gradients, state_gradients
+        As in `RunBackward`.
+    """
     recurrent_weight, projection_weight, *tensors = kept
     num_steps = len(batch_sizes)
     return run_steps_backward(
@@ -73,8 +88,18 @@ def _run_stepwise_backward(
     )
 
 
-def _tensors_of(step: Step) -> List[torch.Tensor]:
-    """All of a step."""
+def tensors_of(step: Step) -> List[torch.Tensor]:
+    """
+    # Parameters
+
+    step : `Step`
+        Any.
+
+    # Returns
+
+    `List[torch.Tensor]`
+        All of it.
+    """
     return [step.previous_cell, *step.opened, step.output]
 
 

@@ -3,6 +3,7 @@ from typing import Callable
 import pytest
 import torch
 
+from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.lstms import compiled_run
 from elmo_scratch.modules.lstms.kept_run import KeptRun
 from tests.modules.lstms.random_run import CELLS, DIM, RandomRun, random_run
@@ -95,3 +96,14 @@ def test_gradients_that_come_in_are_left_as_they_are(
     before = [tensor.clone() for tensor in given]
     run.back(read(run))
     assert all(torch.equal(*pair) for pair in zip(given, before, strict=True))
+
+
+@each_run
+def test_no_gradients_of_last_states_are_zeros(read: Callable[[RandomRun], KeptRun]) -> None:
+    run = random_run([18, 17, 9])
+    done = read(run)
+    zeros = LstmState(*(torch.zeros_like(part) for part in run.state))
+    expected = run._replace(state_gradients=zeros).back(done)
+    back = run._replace(state_gradients=None).back(done)
+    pairs = zip([*back[:3], *back.state], [*expected[:3], *expected.state], strict=True)
+    assert all(torch.equal(*pair) for pair in pairs)

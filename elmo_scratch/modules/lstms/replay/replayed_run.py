@@ -5,14 +5,13 @@ from typing import List, Optional, Sequence, Tuple
 
 import torch
 
-from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients, gradients_or_zeros
+from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.memory_cells import Opened
 from elmo_scratch.modules.lstms.replay.pieces import Piece, pieces_of
 from elmo_scratch.modules.lstms.replay.recorded_steps import NUM_STEPS, RecordedSteps, address_of
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights, Step
-from elmo_scratch.modules.lstms.steps_backward import run_steps_backward
-from elmo_scratch.modules.products import WeightProduct
+from elmo_scratch.modules.lstms.stepwise_run import run_stepwise_backward, tensors_of
 
 
 def run_replayed(
@@ -75,15 +74,17 @@ def _run_replayed_backward(
     if state_gradients is not None or recorded.addresses[1:] != tuple(map(address_of, weights)):
         # They would come in between the steps of a recording, or it would read what lies where
         # the weights were.
-        return run_steps_backward(
-            WeightProduct(from_hidden.t(), dtype),
-            WeightProduct(projection.t(), dtype) if len(projection) else None,
+        steps = _steps_of(batch_sizes, before, *histories)
+        return run_stepwise_backward(
+            dtype,
             recorded.memory_cells,
-            _steps_of(batch_sizes, before, *histories),
+            before.shape,
+            [*weights, *(tensor for step in steps for tensor in tensors_of(step))],
+            batch_sizes,
             clips,
             output_scale,
             output_gradients,
-            gradients_or_zeros(state_gradients, output_gradients, before.shape),
+            state_gradients,
         )
     assert recorded.backward is not None
     num_rows = recorded.num_rows
