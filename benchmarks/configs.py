@@ -1,6 +1,6 @@
 """
 What pre-training by each config of training_config/bilm/ takes: parameters, tokens a second and
-peak memory of `allennlp train`, each config as it is, in a process of its own:
+peak memory of `allennlp train`, on a GPU the GPU's, each config as it is, in a process of its own:
 
     python benchmarks/configs.py --ag-news train.csv dev.csv --text ptb.train.txt
     python benchmarks/configs.py original --text ptb.train.txt --steps 4
@@ -22,7 +22,7 @@ from typing import Any, Dict
 
 from allennlp.common import Params
 from allennlp.common.params import evaluate_file
-from memory import peak_memory
+from memory import peak_memory_on
 
 CONFIGS = Path(__file__).parent.parent / "training_config" / "bilm"
 OF_NEWS = ["ag_news", "ag_news_characters", "ag_news_titles"]
@@ -171,7 +171,7 @@ def measured(config: Path) -> Dict[str, float]:
         "softmax": softmax,
         "words": model.vocab.get_vocab_size("tokens"),
         "tokens_per_s": metrics["training_tokens_per_second"],
-        "peak_mib": peak_memory(),
+        "peak_mib": peak_memory_on(next(model.parameters()).device),
     }
 
 

@@ -23,7 +23,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 import torch
 from allennlp.modules.elmo import Elmo as AllenNlpElmo
-from memory import peak_memory
+from memory import peak_memory_on
 from work import lstm_operations, product_rate, timed, word_operations
 
 from elmo_scratch import Elmo, batch_to_ids
@@ -265,9 +265,7 @@ def system_peak_memory(args: argparse.Namespace, folder: str, device: torch.devi
     model = load(args.peak_memory_of, args, folder).to(device)
     for ids in read_batches(args):
         run_batch(model, ids.to(device), args.task)
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated() / 2**20
-    return peak_memory()
+    return peak_memory_on(device)
 
 
 def report(

@@ -4,7 +4,16 @@ import resource
 import sys
 from pathlib import Path
 
+import torch
+
 STATUS = Path("/proc/self/status")
+
+
+def peak_memory_on(device: torch.device) -> float:
+    """The peak memory of this process on a GPU, or of this process itself, in MiB."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated() / 2**20
+    return peak_memory()
 
 
 def peak_memory() -> float:

@@ -12,8 +12,9 @@ class FusedAdagrad(AdagradOptimizer):
     """
     AllenNLP's "adagrad", but that on a processor weights, their gradients and their accumulators
     are each read once in a step, by PyTorch's fused code. AllenNLP's way goes through all of them
-    for each operation, which takes three times as long. Sparse gradients change only their rows,
-    as there.
+    for each operation, which takes three times as long. On a GPU all that have dense gradients are
+    changed by a few operations together, where a sparse gradient among them lets AllenNLP's way
+    take some operations for each. Sparse gradients change only their rows, as there.
 
     Registered as an `Optimizer` with name "elmo_scratch_adagrad". It takes what "adagrad" takes,
     and goes on from its checkpoints.
@@ -43,34 +44,32 @@ class FusedAdagrad(AdagradOptimizer):
                 loss = closure()
         for group in self.param_groups:
             own = [parameter for parameter in group["params"] if parameter.grad is not None]
-            fused = [parameter for parameter in own if _can_fuse(parameter)]
-            others = [parameter for parameter in own if not _can_fuse(parameter)]
-            self._update(group, fused, is_fused=True)
-            self._update(group, others, is_fused=False)
+            for way in ("fused", "dense", "sparse"):
+                self._update(group, [one for one in own if _way_of(one) == way], way)
         return loss
 
-    def _update(
-        self, group: Dict[str, Any], parameters: List[torch.Tensor], is_fused: bool
-    ) -> None:
-        """One step of some parameters of a group."""
+    def _update(self, group: Dict[str, Any], parameters: List[torch.Tensor], way: str) -> None:
+        """One step of some parameters of a group, all of them in the same way."""
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        if not gradients:
+            return
         adagrad(
             parameters,
             gradients,
             [self.state[parameter]["sum"] for parameter in parameters],
             [self.state[parameter]["step"] for parameter in parameters],
-            fused=is_fused or None,
-            has_sparse_grad=any(gradient.is_sparse for gradient in gradients),
+            fused=way == "fused" or None,
+            # With a sparse one among them a GPU would not take all in a few operations.
+            has_sparse_grad=way == "sparse",
             **{name: group[name] for name in ("lr", "lr_decay", "weight_decay", "eps", "maximize")},
         )
 
 
-def _can_fuse(parameter: torch.Tensor) -> bool:
-    """Whether PyTorch has fused code for a parameter with this gradient."""
+def _way_of(parameter: torch.Tensor) -> str:
+    """How a parameter with this gradient is changed: by PyTorch's fused code, if there is any."""
     gradient = parameter.grad
-    return (
-        gradient is not None
-        and not gradient.is_sparse
-        and parameter.device.type == "cpu"
-        and parameter.is_floating_point()
-    )
+    assert gradient is not None
+    if gradient.is_sparse:
+        return "sparse"
+    has_code = parameter.device.type == "cpu" and parameter.is_floating_point()
+    return "fused" if has_code else "dense"

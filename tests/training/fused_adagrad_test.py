@@ -117,6 +117,26 @@ def test_what_is_dense_on_a_processor_takes_pytorchs_fused_code(
     assert calls == [(True, [(70, 33), (70,)]), (None, [(50, 8)])]
 
 
+def test_what_is_dense_and_has_no_fused_code_is_changed_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ways: List[Tuple[bool, int]] = []
+    original = module.adagrad
+
+    def noted(parameters: List[torch.Tensor], *others: Any, **settings: Any) -> None:
+        ways.append((settings["has_sparse_grad"], len(parameters)))
+        original(parameters, *others, **settings)
+
+    parameters = [
+        (name, torch.nn.Parameter(parameter.detach().to(torch.complex64)))
+        for name, parameter in parameters_of()
+    ]
+    give_gradients(parameters, seed=0)
+    monkeypatch.setattr(module, "adagrad", noted)
+    FusedAdagrad(parameters, **RECIPE).step()
+    assert ways == [(False, 2), (True, 1)]
+
+
 def test_a_closure_computes_the_gradients() -> None:
     parameters = parameters_of()
     optimizer = FusedAdagrad(parameters, **RECIPE)

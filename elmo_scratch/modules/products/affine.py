@@ -47,13 +47,14 @@ class Affine(MixedPrecision):
         """
         dtype = self.matmul_dtype_for(self.weight)
         graph = (vectors, self.weight, self.bias)
-        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph):
-            if self._is_trained_by_us(dtype) and reaches(*graph):
-                products = TrainedAffine.apply(vectors.to(dtype), self.weight, self.bias, dtype)
-            else:
-                products = torch.nn.functional.linear(
-                    vectors.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
-                )
+        is_trained = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph)
+        if is_trained and self._is_trained_by_us(dtype) and reaches(*graph):
+            products = TrainedAffine.apply(vectors.to(dtype), self.weight, self.bias, dtype)
+        elif is_trained or self.weight.device.type != "cpu":
+            # A GPU rounds weights in less time than it takes to ask it whether they have changed.
+            products = torch.nn.functional.linear(
+                vectors.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
+            )
         else:
             product = self._frozen.of(
                 [self.weight], dtype, lambda: WeightProduct(self.weight, dtype)

@@ -11,6 +11,9 @@ from elmo_scratch.modules.softmaxes.top_scores import top_scores
 CHUNK_SIZE = 2**21
 """Scores of a chunk: 8 MiB in float32, of the order of a processor's cache."""
 
+CHUNK_SIZE_ON_A_GPU = 2**26
+"""There, which small chunks would leave idle: 256 MiB in float32."""
+
 MIN_ROWS = 256
 """
 Predictions of a chunk, however many the words are: for fewer of them, reading the weights of a
@@ -103,7 +106,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         is_grad_enabled: bool,
     ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         predicted, words = states.size(0), weight.size(0)
-        num_chunks = _num_chunks(predicted, words)
+        num_chunks = _num_chunks(predicted, words, states.device)
         # All chunks have rows of a multiple, for the sake of the product's kernels: the last one
         # ends with the first prediction again and again, which counts for nothing there.
         missing = filled_up(predicted) - predicted
@@ -171,9 +174,10 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         return (*made, None, None, None, None, None)
 
 
-def _num_chunks(predicted: int, words: int) -> int:
+def _num_chunks(predicted: int, words: int, device: torch.device) -> int:
     """How many chunks the predictions make, which are of about one size."""
-    rows = max(MIN_ROWS, CHUNK_SIZE // words)
+    size = CHUNK_SIZE if device.type == "cpu" else CHUNK_SIZE_ON_A_GPU
+    rows = max(MIN_ROWS, size // words)
     return max(1, -(-predicted // rows))
 
 

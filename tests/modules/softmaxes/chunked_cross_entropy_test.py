@@ -52,7 +52,12 @@ def test_it_is_that_of_a_matrix_of_all_scores(only_targets: Optional[torch.Tenso
 def test_chunks_are_of_a_size_that_suits_processors(
     predicted: int, words: int, num_chunks: int
 ) -> None:
-    assert chunks._num_chunks(predicted, words) == num_chunks
+    assert chunks._num_chunks(predicted, words, torch.device("cpu")) == num_chunks
+
+
+def test_on_a_gpu_there_are_fewer() -> None:
+    numbers = [chunks._num_chunks(2560, 10_000, torch.device(kind)) for kind in ("cpu", "cuda")]
+    assert numbers == [10, 1]
 
 
 def test_a_gradient_can_be_taken_twice() -> None:

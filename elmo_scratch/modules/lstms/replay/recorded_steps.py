@@ -119,7 +119,7 @@ class StepRecorder(NamedTuple):
         )
         if not goes_back:
             return recorded
-        outputs, after, *kept = forward(like)
+        outputs, after, *kept = (part[0] for part in forward.room(1))
         _, hidden, cell, _, *scale = like
         given = [cell, after, *kept, outputs, hidden, cell, *scale]
         return recorded._replace(backward=Recording(self._backward, given))

@@ -52,6 +52,8 @@ class Recording:
             if self._is_on_gpu:
                 with _ONE_AT_A_TIME:
                     self._record()
+            else:
+                self._made = list(self._work(self._given))
 
     def _record(self) -> None:
         """Makes the graph."""
@@ -82,25 +84,33 @@ class Recording:
             finally:
                 torch._C._cuda_clearCublasWorkspaces()
 
-    def __call__(self, given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+    def room(self, times: int) -> List[torch.Tensor]:
+        """
+        # Parameters
+
+        times : `int`
+            How often it will be replayed.
+
+        # Returns
+
+        `List[torch.Tensor]`
+            Room for all that is made then, each part of shape `(times, *)`.
+        """
+        return [part.new_empty(times, *part.shape) for part in self._made]
+
+    def __call__(self, given: Sequence[torch.Tensor], into: Sequence[torch.Tensor]) -> None:
         """
         # Parameters
 
         given : `Sequence[torch.Tensor]`
             Of the shapes of `like`.
-
-        # Returns
-
-        `List[torch.Tensor]`
-            What `work` makes of them, in memory of their own.
+        into : `Sequence[torch.Tensor]`
+            Where to put what `work` makes of them: a part of `room`.
         """
         with self._lock, torch.no_grad():
             torch._foreach_copy_(self._given, list(given))
             if self._is_on_gpu:
                 self._graph.replay()
-                made = self._made
             else:
-                made = list(self._work(self._given))
-            copies = [torch.empty_like(part) for part in made]
-            torch._foreach_copy_(copies, made)
-        return copies
+                self._made = list(self._work(self._given))
+            torch._foreach_copy_(list(into), self._made)

@@ -1,14 +1,14 @@
 """All steps of an LSTM on a GPU by recordings, piece by piece."""
 
 from functools import partial
-from typing import List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence
 
 import torch
 
 from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.memory_cells import Opened
-from elmo_scratch.modules.lstms.replay.pieces import Piece, pieces_of
+from elmo_scratch.modules.lstms.replay.grid import Grid, grid_of
 from elmo_scratch.modules.lstms.replay.recorded_steps import NUM_STEPS, RecordedSteps, address_of
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights, Step
 from elmo_scratch.modules.lstms.stepwise_run import run_stepwise_backward, tensors_of
@@ -37,23 +37,19 @@ def run_replayed(
         As there.
     """
     num_rows = recorded.num_rows
+    grid = _grid(recorded, batch_sizes, inputs.device)
     hidden, cell = (_filled_up(part, num_rows) for part in state)
     rest = [bias, *([] if output_scale is None else [_filled_up(output_scale, num_rows)])]
-    parts: List[List[torch.Tensor]] = []
-    ended: List[LstmState] = []  # the last first, as shorter sentences come last
-    for piece in _pieces(recorded, batch_sizes, inputs.device):
-        made = recorded.forward([piece.laid(inputs), hidden, cell, *rest])
-        outputs, after, *_ = made
-        if len(piece.last) > 0:
-            ended.append(LstmState(*(part.index_select(0, piece.last) for part in made[:2])))
-        hidden, cell = outputs[-num_rows:], after[-num_rows:]
-        kept_parts = made if recorded.backward is not None else made[:1]
-        parts.append([piece.picked(part) for part in kept_parts])
-    outputs, *kept = (torch.cat(part) if len(part) > 1 else part[0] for part in zip(*parts))
+    made = recorded.forward.room(grid.num_pieces)
+    for own_inputs, *own in zip(grid.laid(inputs), *made):
+        recorded.forward([own_inputs, hidden, cell, *rest], own)
+        hidden, cell = (part[-num_rows:] for part in own[:2])
+    ended = (grid.picked_last(part) for part in made[:2])
     # Sentences without a position end with what they start from.
-    ended.insert(0, LstmState(*(part[batch_sizes[0] :] for part in state)))
-    final = LstmState(*(torch.cat(part) for part in zip(*reversed(ended))))
-    kept = [weights.from_hidden, weights.projection, state.cell, *kept]
+    final = LstmState(*(torch.cat([part, start[len(part) :]]) for part, start in zip(ended, state)))
+    kept_parts = made if recorded.backward is not None else made[:1]
+    outputs, *histories = map(grid.picked, kept_parts)
+    kept = [weights.from_hidden, weights.projection, state.cell, *histories]
     return KeptRun(outputs, final, kept, partial(_run_replayed_backward, dtype, recorded))
 
 
@@ -91,22 +87,22 @@ def _run_replayed_backward(
     scale = [] if output_scale is None else [_filled_up(output_scale, num_rows)]
     d_hidden = before.new_zeros(num_rows, output_gradients.size(1))
     d_cell = before.new_zeros(num_rows, before.size(1))
-    parts: List[List[torch.Tensor]] = []
-    for piece in reversed(_pieces(recorded, batch_sizes, before.device)):
-        cell = _filled_up(before if piece.part.start == 0 else after[piece.before], num_rows)
-        read = [piece.laid(part) for part in (*histories, output_gradients)]
-        *made, d_hidden, d_cell = recorded.backward([cell, *read, d_hidden, d_cell, *scale])
-        parts.append([piece.picked(part) for part in made])
-    d_gates, d_projected = (torch.cat(part) for part in zip(*reversed(parts)))
+    grid = _grid(recorded, batch_sizes, before.device)
+    laid = [grid.laid(part) for part in (*histories, output_gradients)]
+    # Memory before the first step of each piece.
+    cells = [_filled_up(before, num_rows), *(part[-num_rows:] for part in laid[0][:-1])]
+    made = recorded.backward.room(grid.num_pieces)
+    for cell, *read, own in reversed([*zip(cells, *laid, zip(*made))]):
+        recorded.backward([cell, *read, d_hidden, d_cell, *scale], own)
+        *_, d_hidden, d_cell = own
+    d_gates, d_projected = map(grid.picked, made[:2])
     d_state = LstmState(d_hidden[: len(before)], d_cell[: len(before)])
     return RunGradients(d_gates, d_projected, opened.to(dtype), d_state)
 
 
-def _pieces(
-    recorded: RecordedSteps, batch_sizes: Sequence[int], device: torch.device
-) -> Tuple[Piece, ...]:
-    """Those that the recordings read."""
-    return pieces_of(tuple(batch_sizes), NUM_STEPS, recorded.num_rows, device, recorded.stream)
+def _grid(recorded: RecordedSteps, batch_sizes: Sequence[int], device: torch.device) -> Grid:
+    """That of the recordings."""
+    return grid_of(tuple(batch_sizes), NUM_STEPS, recorded.num_rows, device, recorded.stream)
 
 
 def _steps_of(

@@ -5,6 +5,7 @@ from elmo_scratch.modules.lstms.replay.recorded_steps import NUM_STEPS, StepReco
 from elmo_scratch.modules.lstms.steps import LstmProducts, run_steps
 from tests.gpu import each_device
 from tests.modules.lstms.random_run import random_run
+from tests.modules.lstms.replay.recording_test import replayed
 
 ROWS = 8
 
@@ -21,13 +22,13 @@ def test_it_records_whole_steps(device: str) -> None:
     assert ahead.backward is None and back.backward is not None
     cells = torch.cat([step.opened.cell for step in expected.steps])
     for recorded, number in ((ahead, 2), (back, 5)):
-        outputs, after, *kept = recorded.forward(tensors)
+        outputs, after, *kept = replayed(recorded.forward, tensors)
         assert len(kept) == number - 2
         assert torch.allclose(outputs, expected.outputs, atol=1e-5)
         assert torch.allclose(after, cells, atol=1e-5)
     given = [run.state.cell, after, *kept, run.output_gradients]
     zeros = LstmState(*(torch.zeros_like(part) for part in run.state))
-    made = back.backward([*given, *zeros, run.output_scale])
+    made = replayed(back.backward, [*given, *zeros, run.output_scale])
     stepwise = run._replace(state_gradients=None)
     gradients = stepwise.back(stepwise.stepwise())
     for ours, theirs in zip(made, [*gradients[:2], *gradients.state], strict=True):

@@ -108,7 +108,7 @@ def test_what_others_kept_in_their_own_way_is_read_too(device: str) -> None:
     turned = [tensor.double().t().contiguous().t() for tensor in done.kept]
     back = run.back(done._replace(kept=turned))
     for ours, theirs in zip(back[:3], expected[:3], strict=True):
-        assert torch.allclose(ours.to(theirs.dtype), theirs)
+        assert torch.allclose(ours.to(theirs.dtype), theirs, rtol=1e-4, atol=1e-5)
 
 
 @each_device
