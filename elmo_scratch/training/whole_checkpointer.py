@@ -19,6 +19,7 @@ from elmo_scratch.interop.torch_file import (
     write_torch_file,
 )
 from elmo_scratch.training.shared_clock import SharedClock
+from elmo_scratch.training.training_lock import TrainingLock
 from elmo_scratch.training.workers import gathered
 from elmo_scratch.whole_file import whole_file
 
@@ -38,6 +39,7 @@ class WholeCheckpointer(Checkpointer):
     on the disk, the training state first and the model state last. A checkpoint counts when both
     are there, and an older one is removed only then. What a killed save has left is removed at the
     next start. Where the newest checkpoint can't be read, training goes on from the one before.
+    While a process trains in the folder another one can't.
 
     In distributed training the states of the callbacks of each worker are kept. On several machines
     each has checkpoints of its own: older ones are removed when the new one is whole everywhere,
@@ -64,8 +66,8 @@ class WholeCheckpointer(Checkpointer):
     # Raises
 
     ConfigurationError
-        If one of these numbers is less than 1; if a checkpoint can't be written; if there are some,
-        but none that all workers can read.
+        If one of these numbers is less than 1; if another process trains there; if a checkpoint
+        can't be written; if there are some, but none that all workers can read.
     """
 
     def __init__(
@@ -99,6 +101,9 @@ class WholeCheckpointer(Checkpointer):
         # AllenNLP tells each worker how many there are on its machine.
         num_local = os.environ.get("ALLENNLP_PROCS_PER_NODE")
         self._writes = self._rank % int(num_local) == 0 if num_local else self._rank == 0
+        if self._rank == 0:
+            # Machines may share the folder; the first worker of all speaks for them.
+            self._lock = TrainingLock(self._folder)
         if self._is_primary:
             self._remove_leftovers()
 

@@ -7,6 +7,8 @@ import torch
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.trainer import TrainerCheckpoint
 
+from elmo_scratch.training.training_lock import LOCK
+
 
 class TinyTrainer(GradientDescentTrainer):
     """One that was never built: it has weights and a place, and saves as the real one does."""
@@ -34,7 +36,9 @@ class TinyTrainer(GradientDescentTrainer):
 
 
 def saved(folder: Path) -> List[str]:
-    """The names of all files, without what all checkpoints' names have."""
+    """The names of all files but the lock, without what all checkpoints' names have."""
     return sorted(
-        file.name.replace("_state_", " ").removesuffix(".th") for file in folder.iterdir()
+        file.name.replace("_state_", " ").removesuffix(".th")
+        for file in folder.iterdir()
+        if file.name != LOCK
     )

@@ -1,0 +1,58 @@
+"""One training at a time in a folder."""
+
+import errno
+import fcntl
+import os
+import socket
+from pathlib import Path
+
+from allennlp.common.checks import ConfigurationError
+
+LOCK = "training.lock"
+"""The file in a training's folder that is locked. It names the process that trains, or trained
+last."""
+
+HELD = (errno.EACCES, errno.EAGAIN)
+"""What a system says where another process has the lock."""
+
+
+class TrainingLock:
+    """
+    Keeps other processes from training in a folder, for as long as the instance or its process
+    lives: a second one would remove what the first one is writing.
+
+    Unlike a lock of `filelock` it isn't handed on to children, which may outlive a training that
+    was killed, such as the workers of a data loader. Within a process it keeps nobody out. Where
+    files can't be locked, or the folder can't be written to, there is none.
+
+    # Parameters
+
+    folder : `Path`
+        The folder of the training.
+
+    # Raises
+
+    ConfigurationError
+        If another process trains there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            # Not cut off before it is locked: it says who has the lock.
+            self._file = open(folder / LOCK, "a+", encoding="utf-8")
+        except OSError:
+            return
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in HELD:
+                return
+            self._file.seek(0)
+            raise ConfigurationError(
+                f"{folder}: {self._file.read().strip() or 'another process'} trains there. Wait "
+                "until it has ended, or stop it, and start again; or give this training another "
+                "folder by -s."
+            ) from error
+        self._file.truncate(0)
+        self._file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        self._file.flush()

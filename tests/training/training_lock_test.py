@@ -1,0 +1,121 @@
+import errno
+import fcntl
+import multiprocessing
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.training.training_lock import LOCK, TrainingLock
+from elmo_scratch.training.whole_checkpointer import WholeCheckpointer
+from tests import PROJECT_ROOT
+
+PROGRAM = """
+import multiprocessing, sys, time
+from pathlib import Path
+from elmo_scratch.training.training_lock import TrainingLock
+lock = TrainingLock(Path(sys.argv[1]))
+child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+child.start()
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+@contextmanager
+def training_in(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A process that holds the lock, and has a child."""
+    command = [sys.executable, "-c", PROGRAM, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=PROJECT_ROOT) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        try:
+            yield process
+        finally:
+            process.kill()
+            os.kill(child, 9)
+
+
+def test_another_process_is_refused_until_the_first_has_gone(tmp_path: Path) -> None:
+    with training_in(tmp_path) as process:
+        for _ in range(2):
+            with pytest.raises(ConfigurationError) as raised:
+                TrainingLock(tmp_path)
+            for part in (f"{tmp_path}: process {process.pid} on ", "Wait until", "-s"):
+                assert part in str(raised.value)
+        process.kill()
+        process.wait()
+        # Its child is still there.
+        TrainingLock(tmp_path)
+    assert (tmp_path / LOCK).read_text("utf-8").startswith(f"process {os.getpid()} on ")
+
+
+def test_what_the_first_is_writing_stays(tmp_path: Path) -> None:
+    part = tmp_path / ".model_state_e0_b1.th.x.part"
+    half = tmp_path / "training_state_e0_b1.th"
+    for file in (part, half):
+        file.touch()
+    with training_in(tmp_path):
+        with pytest.raises(ConfigurationError, match="trains there"):
+            WholeCheckpointer(tmp_path)
+        assert part.exists() and half.exists()
+    WholeCheckpointer(tmp_path)
+    assert not part.exists() and not half.exists()
+
+
+def test_in_its_own_process_it_keeps_nobody_out(tmp_path: Path) -> None:
+    first, second = WholeCheckpointer(tmp_path), WholeCheckpointer(tmp_path)
+    assert first is not second
+
+
+def hold(folder: Path, places: Any) -> None:
+    try:
+        TrainingLock(folder)
+        places.put("held")
+    except ConfigurationError:
+        places.put("refused")
+
+
+def test_it_is_over_with_the_instance(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    places, found = context.Queue(), []
+    locks = [TrainingLock(tmp_path)]
+    for _ in range(2):
+        other = context.Process(target=hold, args=(tmp_path, places))
+        other.start()
+        found.append(places.get(timeout=120))
+        other.join()
+        locks.clear()
+    assert found == ["refused", "held"]
+
+
+def test_only_the_first_worker_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with training_in(tmp_path):
+        monkeypatch.setattr("allennlp.training.checkpointer.is_distributed", lambda: True)
+        monkeypatch.setattr("torch.distributed.get_rank", lambda: 1)
+        WholeCheckpointer(tmp_path)
+        monkeypatch.setattr("torch.distributed.get_rank", lambda: 0)
+        with pytest.raises(ConfigurationError, match="trains there"):
+            WholeCheckpointer(tmp_path)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_where_files_cannot_be_locked_there_is_none(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: object) -> None:
+        raise OSError(number, "not here")
+
+    monkeypatch.setattr(fcntl, "lockf", unknown)
+    TrainingLock(tmp_path)
+    assert (tmp_path / LOCK).read_text("utf-8") == ""
+
+
+def test_where_nothing_can_be_written_there_is_none(tmp_path: Path) -> None:
+    TrainingLock(tmp_path / "missing")
+    assert not (tmp_path / "missing").exists()
