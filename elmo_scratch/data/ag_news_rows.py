@@ -11,6 +11,9 @@ from elmo_scratch.data.text_lines import text_lines
 CLASS_NAMES = {"1": "World", "2": "Sports", "3": "Business", "4": "Sci/Tech"}
 """The class numbers of AG News and their names, in the order of the data set's `classes.txt`."""
 
+LONGEST_FIELD = 2**26
+"""Characters of a title or a description."""
+
 
 class AgNewsRow(NamedTuple):
     """
@@ -48,6 +51,8 @@ def ag_news_rows(path: Union[str, PathLike]) -> Iterator[AgNewsRow]:
 
     Zhang, Zhao and LeCun 2015, "Character-level Convolutional Networks for Text Classification".
     """
+    # For the whole process; Python's own bound is there for memory alone.
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
     rows = csv.reader(text_lines(path), strict=True)
     empty = True
     while True:

@@ -13,6 +13,7 @@ from allennlp.data.tokenizers import Token, Tokenizer, WhitespaceTokenizer
 from elmo_scratch.data.ag_news_rows import ag_news_rows, ag_news_text
 from elmo_scratch.data.corpus import DataPath, check_not_empty, is_table, list_shards
 from elmo_scratch.data.corpus.shard_blocks import shard_blocks
+from elmo_scratch.data.line_tokens import line_tokens
 from elmo_scratch.data.max_tokens import check_max_tokens
 
 
@@ -63,7 +64,7 @@ class SentencesReader(DatasetReader):
     def _read(self, file_path: DataPath) -> Iterable[Instance]:
         empty = True
         for text in self.shard_iterable(self._texts(file_path)):
-            tokens = self.tokenizer.tokenize(text)
+            tokens = line_tokens(self.tokenizer, text)
             if tokens:
                 empty = False
                 yield self.text_to_instance(tokens[: self.max_tokens])

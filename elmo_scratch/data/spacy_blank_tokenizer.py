@@ -1,17 +1,21 @@
 """spaCy's rule-based tokenizers, for any language, with nothing to download."""
 
+import re
 from typing import Any, Dict, List
 
 import spacy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.tokenizers import Token, Tokenizer
 
+SURROGATE = re.compile("[\ud800-\udfff]")
+
 
 @Tokenizer.register("spacy_blank")
 class SpacyBlankTokenizer(Tokenizer):
     """
     The tokenizer of `spacy.blank(language)`: rules only, no trained model. White space never
-    becomes a token.
+    becomes a token. Halves of surrogate pairs, which JSON may hold and spaCy refuses, count as
+    U+FFFD.
 
     Registered as a `Tokenizer` with name "spacy_blank".
 
@@ -49,11 +53,11 @@ class SpacyBlankTokenizer(Tokenizer):
         `List[Token]`
             The tokens, each with `idx`, the offset of its first character in `text`.
         """
-        return [
-            Token(text=token.text, idx=token.idx)
-            for token in self._tokenizer(text)
-            if not token.is_space
-        ]
+        try:
+            tokens = self._tokenizer(text)
+        except UnicodeEncodeError:
+            tokens = self._tokenizer(SURROGATE.sub("\ufffd", text))
+        return [Token(text=token.text, idx=token.idx) for token in tokens if not token.is_space]
 
     def _to_params(self) -> Dict[str, Any]:
         """What it takes to build it again."""

@@ -6,7 +6,7 @@ from typing import Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.unpacked import damage_told, unpacked
+from elmo_scratch.data.unpacked import check_no_archive, damage_told, unpacked
 from elmo_scratch.located import located
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -16,8 +16,8 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
     """
     Yields each line of `path` as text, its line end included.
 
-    Only a line feed ends a line, so that line numbers agree with every editor even where a text
-    holds one of Unicode's rarer separators. A byte order mark is dropped.
+    A line feed ends a line, a carriage return, or both, as in Python's own text files, and so for
+    bilm-tf and AllenNLP 0.9; none of Unicode's rarer separators does. A byte order mark is dropped.
 
     # Parameters
 
@@ -30,7 +30,7 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
 
     ConfigurationError
         If the file is missing, is a folder, can't be read to its end, holds nothing, is a damaged
-        gzip file, or a line is not UTF-8.
+        gzip file or a tar archive, or a line is not UTF-8.
     """
     name = name or str(path)
     try:
@@ -45,6 +45,8 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
     number = 0
     with file:
         for number, raw in enumerate(_raw_lines(file, name), start=1):
+            if number == 1:
+                check_no_archive(raw, name)
             try:
                 line = raw.decode("utf-8")
             except UnicodeDecodeError as error:
@@ -84,6 +86,8 @@ def _raw_lines(file: BufferedReader, name: str) -> Iterator[bytes]:
     """The lines as bytes."""
     try:
         with damage_told(name):
-            yield from unpacked(file)
+            for raw in unpacked(file):
+                # Of bytes, only these two are line ends.
+                yield from raw.splitlines(keepends=True)
     except OSError as error:
         raise ConfigurationError(f"{name}: cannot be read ({error.strerror or error})") from None

@@ -10,6 +10,8 @@ from allennlp.common.checks import ConfigurationError
 
 GZIP_MAGIC = b"\x1f\x8b"
 
+_TAR_MAGICS = (b"ustar\x0000", b"ustar  \x00")  # of POSIX and of GNU tar, at byte 257
+
 
 def unpacked(file: BufferedReader) -> BinaryIO:
     """
@@ -26,6 +28,27 @@ def unpacked(file: BufferedReader) -> BinaryIO:
     if file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC):
         return cast(BinaryIO, gzip.GzipFile(fileobj=file))
     return file
+
+
+def check_no_archive(start: bytes, name: str) -> None:
+    """
+    # Parameters
+
+    start : `bytes`
+        What a text begins with, unpacked: its first line or more.
+    name : `str`
+        What errors call it.
+
+    # Raises
+
+    ConfigurationError
+        If it is a tar archive: the names of its members would pass for words.
+    """
+    if start[257:265] in _TAR_MAGICS:
+        raise ConfigurationError(
+            f"{name}: expected text, but this is a tar archive. Unpack it, and name the files in "
+            "it."
+        )
 
 
 @contextmanager

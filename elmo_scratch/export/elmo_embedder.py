@@ -10,6 +10,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
+from elmo_scratch.data.text_lines import BYTE_ORDER_MARK
 from elmo_scratch.export.export_settings import KEPT, ExportSettings
 from elmo_scratch.export.input_text import InputText
 from elmo_scratch.export.layer_export import export_layers
@@ -263,4 +264,5 @@ def _text_of(input_file: Union[IO[str], FilePath]) -> InputText:
             ) from None
     if not all(isinstance(line, str) for line in lines):
         raise ValueError(f"{name}: expected a file that is opened as text, not as bytes")
+    lines[:1] = [line.removeprefix(BYTE_ORDER_MARK) for line in lines[:1]]
     return InputText(name, lines)

@@ -2,9 +2,8 @@
 
 import hashlib
 import heapq
-import re
 from contextlib import suppress
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -72,11 +71,13 @@ class InputText:
             num_tokens = len(line.split())
             if num_tokens == 0:
                 blank.append(number)
-            raw = line.strip().encode("utf-8")
+            raw = _encoded(line.strip(), f"{name}, line {number}")
             self.num_sentences += 1
             self.num_tokens += num_tokens
             self.num_bytes += len(raw)
             digest.update(raw + b"\n")
+        if self.num_sentences == 0:
+            raise ConfigurationError(f"{name}: expected at least one line of text, but it is empty")
         if blank:
             raise ConfigurationError(
                 f"{name}, {_named(blank)}: expected a sentence, but the line is blank. Remove "
@@ -198,8 +199,7 @@ class InputText:
     def _lines(self) -> Iterator[str]:
         """From the first one on."""
         if isinstance(self._source, Path):
-            lines = text_lines(self._source, name=self.name)
-            return chain.from_iterable(map(_at_carriage_returns, lines))
+            return text_lines(self._source, name=self.name)
         return iter(self._source)
 
 
@@ -217,12 +217,15 @@ class _Lines:
             yield line
 
 
-def _at_carriage_returns(line: str) -> List[str]:
-    """Lines that end with a carriage return alone, as AllenNLP 0.9 and old Macs end them."""
-    if "\r" not in line.removesuffix("\r\n"):
-        return [line]
-    lines = re.split(r"\r(?!\n)", line)
-    return lines if lines[-1] else lines[:-1]
+def _encoded(line: str, place: str) -> bytes:
+    """A line as bytes."""
+    try:
+        return line.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ConfigurationError(
+            f"{place}: expected text, but character {error.start + 1} of the line is "
+            f"{line[error.start]!r}, half of a surrogate pair. Replace it."
+        ) from None
 
 
 def _digest(line: str) -> bytes:

@@ -5,6 +5,8 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
+from elmo_scratch.data.text_lines import BYTE_ORDER_MARK
+
 
 @Predictor.register("ag_news")
 class AgNewsPredictor(Predictor):
@@ -14,6 +16,11 @@ class AgNewsPredictor(Predictor):
 
     Registered as a `Predictor` with name "ag_news".
     """
+
+    def load_line(self, line: str) -> JsonDict:
+        # Some editors begin a file with one.
+        found: JsonDict = super().load_line(line.removeprefix(BYTE_ORDER_MARK))
+        return found
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         is_object = isinstance(json_dict, dict)

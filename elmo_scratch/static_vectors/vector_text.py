@@ -122,8 +122,8 @@ def _writable(words: List[str]) -> List[str]:
     left_out = [word for word in words if not is_writable(word)]
     if left_out:
         logger.warning(
-            "%d words hold white space, which separates words and numbers in a file of vectors. "
-            "They get no vectors: %s",
+            "%d words hold white space, which separates words and numbers in a file of vectors, or "
+            "halves of surrogate pairs, which no file can hold. They get no vectors: %s",
             len(left_out),
             ", ".join(map(repr, left_out[:_NAMED_AT_MOST]))
             + (", …" if len(left_out) > _NAMED_AT_MOST else ""),

@@ -8,8 +8,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance, Token
 from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
 from allennlp.data.fields import TextField
+from allennlp.data.tokenizers import CharacterTokenizer, WhitespaceTokenizer
 
 from elmo_scratch.data import SentencesReader, SpacyBlankTokenizer
+from elmo_scratch.data.corpus import PreparedCorpus
 from tests import FIXTURES_ROOT
 
 
@@ -34,6 +36,25 @@ def test_lines_without_a_token_are_passed_over(tmp_path: Path) -> None:
     path.write_text("\none .\n \t\ntwo .\n\n")
     sentences = [words_of(instance) for instance in SentencesReader().read(path)]
     assert sentences == [["one", "."], ["two", "."]]
+
+
+def test_sentences_are_those_of_a_prepared_corpus_whatever_the_tokenizer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "text.txt"
+    text = "\u3000\u3000学而 时习之\r\n\u3000\r\n不亦说乎\ra b\x85c \n\n\x1c\nd"
+    path.write_bytes(text.encode("utf-8"))
+    for tokenizer in (CharacterTokenizer(), SpacyBlankTokenizer("xx"), WhitespaceTokenizer()):
+        corpus = PreparedCorpus.of(path, tokenizer)
+        words, starts = list(corpus.words), corpus.sentence_starts.tolist()
+        expected = [
+            [words[number] for number in corpus.tokens[start:stop]]
+            for start, stop in zip(starts, starts[1:])
+        ]
+        reader = SentencesReader(tokenizer=tokenizer)
+        assert [words_of(instance) for instance in reader.read(path)] == expected
+        assert len(expected) == 4
 
 
 def test_each_description_of_an_ag_news_file_is_a_sentence(tmp_path: Path) -> None:

@@ -67,3 +67,8 @@ def test_it_tells_what_it_takes_to_build_it_again() -> None:
     assert params.as_dict() == {"type": "spacy_blank", "language": "de"}
     again = Tokenizer.from_params(params)
     assert [token.text for token in again.tokenize("z. B. so")] == ["z.", "B.", "so"]
+
+
+def test_half_of_a_surrogate_pair_is_no_error_and_moves_nothing() -> None:
+    assert words_and_places("en", "cut \ud83d here") == [("cut", 0), ("\ufffd", 4), ("here", 6)]
+    assert words_and_places("en", "cut 😀 here") == [("cut", 0), ("😀", 4), ("here", 6)]

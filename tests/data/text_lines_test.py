@@ -1,4 +1,5 @@
 import gzip
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,26 @@ from elmo_scratch.data.text_lines import split_lines, text_lines
 from tests import FIXTURES_ROOT
 
 
-def test_only_a_line_feed_ends_a_line_and_it_stays_on(tmp_path: Path) -> None:
+def test_lines_end_as_in_pythons_own_text_files_and_ends_stay_on(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_bytes("a\u2028b\x85c\x0cd\n\r\n\ne\rf".encode("utf-8"))
-    assert list(text_lines(path)) == ["a\u2028b\x85c\x0cd\n", "\r\n", "\n", "e\rf"]
+    assert list(text_lines(path)) == ["a\u2028b\x85c\x0cd\n", "\r\n", "\n", "e\r", "f"]
+
+
+def test_the_lines_are_those_that_open_gives(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes("old\rMac\r\rmixed\r\n\r\nends\n\x0b\x1c\u2029\rlast".encode("utf-8"))
+    with path.open(encoding="utf-8", newline="") as file:
+        assert list(text_lines(path)) == list(file)
+
+
+def test_a_tar_archive_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "member").write_text("the river\n")
+    for mode in ("w", "w:gz"):
+        with tarfile.open(tmp_path / "tar", mode) as archive:
+            archive.add(tmp_path / "member")
+        with pytest.raises(ConfigurationError, match="text: expected text, but this is a tar arch"):
+            list(text_lines(tmp_path / "tar", "text"))
 
 
 def test_a_byte_order_mark_is_dropped_at_the_beginning_and_only_there(tmp_path: Path) -> None:

@@ -365,6 +365,30 @@ def test_the_file_may_not_replace_its_text(embedder: ElmoEmbedder, tmp_path: Pat
     assert path.read_text(encoding="utf-8") == "a sentence\n"
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_word(
+    new_embedder: Callable[..., ElmoEmbedder], tmp_path: Path
+) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("\ufeffThe river\nThe bank\n", encoding="utf-8")
+    for name, file in (("path", path), ("opened", path.open(encoding="utf-8"))):
+        new_embedder().embed_file(file, tmp_path / name)
+        with h5py.File(tmp_path / name) as layers:
+            index = json.loads(layers["sentence_to_index"][0])
+        assert index == {"The river": "0", "The bank": "1"}
+
+
+def test_an_opened_file_without_a_line_is_an_error(embedder: ElmoEmbedder, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="the input: expected at least one line"):
+        embedder.embed_file(io.StringIO(""), tmp_path / "layers.hdf5")
+
+
+def test_half_of_a_surrogate_pair_is_an_error_that_names_the_line(
+    embedder: ElmoEmbedder, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match=r"the input, line 2: .* character 3 .*'\\udcff'"):
+        embedder.embed_file(io.StringIO("A\nb \udcff\n"), tmp_path / "layers.hdf5")
+
+
 def test_a_form_that_there_is_not_is_an_error(embedder: ElmoEmbedder, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="one of all, top, average, got 'bottom'"):
         embedder.embed_file(io.StringIO("A\n"), tmp_path / "layers.hdf5", "bottom")

@@ -174,3 +174,14 @@ def test_the_command_answers_each_row_of_a_news_file(
     for place in (0, 41, 79):
         expected = alone.predict_json({"description": descriptions[place]})
         assert found[place]["probabilities"] == pytest.approx(expected["probabilities"], abs=1e-5)
+
+
+def test_a_byte_order_mark_and_a_cut_emoji_are_no_error(
+    answers: Callable[..., List[Answer]], tmp_path: Path
+) -> None:
+    news = tmp_path / "news.jsonl"
+    lines = ['{"description": "They won."}', '{"description": "They won \\ud83d"}']
+    news.write_text("\ufeff" + "\n".join(lines) + "\n", encoding="utf-8")
+    for answer in (found := answers(news)):
+        assert_is_an_answer(answer)
+    assert len(found) == 2

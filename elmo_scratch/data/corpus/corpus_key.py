@@ -17,7 +17,7 @@ from elmo_scratch.whole_file import whole_file
 
 logger = logging.getLogger(__name__)
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Of the files in the folder of a prepared corpus."""
 
 DIGESTS = "digests"

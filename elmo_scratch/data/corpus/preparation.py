@@ -1,5 +1,6 @@
 """From the text of shards to numbers in files."""
 
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
@@ -15,6 +16,7 @@ from elmo_scratch.data.corpus.number_arrays import count_numbers, count_repeats,
 from elmo_scratch.data.corpus.shard_blocks import shard_blocks
 from elmo_scratch.data.corpus.shards import first_names
 from elmo_scratch.data.corpus.word_table import WordTable, write_words
+from elmo_scratch.data.line_tokens import line_tokens
 
 TOKENS, SENTENCE_STARTS, SHARD_STARTS = "tokens.bin", "sentence_starts.bin", "shard_starts.bin"
 AUDIT = "audit.json"
@@ -99,15 +101,17 @@ def prepare_corpus(
 def _splitter(tokenizer: Optional[Tokenizer], max_tokens: Optional[int]) -> Split:
     """How lines are split into words."""
 
-    def tokenized(line: str) -> List[str]:
-        text = line.strip()
-        tokens = tokenizer.tokenize(text) if tokenizer is not None and text else []
-        return [token.ensure_text() for token in tokens if token.text != ""]
-
-    split_line: Callable[[str], List[str]] = str.split if tokenizer is None else tokenized
+    split_line: Callable[[str], List[str]] = str.split
+    if tokenizer is not None:
+        split_line = partial(_words, tokenizer)
     if max_tokens is None:
         return lambda lines: [split_line(line) for line in lines]
     return lambda lines: [split_line(line)[:max_tokens] for line in lines]
+
+
+def _words(tokenizer: Tokenizer, line: str) -> List[str]:
+    """The words of a line."""
+    return [token.ensure_text() for token in line_tokens(tokenizer, line)]
 
 
 def _number_shards(

@@ -6,18 +6,17 @@ from typing import Callable, Iterator, Optional
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.text_lines import BYTE_ORDER_MARK
-from elmo_scratch.data.unpacked import damage_told, unpacked
+from elmo_scratch.data.unpacked import check_no_archive, damage_told, unpacked
 
 BLOCK_SIZE = 2**18
 """Bytes of text that are read at once: many lines, and still in the processor's cache."""
 
-_TAR_MAGICS = (b"ustar\x0000", b"ustar  \x00")  # of POSIX and of GNU tar, at byte 257
-
 
 def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None) -> Iterator[str]:
     """
-    Yields the text of a shard in blocks of whole lines. Only a line feed ends a line, the last line
-    may lack it, and a byte order mark at the beginning is dropped. An empty shard has no blocks.
+    Yields the text of a shard in blocks of whole lines. A line ends as in `text_lines`, with
+    whatever there, and with a line feed here; the last one may lack it. A byte order mark at the
+    beginning is dropped. An empty shard has no blocks.
 
     # Parameters
 
@@ -49,12 +48,10 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
                 raw = text_file.read(BLOCK_SIZE) + text_file.readline()
             if not raw:
                 break
-            if lines_before == 0 and raw[257:265] in _TAR_MAGICS:
-                # The names of its members would pass for words.
-                raise ConfigurationError(
-                    f"{shard}: expected text, but this is a tar archive. Unpack it, and name the "
-                    "files in it."
-                )
+            if lines_before == 0:
+                check_no_archive(raw, str(shard))
+            if b"\r" in raw:
+                raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
             text = _decoded(raw, shard, lines_before)
             yield text.removeprefix(BYTE_ORDER_MARK) if lines_before == 0 else text
             lines_before += raw.count(b"\n")

@@ -12,8 +12,8 @@ STRING = rb'"([^"\\]*(?:\\.[^"\\]*)*)"'
 ENTRY = re.compile(rb"\s*([{,])\s*%s\s*:\s*%s" % (STRING, STRING), re.DOTALL)
 """An entry of a JSON map from strings to strings, and what stands before it."""
 
-LONGEST_ENTRY = 2**23
-"""Bytes of a sentence and its key in JSON."""
+LONGEST_ENTRY = 2**25
+"""Bytes of a sentence and its key in JSON. To read them takes up to 30 times as many."""
 
 
 class SentenceIndex:

@@ -90,13 +90,11 @@ def test_the_text_can_be_read_back(
     assert list(zip(words, words.counts.tolist())) == in_order
 
 
-def test_only_a_line_feed_ends_a_sentence_and_all_white_space_separates_words(
-    tmp_path: Path,
-) -> None:
+def test_line_ends_end_a_sentence_and_all_white_space_separates_words(tmp_path: Path) -> None:
     text = "\ufeffa\u2028b\x85c\x0cd\xa0e\u3000f\rg\x1ch\ti\n\nj\u200bk\r\n"
     shards, audit = prepared(tmp_path, text)
-    assert shards == [[list("abcdefghi"), ["j\u200bk"]]]
-    assert (audit.sentences, audit.blank_lines) == (2, 1)
+    assert shards == [[list("abcdef"), list("ghi"), ["j\u200bk"]]]
+    assert (audit.sentences, audit.blank_lines) == (3, 1)
 
 
 def test_the_last_line_needs_no_end(tmp_path: Path) -> None:

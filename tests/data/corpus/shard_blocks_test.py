@@ -25,13 +25,27 @@ def read(path: Path) -> Tuple[List[str], int]:
 @pytest.mark.parametrize("ends", ["\n", ""])
 def test_blocks_are_whole_lines_and_together_the_text(tmp_path: Path, ends: str) -> None:
     path = tmp_path / "a.txt"
-    text = "one\ntwo words\n\n  \nfünf\u2028\x85\r\nthe last line" + ends
+    text = "one\ntwo words\n\n  \nfünf\u2028\x85\nthe last line" + ends
     path.write_bytes(text.encode("utf-8"))
     blocks, size = read(path)
     assert "".join(blocks) == text
     assert len(blocks) > 2
     assert all(block.endswith("\n") for block in blocks[:-1])
     assert size == path.stat().st_size
+
+
+@pytest.mark.parametrize("size", range(1, 12))
+def test_all_line_ends_become_one(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"one\r\ntwo\r\rthree\nfour\r\r\nfive\r")
+    monkeypatch.setattr(module, "BLOCK_SIZE", size)
+    assert "".join(read(path)[0]) == "one\ntwo\n\nthree\nfour\n\nfive\n"
+    # Where the text breaks is told by the same lines.
+    path.write_bytes(b"one\r\ntwo\rth\xffree\n")
+    with pytest.raises(ConfigurationError, match="line 3: expected UTF-8 text, but byte 3 of"):
+        read(path)
 
 
 def test_gzip_is_known_by_its_bytes(tmp_path: Path) -> None:

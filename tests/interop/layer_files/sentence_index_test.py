@@ -4,7 +4,11 @@ from typing import Dict, Iterator, List, Optional
 
 import pytest
 
-from elmo_scratch.interop.layer_files.sentence_index import SentenceIndex, entries_of
+from elmo_scratch.interop.layer_files.sentence_index import (
+    LONGEST_ENTRY,
+    SentenceIndex,
+    entries_of,
+)
 
 SENTENCES = {"one": "0", "Où est 🦩 ?": "11", 'a "quoted" \\ / word\t': "2", "": "3", "\ud800": "4"}
 
@@ -103,4 +107,10 @@ def test_what_never_ends_is_not_waited_for() -> None:
 
     with pytest.raises(ValueError):
         list(entries_of(endless()))
-    assert taken < 20
+    assert taken * 2**20 <= 2 * LONGEST_ENTRY
+
+
+def test_one_long_sentence_is_read_as_the_others() -> None:
+    entries = {"𐌰" * 1_000_000: "0", "b c": "1"}
+    text = json.dumps(entries).encode()
+    assert dict(entries_of(pieces_of(text, 2**20))) == entries
