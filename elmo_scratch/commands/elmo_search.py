@@ -55,9 +55,9 @@ class ElmoSearch(Subcommand):
             "--jobs",
             type=int,
             default=1,
-            help="how many are trained at a time (default: 1), on the same processor or GPU",
+            help="how many are trained at a time, on the same processor or GPU",
         )
-        subparser.add_argument("--seed", type=int, default=0, help="of what is drawn (default: 0)")
+        subparser.add_argument("--seed", type=int, default=0, help="of what is drawn")
         subparser.add_argument(
             "-o",
             "--overrides",

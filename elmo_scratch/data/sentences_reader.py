@@ -21,9 +21,9 @@ from elmo_scratch.data.max_tokens import check_max_tokens
 class SentencesReader(DatasetReader):
     """
     Reads one sentence a line from text files, plain or gzip (a path, or a pattern such as
-    `corpus/*.txt.gz`), and one text a row from AG News files (names that end in `.csv`), or a list
-    of both, into instances with a `TextField` "sentence". Lines and texts without a token are
-    passed over.
+    `corpus/*.txt.gz`), and one text a row from AG News files (names that end in `.csv` or
+    `.csv.gz`), or a list of both, into instances with a `TextField` "sentence". Lines and texts
+    without a token are passed over.
 
     Registered as a `DatasetReader` with name "elmo_scratch_sentences".
 

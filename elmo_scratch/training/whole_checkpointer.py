@@ -66,7 +66,7 @@ class WholeCheckpointer(Checkpointer):
     # Raises
 
     ConfigurationError
-        If one of these numbers is less than 1; if another process trains there; if a checkpoint
+        If one of the two counts is less than 1; if another process trains there; if a checkpoint
         can't be written; if there are some, but none that all workers can read.
     """
 

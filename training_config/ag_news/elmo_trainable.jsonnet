@@ -1,6 +1,6 @@
 // A classifier of AG News over a frozen biLM, whose layers are mixed by learned weights.
 //
-//   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv BILM_ARCHIVE=runs/ag_news/bilm/model.tar.gz
+//   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv BILM_ARCHIVE=runs/ag_news/words/model.tar.gz
 //   allennlp train training_config/ag_news/elmo_trainable.jsonnet -s runs/ag_news/trainable
 //
 // A biLM of another width needs another `model.seq2vec_encoder.embedding_dim`: 100 more than it.

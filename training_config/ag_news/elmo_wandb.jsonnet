@@ -4,7 +4,7 @@
 // Data: train.csv and dev.csv of AG News, and the archive of a biLM that
 // training_config/bilm/ag_news.jsonnet has trained.
 //
-//   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv BILM_ARCHIVE=runs/ag_news/bilm/model.tar.gz
+//   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv BILM_ARCHIVE=runs/ag_news/words/model.tar.gz
 //   wandb login    # or, without an account: export WANDB_MODE=offline
 //   allennlp train training_config/ag_news/elmo_wandb.jsonnet -s runs/ag_news/wandb
 //

@@ -3,7 +3,7 @@
 // reaches is what they hold.
 //
 //   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv
-//   export STUDY_VECTORS=words STUDY_FILE=runs/ag_news/bilm/model.tar.gz STUDY_MIX=trainable STUDY_SEED=0
+//   export STUDY_VECTORS=words STUDY_FILE=runs/ag_news/words/model.tar.gz STUDY_MIX=trainable STUDY_SEED=0
 //   allennlp train training_config/ag_news/study.jsonnet -s runs/ag_news/words_trainable_0
 //
 // `STUDY_VECTORS` is `words` or `characters` (`STUDY_FILE` is a biLM's archive), `static` (a file of

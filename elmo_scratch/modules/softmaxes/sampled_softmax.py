@@ -46,9 +46,9 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
         How many words are drawn for a batch.
     sparse : `bool`, optional (default = `True`)
         Whether gradients hold only the rows of the words in play, for optimizers that then change
-        only those: "elmo_scratch_adagrad" and AllenNLP's "adagrad", "sparse_adam" and
-        "dense_sparse_adam". Others need `False`. In distributed training the rows are those of all
-        workers, who exchange them alone, if the softmax is asked for `average_gradients`, as
+        only those and take dense ones beside them: "elmo_scratch_adagrad" and AllenNLP's "adagrad"
+        and "dense_sparse_adam". Others need `False`. In distributed training the rows are those of
+        all workers, who exchange them alone, if the softmax is asked for `average_gradients`, as
         `LanguageModel` does; otherwise gradients are dense there: of sparse ones in
         `DistributedDataParallel` NCCL knows nothing, and with gloo workers were seen to die of
         damaged memory.

@@ -27,9 +27,9 @@ class WordEncoder(TokenEncoder):
         supplies it.
     sparse : `bool`, optional (default = `False`)
         Whether gradients hold only the rows of the words of a batch, for optimizers that then
-        change only those: "elmo_scratch_adagrad" and AllenNLP's "adagrad", "sparse_adam" and
-        "dense_sparse_adam". Where the vocabulary is large, a step costs as much less. In
-        distributed training gradients are never sparse.
+        change only those and take dense ones beside them: "elmo_scratch_adagrad" and AllenNLP's
+        "adagrad" and "dense_sparse_adam". Where the vocabulary is large, a step costs as much less.
+        In distributed training gradients are never sparse.
     begin_id, end_id : `int`
         The words that mark the beginning and the end of a sentence. Supplied likewise.
     """
