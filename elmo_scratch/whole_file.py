@@ -86,7 +86,7 @@ def whole_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     names : `Sequence[str]`
         The files that the block writes.
     """
-    folder = folder.resolve()
+    folder = Path(os.path.realpath(folder))
     name = _temporary_name(folder)
     # What is above a folder may be on another disk, or not to be written to.
     temporary = folder / name if folder.exists() else folder.with_name(name)

@@ -1,5 +1,6 @@
 """An `Elmo` over a module in place of the official files."""
 
+from pathlib import Path
 from typing import Any, Dict
 
 import pytest
@@ -8,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.elmo import _ElmoBiLm
 
 from elmo_scratch import Elmo, batch_to_ids, read_official_bilm
+from elmo_scratch.interop import read_bilm_archive
 from tests.tiny_elmo import (
     SENTENCES,
     WIDTH,
@@ -90,3 +92,14 @@ def test_a_module_of_another_kind_gets_the_ids_of_words() -> None:
         assert output["mask"].shape == (2, 2, 2)
         elmo(words.unsqueeze(-1), words)
         assert module.asked[0].shape == (4, 2, 1)
+
+
+def test_a_frozen_bilm_drops_nothing(bilm_archive: Path) -> None:
+    bilm = read_bilm_archive(bilm_archive).bilm
+    bilm.use_state("reset")
+    ids = torch.tensor([[3, 4, 5], [6, 7, 0]])
+    for is_trained in (False, True):
+        elmo = Elmo(None, None, 1, module=bilm.requires_grad_(is_trained), dropout=0.0).train()
+        assert elmo.training and bilm.training == is_trained
+        one, other = (elmo(ids)["elmo_representations"][0] for _ in range(2))
+        assert torch.equal(one, other) != is_trained

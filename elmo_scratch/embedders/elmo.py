@@ -22,6 +22,7 @@ from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.boundaries import remove_boundaries
 from elmo_scratch.modules.layer_norm import normalize_layers
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
+from elmo_scratch.modules.products import are_frozen
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 
 logger = logging.getLogger(__name__)
@@ -143,6 +144,7 @@ class Elmo(torch.nn.Module, FromParams):
         self.mixes = torch.nn.ModuleList(build_mix() for _ in range(num_output_representations))
         if scalar_mix_parameters is not None:
             self.mixes.requires_grad_(False)
+        self.train(self.training)
         self.register_load_state_dict_pre_hook(accept_elmo)
 
     @property
@@ -162,6 +164,14 @@ class Elmo(torch.nn.Module, FromParams):
             if isinstance(mixes, torch.nn.ModuleList) and int(match[1]) < len(mixes):
                 return mixes[int(match[1])]
         return super().__getattr__(name)
+
+    def train(self, mode: bool = True) -> "Elmo":
+        """As `torch.nn.Module.train`, but that a frozen `BiLm` never drops anything."""
+        super().train(mode)
+        bilm = self._modules.get("bilm")
+        if isinstance(bilm, BiLm) and are_frozen(list(bilm.parameters())):
+            bilm.eval()
+        return self
 
     def get_output_dim(self) -> int:
         """The `width` of the biLM."""

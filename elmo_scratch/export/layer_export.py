@@ -80,7 +80,9 @@ def export_layers(
     facts = facts_of(text, layers, settings)
     # Parts and output lie where a link leads, and the link stays.
     folder = PartFolder(Path(os.path.realpath(output_file)))
-    is_whole = check_output(output_file, facts.export, overwrite, folder.num_done(facts.export))
+    whole = span or Span(0, text.num_sentences)
+    num_done = folder.num_done(facts.export)
+    is_whole = check_output(output_file, facts.export, overwrite, num_done, whole.num_sentences)
     output_file = Path(os.path.realpath(output_file))
     if is_whole and resume:
         logger.info("%s is whole already", output_file)
@@ -88,7 +90,6 @@ def export_layers(
         return
     if settings.has_index:
         check_index(text, output_file.parent)
-    whole = span or Span(0, text.num_sentences)
     size = estimated_output_size(text, whole, layers, settings)
     logger.info("%s will take about %s", output_file, in_words(size))
     with folder.opened(
@@ -157,7 +158,13 @@ def check_settings(
         text.check_keys()
 
 
-def check_output(output_file: Path, export: str, overwrite: bool, num_done: int = 0) -> bool:
+def check_output(
+    output_file: Path,
+    export: str,
+    overwrite: bool,
+    num_done: int = 0,
+    num_sentences: Optional[int] = None,
+) -> bool:
     """
     # Parameters
 
@@ -169,6 +176,8 @@ def check_output(output_file: Path, export: str, overwrite: bool, num_done: int 
         Whether another one may be replaced.
     num_done : `int`, optional (default = `0`)
         Sentences that an unfinished run of the export has done.
+    num_sentences : `int`, optional (default = `None`)
+        How many the output shall have, if it is known: a shard of the export has fewer.
 
     # Returns
 
@@ -185,7 +194,7 @@ def check_output(output_file: Path, export: str, overwrite: bool, num_done: int 
         return False
     try:
         with LayerFile(output_file) as there:
-            is_same = there.facts.export == export
+            is_same = there.facts.export == export and num_sentences in (None, len(there))
     except ConfigurationError:
         is_same = False
     if not is_same and not overwrite:

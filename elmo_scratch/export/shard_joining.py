@@ -39,13 +39,27 @@ def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = Fa
     """
     shards = _shards_beside(output_file)
     facts = _shared_facts(shards)
-    is_whole = check_output(output_file, facts.export, overwrite)
+    is_there = check_output(output_file, facts.export, overwrite)
     # Some are gone where the run before was ended while it removed them.
-    if not is_whole or len(shards) == next(iter(shards)).total:
+    if (
+        not (is_there and _holds_all(output_file, shards))
+        or len(shards) == next(iter(shards)).total
+    ):
         _join_all(output_file, shards, facts, overwrite)
     if remove:
         for path in shards.values():
             path.unlink()
+
+
+def _holds_all(output_file: Path, shards: Dict[Shard, Path]) -> bool:
+    """Whether the output has what the shards have: a shard by its name is of that export too."""
+    with LayerFile(output_file) as output:
+        keys = set(output.keys())
+    for path in shards.values():
+        with LayerFile(path) as shard:
+            if not keys.issuperset(shard.keys()):
+                return False
+    return True
 
 
 def _join_all(

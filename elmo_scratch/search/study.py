@@ -88,7 +88,7 @@ def open_study(folder: Path, sweep: Sweep, config: Dict[str, Any], seed: int) ->
             f"{folder / STUDY_FILE}: expected a study that Optuna keeps, but: {reason}"
         ) from None
     # Started again it must not draw the same numbers again.
-    seed += num_tried(study)
+    seed = (seed + num_tried(study)) % 2**32
     if sweep.method == "bayes":
         study.sampler = optuna.samplers.TPESampler(seed=seed)
     else:

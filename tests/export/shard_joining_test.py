@@ -121,3 +121,23 @@ def test_a_link_stays(new_layers: NewLayers, text: InputText, tmp_path: Path) ->
     output.symlink_to(elsewhere)
     join_shards(output, remove=True)
     assert output.is_symlink() and elsewhere.stat().st_size > 0
+
+
+def test_a_shard_by_the_name_of_the_whole_is_not_taken_for_it(
+    new_layers: NewLayers, text: InputText, tmp_path: Path
+) -> None:
+    output = tmp_path / "x.hdf5"
+    for shard in Shard.all_of(2):
+        write_shard(shard, text, output, new_layers())
+    Shard(1, 2).file_of(output).rename(output)
+    with pytest.raises(ConfigurationError, match="--shard 1/2 is missing"):
+        join_shards(output, remove=True)
+    with pytest.raises(ConfigurationError, match="is not the output of this export"):
+        export_layers(text, output, new_layers(), ExportSettings("all"), resume=True)
+    assert sorted(os.listdir(tmp_path)) == ["x.hdf5", "x.hdf5.2-of-2"]
+    whole = Shard(2, 2).file_of(output)
+    export_layers(text, output, new_layers(), ExportSettings("all"), overwrite=True)
+    join_shards(output, remove=True)
+    assert not whole.exists()
+    with LayerFile(output) as file:
+        assert len(file) == text.num_sentences

@@ -1,7 +1,7 @@
 """Runs a biLM over the texts that it has not read yet."""
 
 from hashlib import blake2b, sha256
-from typing import List, Optional
+from typing import Any, List, Optional
 
 import numpy
 import torch
@@ -17,6 +17,9 @@ from elmo_scratch.modules.token_encoders.id_check import check_id_type
 COMPUTATION = 1
 """Higher where the package makes other numbers of the same weights: what was kept before then
 counts no more."""
+
+OF_ALL = frozenset(vars(torch.nn.Module()))
+"""What every module has: whether it trains, its hooks, and what is looked at by itself."""
 
 
 class KeptLayers(torch.nn.Module):
@@ -40,17 +43,14 @@ class KeptLayers(torch.nn.Module):
 
     def __init__(self, store: LayerStore, bilm: BiLm) -> None:
         super().__init__()
-        if bilm.state_memory.state == "carry":
-            raise ConfigurationError(
-                '`keep_layers` needs a biLM with the `state` "reset" or "warm": with "carry" '
-                'the layers of a text depend on what was read before it. Set `state: "reset"`'
-            )
+        _check_state(bilm)
         _check_frozen(bilm)
         self._store = store
         self._has_begun = False
         self._identity = b""
         self._fingerprint: Optional[Fingerprint] = None
         self._buffers_seen: List[torch.Tensor] = []
+        self._settings_seen = ""
 
     def forward(self, bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor) -> BiLmOutput:
         """
@@ -71,7 +71,7 @@ class KeptLayers(torch.nn.Module):
         # Raises
 
         ConfigurationError
-            If the layers can't be kept, or the biLM is trained by now.
+            If the layers can't be kept, or the biLM is trained or carries its state by now.
         ValueError
             If the ids are of a type that is none, or real tokens don't come first.
         """
@@ -80,6 +80,7 @@ class KeptLayers(torch.nn.Module):
         # A replica's weights are no parameters.
         if not self._has_begun or next(bilm.parameters(), None) is None:
             return bilm(ids, mask)
+        _check_state(bilm)
         _check_frozen(bilm)
         lengths: List[int] = sentence_lengths(mask).tolist()
         keys = self._keys(bilm, ids, lengths)
@@ -99,14 +100,18 @@ class KeptLayers(torch.nn.Module):
     def _keys(self, bilm: BiLm, ids: torch.Tensor, lengths: List[int]) -> List[bytes]:
         """What each text is called: by its ids and by the biLM."""
         weights, buffers = list(bilm.parameters()), list(bilm.buffers())
+        settings = settings_of(bilm)
         # Workers of a distributed training write all buffers anew before each batch.
         if (
             self._fingerprint is None
             or not self._fingerprint.matches(weights)
+            or settings != self._settings_seen
+            or len(buffers) != len(self._buffers_seen)
             or not all(map(torch.equal, buffers, self._buffers_seen))
         ):
             self._identity, self._fingerprint = identity_of(bilm), Fingerprint(weights)
             self._buffers_seen = [buffer.clone() for buffer in buffers]
+            self._settings_seen = settings
         rows = ids.cpu().to(torch.int32).numpy()
         return [
             self._identity + blake2b(row[:length].tobytes(), digest_size=16).digest()
@@ -145,6 +150,15 @@ class KeptLayers(torch.nn.Module):
         return BiLmOutput(numbers, mask.to(device))
 
 
+def _check_state(bilm: BiLm) -> None:
+    """Refuses a biLM that reads each text from where the one before ended."""
+    if bilm.state_memory.state == "carry":
+        raise ConfigurationError(
+            '`keep_layers` needs a biLM with the `state` "reset" or "warm": with "carry" '
+            'the layers of a text depend on what was read before it. Set `state: "reset"`'
+        )
+
+
 def _check_frozen(bilm: BiLm) -> None:
     """Refuses a biLM that is trained: what it makes of a text changes from step to step."""
     if any(weight.requires_grad for weight in bilm.parameters()):
@@ -167,16 +181,47 @@ def identity_of(bilm: BiLm) -> bytes:
     if MixedPrecision.is_asked_for(bilm):
         device = next(bilm.parameters()).device
         digest.update(MixedPrecision.used("bfloat16", device).encode())
-    for name, module in bilm.named_modules():
-        settings = {
-            key: value
-            for key, value in vars(module).items()
-            if key != "training" and isinstance(value, (bool, int, float, str, type(None)))
-        }
-        digest.update(f"{name} {type(module).__name__} {sorted(settings.items())}".encode())
-    for name, tensor in bilm.state_dict().items():
+    digest.update(settings_of(bilm).encode())
+    # Not those of `state_dict` alone: some are made anew by the constructor.
+    for name, tensor in (*bilm.named_parameters(), *bilm.named_buffers()):
         digest.update(f"{name} {tuple(tensor.shape)} ".encode())
         # As bytes: NumPy lacks some types of numbers.
         flat = tensor.detach().cpu().contiguous().reshape(-1)
         digest.update(flat.view(torch.uint8).numpy().tobytes())
     return digest.digest()[:16]
+
+
+def settings_of(bilm: BiLm) -> str:
+    """
+    # Returns
+
+    `str`
+        The kinds of all modules and the numbers, words and types that they are set to, also within
+        lists and maps. Of other objects it has the kind alone.
+    """
+    described = [
+        (
+            name,
+            type(module).__name__,
+            sorted((key, _told(value)) for key, value in vars(module).items() if key not in OF_ALL),
+        )
+        for name, module in bilm.named_modules()
+    ]
+    return repr(described)
+
+
+def _told(value: Any) -> Any:
+    """A setting, in a form that is the same in each process."""
+    if isinstance(value, (bool, int, float, str, bytes, type(None))):
+        return repr(value)
+    if isinstance(value, (torch.dtype, torch.device)):
+        return str(value)
+    if isinstance(value, torch.Tensor):
+        return repr((str(value.dtype), value.tolist()))
+    if isinstance(value, dict):
+        return repr(sorted((repr(key), _told(one)) for key, one in value.items()))
+    if isinstance(value, (list, tuple)):
+        return repr([_told(one) for one in value])
+    if isinstance(value, (set, frozenset)):
+        return repr(sorted(map(_told, value)))
+    return type(value).__name__

@@ -20,7 +20,7 @@ from elmo_scratch.embedders.kept_layers import (
     kept_layers,
     memory_store,
 )
-from elmo_scratch.embedders.kept_layers.kept_layers import identity_of
+from elmo_scratch.embedders.kept_layers.kept_layers import identity_of, settings_of
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.products import precision
 from tests.tiny_elmo import BATCHES, OfficialFiles
@@ -179,6 +179,7 @@ def test_texts_are_read_without_dropout(store: LayerStore, files: OfficialFiles)
     elmo = Elmo(None, None, 1, module=bilm, keep_layers=store, dropout=0.0)
     bilm.left_to_right.dropout.p = bilm.right_to_left.dropout.p = 0.5
     elmo.train()
+    bilm.train()
     for _ in range(2):
         assert torch.equal(elmo.kept_layers(bilm, *batch).layers, expected)  # type: ignore[misc]
         assert bilm.training
@@ -263,6 +264,31 @@ def test_a_bilm_whose_buffers_are_written_anew_is_looked_at_once(
     assert len(looks) == 2
 
 
+def test_another_state_is_noticed(store: LayerStore, files: OfficialFiles) -> None:
+    bilm, batch = frozen(files), batch_of([["a"], ["b", "c"]])
+    kept = KeptLayers(store, bilm)
+    first = kept(bilm, *batch).layers
+    bilm.use_state("warm")
+    bilm.warm_up([batch_of([["to", "begin", "with"]])])
+    warm = kept(bilm, *batch).layers
+    assert torch.equal(warm, bilm(*batch).layers) and not torch.equal(warm, first)
+    bilm.use_state("reset")
+    assert torch.equal(kept(bilm, *batch).layers, first)
+    bilm.stateful = True
+    with pytest.raises(ConfigurationError, match='the `state` "reset" or "warm"'):
+        kept(bilm, *batch)
+
+
+def test_another_setting_is_noticed(store: LayerStore, files: OfficialFiles) -> None:
+    bilm, batch = frozen(files), batch_of([["a"], ["b", "c"]])
+    kept = KeptLayers(store, bilm)
+    first = kept(bilm, *batch).layers
+    for layer in (*bilm.left_to_right.layers, *bilm.right_to_left.layers):
+        layer.projection_clip = 0.01
+    clipped = kept(bilm, *batch).layers
+    assert torch.equal(clipped, bilm(*batch).layers) and not torch.equal(clipped, first)
+
+
 def test_what_two_bilms_make_of_a_text_lies_side_by_side(
     files: OfficialFiles, store: LayerStore
 ) -> None:
@@ -287,6 +313,38 @@ def test_a_bilm_is_known_by_its_weights_and_its_settings(files: OfficialFiles) -
     before = identity_of(warm)
     warm.warm_up([batch_of([["to", "begin", "with"]])])
     assert identity_of(warm) != before
+
+
+def test_settings_are_known_whatever_they_are_made_of(files: OfficialFiles) -> None:
+    def identity_with(setting: Any) -> bytes:
+        bilm = frozen(files)
+        bilm.token_encoder.setting = setting
+        return identity_of(bilm)
+
+    settings: List[Any] = [
+        *([1.0, 1.0], [5.0, 0.1], (1, (2, 3)), (1, (2, 4)), {"a": [1]}, {"a": [2]}, {3, 4}, {3, 5}),
+        *(torch.float32, torch.bfloat16, torch.ones(2), torch.zeros(2), b"x", "x", None),
+    ]
+    identities = [identity_with(setting) for setting in settings]
+    assert len(set(identities)) == len(settings)
+    assert [identity_with(setting) for setting in settings] == identities
+    # Nothing is known of others but what they are.
+    assert identity_with(object()) == identity_with(object())
+
+
+def test_buffers_that_are_not_saved_are_a_part_of_it(files: OfficialFiles) -> None:
+    bilm = frozen(files)
+    bilm.token_encoder.register_buffer("mark", torch.tensor(3), persistent=False)
+    before = identity_of(bilm)
+    bilm.token_encoder.mark.add_(1)
+    assert identity_of(bilm) != before
+
+
+def test_reading_changes_no_setting(files: OfficialFiles) -> None:
+    bilm = frozen(files)
+    before = settings_of(bilm)
+    bilm(*batch_of(BATCHES[0]))
+    assert settings_of(bilm) == before
 
 
 def test_what_is_rounded_is_not_taken_for_what_is_not(

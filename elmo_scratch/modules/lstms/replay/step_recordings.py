@@ -42,7 +42,8 @@ class StepRecordings:
 
     def __init__(self) -> None:
         self._kept: "OrderedDict[Hashable, RecordedSteps]" = OrderedDict()
-        self._lock = threading.Lock()
+        # What is made may have to be let go of.
+        self._lock = threading.RLock()
         self._addresses: Set[Tuple[Address, ...]] = set()
         self._is_off = False
 
@@ -99,7 +100,8 @@ class StepRecordings:
 
     def forget(self) -> None:
         """Lets go of all recordings."""
-        self._kept.clear()
+        with self._lock:
+            self._kept.clear()
 
     def _make(
         self, key: Hashable, recorder: StepRecorder, tensors: List[torch.Tensor], goes_back: bool
