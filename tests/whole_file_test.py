@@ -161,6 +161,13 @@ def test_files_join_those_of_a_folder_that_is_there(
     assert os.listdir(tmp_path) == ["out"]
 
 
+def test_a_folder_that_is_a_circle_is_an_error_of_the_system(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(OSError), whole_files(tmp_path / "circle", NAMES) as temporary:
+        write_all(temporary, "new")
+    assert os.listdir(tmp_path) == ["circle"]
+
+
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
 @pytest.mark.parametrize("is_there", [False, True])
 def test_after_an_error_a_folder_is_as_it_was(is_there: bool, error: type, tmp_path: Path) -> None:

@@ -36,6 +36,12 @@ def test_the_same_seed_draws_the_same_and_none_of_it_twice(tmp_path: Path) -> No
     assert all(one not in first for one in later)
 
 
+@pytest.mark.parametrize("seed", [-1, 2**32 - 1, 5 * 10**9])
+def test_a_seed_may_be_any_whole_number(seed: int, tmp_path: Path) -> None:
+    first = draw(open_study(tmp_path, SWEEP, {}, seed), SWEEP, 1)
+    assert draw(open_study(tmp_path, SWEEP, {}, seed), SWEEP, 1) != first
+
+
 @pytest.mark.parametrize(
     ("method", "sampler"),
     [("bayes", optuna.samplers.TPESampler), ("random", optuna.samplers.RandomSampler)],

@@ -1,6 +1,8 @@
 import copy
 import logging
 import pickle
+import threading
+from collections import OrderedDict
 from typing import Any, List, Optional, Type
 
 import pytest
@@ -82,6 +84,23 @@ def test_the_last_ones_are_kept(run: RandomRun, monkeypatch: pytest.MonkeyPatch)
     assert recorded(recordings, runs[65]) is many[3]
     assert len(recordings._kept) == 2
     recordings.forget()
+    assert not recordings._kept
+
+
+def test_another_thread_lets_go_of_them_when_one_is_found(run: RandomRun) -> None:
+    recordings = StepRecordings()
+    first = recorded(recordings, run)
+    thread = threading.Thread(target=recordings.forget)
+
+    class Disturbed(OrderedDict):
+        def get(self, *arguments: Any) -> Any:
+            thread.start()
+            thread.join(timeout=0.2)
+            return super().get(*arguments)
+
+    recordings._kept = Disturbed(recordings._kept)
+    assert recorded(recordings, run) is first
+    thread.join()
     assert not recordings._kept
 
 
