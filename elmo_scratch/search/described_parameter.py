@@ -121,7 +121,11 @@ def _evenly(keys: JsonObject, is_rounded: bool = False, is_logarithmic: bool = F
     if step is not None and step <= 0:
         raise keys.error("q", "a step above 0", step)
     number = Number(low, _above(keys, low, high), is_logarithmic, step)
+    if not high - low <= sys.float_info.max:
+        raise keys.error("max", f"no further from `min`, {low}, than a float can tell", high)
     if step is not None:
+        if not max(abs(low), abs(high)) / step <= sys.float_info.max:
+            raise keys.error("q", "a step of which a float can hold the multiples", step)
         for bound in (number.rounded(low), number.rounded(high)):
             if not low <= bound <= high:
                 raise keys.error("q", f"a step of which {low} and {high} are multiples", step)

@@ -158,6 +158,8 @@ def _halving(block: JsonObject) -> Halving:
     if "min_iter" in block:
         first = block.size("min_iter")
     else:
-        first = max(1, block.size("max_iter") // factor ** block.size("s"))
+        # No training is longer than the smallest factor to this power.
+        halvings = min(block.size("s"), 64)
+        first = max(1, block.size("max_iter") // factor**halvings)
     _finish(block, "min_iter", "max_iter", "s", "strict")
     return Halving(first, factor)

@@ -52,6 +52,8 @@ def test_distributions_are_those_of_weights_and_biases(
         ({"min": 0, "max": 1, "q": 0, "distribution": "q_uniform"}, "`q` of `lr` to be a step"),
         ({"min": 0.001, "max": 0.1, "q": 1, "distribution": "q_uniform"}, "`q` .* 0.001 and 0.1 a"),
         ({"min": 8, "max": 23, "q": 8, "distribution": "q_uniform"}, "of which 8 and 23 are mult"),
+        ({"min": -1e308, "max": 1e308}, "`max` of `lr` to be no further from `min`, -1e"),
+        ({"min": 0, "max": 1, "q": 1e-320, "distribution": "q_uniform"}, "hold the multiples"),
         ({"values": [0.01, "1e-3"]}, 'YAML takes 1e-4 for a word.* but got "1e-3"'),
         ({"value": "2.5E5"}, 'YAML takes 1e-4 for a word.* but got "2.5E5"'),
         ({"mu": 0, "distribution": "normal"}, "has the distribution 'normal', but what is known"),

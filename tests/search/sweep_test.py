@@ -37,6 +37,7 @@ def test_what_matters_to_a_search_is_read(tmp_path: Path) -> None:
     [
         ("min_iter: 2, eta: 4", Halving(2, 4)),
         ("max_iter: 27, s: 2", Halving(3, 3)),
+        ("max_iter: 27, s: 100000000", Halving(1, 3)),
         ("max_iter: 4, s: 3, eta: 2, strict: true", Halving(1, 2)),
         ("min_iter: 2, max_iter: 27, s: 2", Halving(2, 3)),
     ],
