@@ -40,11 +40,9 @@ def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = Fa
     shards = _shards_beside(output_file)
     facts = _shared_facts(shards)
     is_there = check_output(output_file, facts.export, overwrite)
+    are_all_there = len(shards) == next(iter(shards)).total
     # Some are gone where the run before was ended while it removed them.
-    if (
-        not (is_there and _holds_all(output_file, shards))
-        or len(shards) == next(iter(shards)).total
-    ):
+    if are_all_there or not (is_there and _holds_all(output_file, shards)):
         _join_all(output_file, shards, facts, overwrite)
     if remove:
         for path in shards.values():

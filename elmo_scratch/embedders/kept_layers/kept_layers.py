@@ -210,7 +210,7 @@ def settings_of(bilm: BiLm) -> str:
     return repr(described)
 
 
-def _told(value: Any) -> Any:
+def _told(value: Any) -> str:
     """A setting, in a form that is the same in each process."""
     if isinstance(value, (bool, int, float, str, bytes, type(None))):
         return repr(value)
