@@ -1,6 +1,8 @@
 """The training of a trial that ended while nobody looked."""
 
-from typing import List
+from typing import List, Optional
+
+from allennlp.models.archival import archive_model
 
 from elmo_scratch.search.trial_folder import NO_RESULT, TrialFolder
 
@@ -25,6 +27,19 @@ class EndedTraining(TrialFolder):
 
     def stop(self) -> None:
         """As in `TrialFolder`."""
+
+    def pack(self, more: Optional[List[str]]) -> None:
+        """
+        Makes the archive, where the training was ended between its result and that.
+
+        # Parameters
+
+        more : `List[str]`, optional
+            What else of the folder goes into it: `include_in_archive` of the config.
+        """
+        is_missing = not (self.folder / "model.tar.gz").exists()
+        if is_missing and (self.folder / "best.th").exists():
+            archive_model(self.folder, include_in_archive=more)
 
     def _untold(self) -> List[str]:
         return [] if self.has_result() else [NO_RESULT]

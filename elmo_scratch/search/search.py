@@ -174,6 +174,7 @@ class Search:
         if "pid" in trial.user_attrs:
             stop_left_over(trial.user_attrs["pid"], left.folder)
         if left.has_result():
+            left.pack(self._config.get("include_in_archive"))
             return Running(trial, left)
         checkpointer = (self._config.get("trainer") or {}).get("checkpointer")
         if isinstance(checkpointer, dict):

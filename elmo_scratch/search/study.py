@@ -1,13 +1,15 @@
 """What a search has tried so far, in a file that Optuna keeps."""
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop.file_identity import identity_of
+from elmo_scratch.search.named_files import named_files
+from elmo_scratch.search.parameters import Choice, Parameter
 from elmo_scratch.search.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -107,7 +109,8 @@ def open_study(folder: Path, sweep: Sweep, config: Dict[str, Any], seed: int) ->
 
 def _in_json(sweep: Sweep, config: Dict[str, Any]) -> Dict[str, Any]:
     """All that decides whether two trials can be compared."""
-    files = sorted(set(_named_files(config)))
+    choices = {name: _choices(parameter) for name, parameter in sweep.parameters.items()}
+    files = sorted({*named_files(config), *named_files(choices)})
     return {
         "config": config,
         "content of the files that the config names": [identity_of([file]) for file in files],
@@ -117,17 +120,9 @@ def _in_json(sweep: Sweep, config: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
-def _named_files(settings: Any) -> Iterator[Path]:
-    """The files of which settings have the names."""
-    if isinstance(settings, dict):
-        settings = list(settings.values())
-    if isinstance(settings, list):
-        for setting in settings:
-            yield from _named_files(setting)
-    elif isinstance(settings, str):
-        with suppress(OSError, ValueError):  # what no file can be called
-            if Path(settings).is_file():
-                yield Path(settings)
+def _choices(parameter: Parameter) -> Tuple[Any, ...]:
+    """The values that a parameter has one of; none for numbers, which name no file."""
+    return parameter.values if isinstance(parameter, Choice) else ()
 
 
 def next_trial(study: "optuna.Study", sweep: Sweep) -> "optuna.Trial":

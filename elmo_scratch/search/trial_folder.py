@@ -9,7 +9,7 @@ from typing import Iterator, List, Tuple
 from elmo_scratch.search.metric import Metric
 
 RESULT = "metrics.json"
-"""What AllenNLP writes last."""
+"""What AllenNLP writes when all is trained; the archive comes after it."""
 
 NO_RESULT = f"ended without a whole {RESULT}"
 """What became of a training that says that it ended well."""

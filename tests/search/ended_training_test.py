@@ -1,4 +1,5 @@
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,18 @@ def test_a_folder_that_is_not_there_has_nothing(tmp_path: Path) -> None:
     trained = EndedTraining(tmp_path / "trial-1")
     assert not trained.has_result()
     assert list(trained.new_epochs(ACCURACY)) == []
+
+
+def test_an_archive_that_is_missing_is_made(folder: Path) -> None:
+    trained = EndedTraining(folder)
+    trained.pack(None)
+    assert not (folder / "model.tar.gz").exists()
+    (folder / "vocabulary").mkdir()
+    for name in ("config.json", "best.th", "notes.txt"):
+        (folder / name).write_text(name, encoding="utf-8")
+    trained.pack(["notes.txt"])
+    with tarfile.open(folder / "model.tar.gz") as archive:
+        assert set(archive.getnames()) == {"config.json", "weights.th", "vocabulary", "notes.txt"}
+    before = (folder / "model.tar.gz").read_bytes()
+    trained.pack(None)
+    assert (folder / "model.tar.gz").read_bytes() == before

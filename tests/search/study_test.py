@@ -154,3 +154,22 @@ def test_other_data_make_another_search(tmp_path: Path) -> None:
     data.write_text("other rows", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="another content of the files that the config na"):
         open_study(tmp_path, SWEEP, config, 0)
+
+
+def test_so_do_other_files_of_which_the_sweep_has_the_names(tmp_path: Path) -> None:
+    archive = tmp_path / "bilm.tar.gz"
+    archive.write_text("one", encoding="utf-8")
+    sweep = SWEEP._replace(parameters={"bilm": Choice((str(archive), 3))})
+    open_study(tmp_path, sweep, {}, 0)
+    open_study(tmp_path, sweep, {}, 0)
+    archive.write_text("another", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="another content of the files that the config na"):
+        open_study(tmp_path, sweep, {}, 0)
+
+
+def test_layers_that_its_trainings_keep_make_no_other_search(tmp_path: Path) -> None:
+    layers = tmp_path / "layers.lmdb"
+    config = {"elmo": {"keep_layers": {"type": "file", "path": str(layers)}}}
+    open_study(tmp_path, SWEEP, config, 0)
+    layers.write_text("vectors", encoding="utf-8")
+    assert num_tried(open_study(tmp_path, SWEEP, config, 0)) == 0

@@ -1,0 +1,61 @@
+import json
+from pathlib import Path
+from typing import Any, Dict, List
+
+import pytest
+
+from elmo_scratch.search.named_files import named_files
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with files."""
+    for name in ("a.txt", "b.txt", "layers.lmdb", ".hidden"):
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def names_in(settings: Any) -> List[str]:
+    return [str(path) for path in named_files(settings)]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"x": [{"y": ["b.txt", "nothing.txt"]}, None, 3, "a" * 5000]},
+        {"train_data_path": "b.txt"},
+        {"model.pretrained_file": ("b.txt",)},
+    ],
+)
+def test_a_file_may_be_named_anywhere(settings: Dict[str, Any], folder: Path) -> None:
+    assert names_in(settings) == ["b.txt"]
+
+
+def test_data_may_be_a_pattern_or_a_list_of_them(folder: Path) -> None:
+    assert names_in({"train_data_path": "*.txt"}) == ["a.txt", "b.txt"]
+    assert names_in({"vocabulary": {"data_path": ["b*", "a.*"]}}) == ["b.txt", "a.txt"]
+    assert names_in({"train_data_path": "*.csv", "test_data_path": "https://a.txt/*"}) == []
+
+
+def test_other_settings_are_no_patterns(folder: Path) -> None:
+    assert names_in({"regularizer": {"regexes": [[".*", "l2"]]}}) == []
+
+
+def test_what_trainings_write_does_not_count(folder: Path) -> None:
+    keep = {"type": "file", "path": "layers.lmdb"}
+    assert names_in({"elmo": {"keep_layers": keep}, "path": "a.txt"}) == ["a.txt"]
+    assert names_in({"model.elmo.keep_layers": keep}) == []
+
+
+def test_of_a_training_it_is_what_makes_its_archive(folder: Path) -> None:
+    run = folder / "run"
+    (run / "vocabulary").mkdir(parents=True)
+    for name in ("config.json", "best.th", "metrics.json", "vocabulary/tokens.txt"):
+        (run / name).write_text(json.dumps(name), encoding="utf-8")
+    assert names_in({"pretrained_file": "run"}) == [
+        "run/config.json",
+        "run/best.th",
+        "run/vocabulary/tokens.txt",
+    ]
+    assert names_in({"pretrained_file": "."}) == []
