@@ -1,5 +1,6 @@
 """Archives of trained models, unpacked with care."""
 
+import functools
 import json
 import os
 import shutil
@@ -10,11 +11,50 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, Dict, Iterator
 
+from elmo_scratch_compat.plain_members import PlainMember
+from elmo_scratch_compat.whole_files import written_beside
+
 ALWAYS_ALLOWED = 2**28
 """Bytes that any archive may unpack to."""
 
 COMPRESSIBLE = 200
 """How many times larger than its archive a model may be: weights hardly shrink."""
+
+UNPACKABLE = (
+    *(tarfile.TarError, zlib.error, EOFError, OSError),
+    *(ValueError, OverflowError, RecursionError),  # of names, times and headers that make no sense
+)
+"""What unpacking a damaged archive may raise, or one that was made to do harm."""
+
+
+def pack_whole_and_unpack_safely(archival: Any) -> None:
+    """Helps AllenNLP to write archives, and to read them."""
+    pack_whole(archival)
+    unpack_safely(archival)
+
+
+def pack_whole(archival: Any) -> None:
+    """
+    AllenNLP packs a model into the file that others wait for: one that is killed meanwhile leaves a
+    part of an archive.
+    """
+    original = archival.archive_model
+
+    @functools.wraps(original)
+    def archive_model(
+        serialization_dir: Any,
+        weights: str = archival._DEFAULT_WEIGHTS,
+        archive_path: Any = None,
+        include_in_archive: Any = None,
+    ) -> str:
+        path = os.fspath(serialization_dir if archive_path is None else archive_path)
+        if os.path.isdir(path):
+            path = os.path.join(path, "model.tar.gz")
+        with written_beside(path) as part:
+            original(serialization_dir, weights, part, include_in_archive)
+        return path
+
+    archival.archive_model = archive_model
 
 
 def unpack_safely(archival: Any) -> None:
@@ -32,12 +72,12 @@ def unpack_safely(archival: Any) -> None:
         folder = tempfile.mkdtemp()
         try:
             try:
-                with tarfile.open(resolved_archive_file, "r:gz") as archive:
+                with tarfile.open(resolved_archive_file, "r:gz", tarinfo=PlainMember) as archive:
                     _extract_all(archive, folder)
                     # Changed bytes may unpack all the same; the checksum at the very end tells.
                     while archive.fileobj and archive.fileobj.read(2**20):
                         pass
-            except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
+            except UNPACKABLE as error:
                 cleanup = True
                 raise ConfigurationError(
                     f"{resolved_archive_file}: expected an archive made by `allennlp train` "
@@ -92,6 +132,9 @@ def _extract_all(archive: tarfile.TarFile, folder: str) -> None:
     allowed = ALWAYS_ALLOWED + COMPRESSIBLE * os.path.getsize(str(archive.name))
     size = 0
     for member in archive:
+        # It may have been said anew by a header of its own.
+        if member.size < 0:
+            raise tarfile.TarError(f"{member.name!r} has a size below 0")
         size += tarfile.BLOCKSIZE + member.size
         if size > allowed:
             raise tarfile.TarError(
