@@ -89,7 +89,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--steps", type=int, default=40, help="of an epoch (default: 40)")
     parser.add_argument("--epochs", type=int, default=5, help="one to warm up (default: 5)")
-    parser.add_argument("--threads", type=int, help="of a worker (default: PyTorch's)")
+    parser.add_argument("--threads", type=int, help="of a worker (default: its share of PyTorch's)")
     return parser.parse_args()
 
 
@@ -165,7 +165,7 @@ def described(args: argparse.Namespace) -> Dict[str, Any]:
         "unroll_steps": args.unroll_steps,
         "workers": args.workers,
         "device": torch.cuda.get_device_name() if is_cuda else "cpu",
-        "threads": torch.get_num_threads(),
+        "threads": args.threads or max(1, torch.get_num_threads() // args.workers),
         "torch": torch.__version__,
     }
 

@@ -25,12 +25,13 @@ from elmo_scratch_compat.checkpoints import allow_numpy_scalars
 
 HELP: Dict[str, str] = {
     "allennlp.commands.predict": "predictions.write_whole_file",
+    "allennlp.commands.train": "training.share_processors",
     "allennlp.common.params": "configs.write_whole_file",
     "allennlp.common.plugins": "plugins.find_plugin",
     "allennlp.common.registrable": "registries.look_up_safely",
     "allennlp.data.image_loader": "absent_torchvision.without_torchvision",
     "allennlp.data.vocabulary": "vocabularies.read_and_write_whole",
-    "allennlp.models.archival": "archives.unpack_safely",
+    "allennlp.models.archival": "archives.pack_whole_and_unpack_safely",
     "allennlp.modules.vision.grid_embedder": "absent_torchvision.without_torchvision",
     "allennlp.modules.vision.region_detector": "absent_torchvision.without_torchvision",
     "allennlp.nn.parallel.ddp_accelerator": "sparse_gradients.clip_sparse_norms",
@@ -38,7 +39,7 @@ HELP: Dict[str, str] = {
     "allennlp.training.gradient_descent_trainer": "sparse_gradients.clip_sparse",
     "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": "training.drop_verbose",
     "allennlp.training.trainer": "training.accept_old_autocast",
-    "allennlp.training.util": "sparse_gradients.clip_sparse_norms",
+    "allennlp.training.util": "training.clip_sparse_norms_and_keep_folders",
     "allennlp_models.rc.tools.narrativeqa": "plugins.without_downloads",
 }
 """The modules that need help, and the function of this package that helps: it is called when the

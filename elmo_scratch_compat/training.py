@@ -1,9 +1,82 @@
 """AllenNLP's trainer, schedulers and callbacks."""
 
+import errno
+import fcntl
 import functools
 import inspect
+import os
 import warnings
 from typing import Any, Dict
+
+from elmo_scratch_compat.sparse_gradients import clip_sparse_norms
+
+LOCK = "training.lock"
+"""What a process that trains with the checkpointer `elmo_scratch_whole` keeps locked."""
+
+
+def clip_sparse_norms_and_keep_folders(util: Any) -> None:
+    """Helps what trainings share."""
+    clip_sparse_norms(util)
+    keep_folders_of_trainings(util)
+
+
+def keep_folders_of_trainings(util: Any) -> None:
+    """
+    With `--force` AllenNLP removes a folder in which another process trains. That one would write
+    its next checkpoints beside those of the new training, which takes them for its own.
+    """
+    original = util.create_serialization_dir
+
+    @functools.wraps(original)
+    def create_serialization_dir(
+        params: Any, serialization_dir: Any, recover: bool, force: bool
+    ) -> None:
+        if force and _is_locked(os.path.join(serialization_dir, LOCK)):
+            raise util.ConfigurationError(
+                f"{serialization_dir}: another process trains there. Wait until it has ended, or "
+                "stop it, before its folder is removed by --force; or give this training another "
+                "folder by -s."
+            )
+        original(params, serialization_dir, recover, force)
+
+    util.create_serialization_dir = create_serialization_dir
+
+
+def share_processors(train: Any) -> None:
+    """
+    Each of several processes that train on the processors of a machine would compute by as many
+    threads as there are processors, which wait for each other. Here they share these, unless
+    `OMP_NUM_THREADS` says how many threads each has.
+    """
+    original = train._train_worker
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def _train_worker(*args: Any, **kwargs: Any) -> Any:
+        import torch
+
+        devices = signature.bind(*args, **kwargs).arguments.get("distributed_device_ids") or []
+        num_on_processors = sum(_is_processor(device) for device in devices)
+        if num_on_processors > 1 and "OMP_NUM_THREADS" not in os.environ:
+            torch.set_num_threads(max(1, torch.get_num_threads() // num_on_processors))
+        return original(*args, **kwargs)
+
+    train._train_worker = _train_worker
+
+
+def _is_processor(device: Any) -> bool:
+    """Whether a config names a processor by this: AllenNLP calls it -1."""
+    return device == -1 or str(device) == "cpu"
+
+
+def _is_locked(path: str) -> bool:
+    """Whether another process has locked a file."""
+    try:
+        with open(path, "r+b") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in (errno.EACCES, errno.EAGAIN) and os.access(path, os.W_OK)
+    return False
 
 
 def print_numbers_only(console_logger: Any) -> None:

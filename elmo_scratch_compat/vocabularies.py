@@ -2,6 +2,7 @@
 
 import filecmp
 import functools
+import json
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +14,17 @@ UNKNOWN_WORD = "<UNK>"
 
 CHECKPOINTS = "model_state_e*.th"
 """What a training has written when its words are no longer to be changed."""
+
+
+OTHER_WORDS = (
+    "Bring the files that its words come from back as they were, or train in another folder."
+)
+
+ANOTHER_ORDER = (
+    "Its words are the same in another order: several workers (`num_workers`) bring texts in none. "
+    "In the config.json of the training's folder, let it begin with the vocabulary that is there: "
+    '"vocabulary": {{"type": "from_files", "directory": {}}}, and train by that file.'
+)
 
 
 def read_and_write_whole(vocabulary: Any) -> None:
@@ -45,10 +57,14 @@ def keep_words_of_checkpoints(vocabulary: Any) -> None:
                         # Which namespaces are padded is kept in no order.
                         is_set = file.name == vocabulary.NAMESPACE_PADDING_FILE
                         if there.exists() and not _are_equal(file, there, is_set):
+                            way_out = (
+                                ANOTHER_ORDER.format(json.dumps(str(folder)))
+                                if _are_equal(file, there, is_set=True)
+                                else OTHER_WORDS
+                            )
                             raise vocabulary.ConfigurationError(
                                 f"{there}: the training can't be recovered: its vocabulary is not "
-                                "the one that it began with. Bring the files that its words come "
-                                "from back as they were, or train in another folder."
+                                f"the one that it began with. {way_out}"
                             )
                 for file in new:
                     os.replace(file, folder / file.name)

@@ -10,9 +10,11 @@ error that it raised. `compat_test.py` runs it with the help and without.
 import io
 import json
 import logging
+import subprocess
 import sys
 import tarfile
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -20,6 +22,7 @@ import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.plugins import import_plugins
 from allennlp.data import DatasetReader
 from allennlp.models import Model, archival
@@ -151,6 +154,43 @@ def text_is_no_archive(folder: Path) -> None:
     unpack_in(folder, folder / "model.tar.gz")
 
 
+def older_archive_outlasts_a_failure(folder: Path) -> List[Any]:
+    """What is in an archive when packing a newer one failed, and what files there are."""
+    for name in ("config.json", "best.th", "model.tar.gz"):
+        (folder / name).write_text("older", encoding="utf-8")
+    with suppress(FileNotFoundError):  # there is no vocabulary
+        archival.archive_model(folder)
+    return [(folder / "model.tar.gz").read_bytes() == b"older", names_in(folder)]
+
+
+def forced_training_waits_for_another(folder: Path) -> List[str]:
+    """The error for `--force` in a folder where another process trains, and what is left there."""
+    run = folder / "run"
+    run.mkdir()
+    (run / "training.lock").touch()
+    command = [sys.executable, "-c", LOCKS, str(run / "training.lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None and other.stdout.readline() == b"locked\n"
+        found = []
+        try:
+            training_util.create_serialization_dir(Params({}), str(run), recover=False, force=True)
+        except ConfigurationError as error:
+            found.append(error.message)
+        other.kill()
+    found += names_in(run)
+    training_util.create_serialization_dir(Params({}), str(run), recover=False, force=True)
+    return [message.replace(str(run), "RUN") for message in found + names_in(run)]
+
+
+LOCKS = """
+import fcntl, sys
+with open(sys.argv[1], "a") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
 def train_on_texts(folder: Path, sparse: bool = False, **trainer: Any) -> Model:
     """Three epochs of a bag of embeddings, on the CPU, each with a checkpoint that stays."""
     data = folder / "texts.jsonl"
@@ -244,6 +284,8 @@ BEHAVIOURS: List[Callable[[Path], Any]] = [
     console_logger_passes_lists_over,
     archives_stay_in_their_folder,
     text_is_no_archive,
+    older_archive_outlasts_a_failure,
+    forced_training_waits_for_another,
     names_are_found_after_a_plain_import,
 ]
 

@@ -3,6 +3,7 @@ Each help of `elmo_scratch_compat` is seen to work, and to be needed: where stoc
 without it, the test that says so fails, and the help can go.
 """
 
+import gzip
 import importlib
 import io
 import json
@@ -23,7 +24,7 @@ import pytest
 import torch
 from allennlp.common import Params, Registrable
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader
+from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models import Model, load_archive
 from allennlp.modules import Seq2SeqEncoder
 from allennlp.modules.vision import ResnetBackbone
@@ -34,6 +35,7 @@ from allennlp.training.optimizers import Optimizer
 import elmo_scratch_compat
 from elmo_scratch.modules.token_encoders import TokenEncoder
 from elmo_scratch_compat.predictions import write_whole_file
+from elmo_scratch_compat.training import share_processors
 from tests import PROJECT_ROOT
 from tests.allennlp_behaviours import archive_with, names_in
 from tests.tiny_archives import unpack
@@ -285,6 +287,37 @@ def predicting(output_file: Path, answer: str = "new") -> List[str]:
     return told
 
 
+@pytest.mark.parametrize(
+    ("devices", "environment", "threads"),
+    [
+        (None, {}, []),
+        ([-1], {}, []),
+        ([-1, -1], {}, [4]),
+        ([-1] * 30, {}, [1]),
+        ([torch.device("cpu"), torch.device("cpu")], {}, [4]),
+        ([0, 1], {}, []),
+        ([-1, -1], {"OMP_NUM_THREADS": "8"}, []),
+    ],
+)
+def test_processes_on_the_processors_of_a_machine_share_them(
+    devices: Any, environment: Dict[str, str], threads: List[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: List[int] = []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 8)
+    monkeypatch.setattr(torch, "set_num_threads", taken.append)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    def _train_worker(process_rank: int, distributed_device_ids: Any = None) -> int:
+        return process_rank
+
+    module = SimpleNamespace(_train_worker=_train_worker)
+    share_processors(module)
+    assert module._train_worker(1, distributed_device_ids=devices) == 1
+    assert taken == threads
+
+
 def test_a_config_is_written_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -408,6 +441,23 @@ def test_archives_stay_in_their_folder_with_help(helped: Outcomes, stock: Outcom
     assert stock["archives_stay_in_their_folder"] == ["outside"]
 
 
+def test_an_older_archive_stays_until_the_new_one_is_whole(
+    helped: Outcomes, stock: Outcomes
+) -> None:
+    files = ["best.th", "config.json", "model.tar.gz"]
+    assert helped["older_archive_outlasts_a_failure"] == [True, files]
+    assert stock["older_archive_outlasts_a_failure"] == [False, files]
+
+
+def test_a_folder_in_which_another_process_trains_is_not_removed(
+    helped: Outcomes, stock: Outcomes
+) -> None:
+    message, *files = helped["forced_training_waits_for_another"]
+    assert message.startswith("RUN: another process trains there. Wait until it has ended")
+    assert files == ["training.lock"]
+    assert stock["forced_training_waits_for_another"] == []
+
+
 def test_a_text_is_said_to_be_no_archive_with_help(helped: Outcomes, stock: Outcomes) -> None:
     assert helped["text_is_no_archive"].startswith("ConfigurationError")
     assert stock["text_is_no_archive"].startswith("ReadError")
@@ -503,6 +553,60 @@ def device(path: Path, archive: Path) -> None:
         tar.addfile(pipe)
 
 
+def written(path: Path, content: bytes) -> None:
+    """Raw blocks of a tar archive, and its end."""
+    with gzip.open(path, "wb") as file:
+        file.write(content + bytes(2 * tarfile.BLOCKSIZE))
+
+
+def name_without_end(path: Path, archive: Path) -> None:
+    name = tarfile.TarInfo("config.json")
+    name.type, name.size = tarfile.GNUTYPE_LONGNAME, 2**50
+    written(path, name.tobuf(tarfile.GNU_FORMAT))
+
+
+def size_below_zero(path: Path, archive: Path) -> None:
+    """After it, others could have any size."""
+    folder = tarfile.TarInfo("vocabulary")
+    folder.type, folder.size = tarfile.DIRTYPE, -(10**15)
+    written(path, folder.tobuf(tarfile.GNU_FORMAT))
+
+
+def with_headers(path: Path, **headers: str) -> None:
+    member = tarfile.TarInfo("config.json")
+    member.pax_headers = headers
+    written(path, member.tobuf(tarfile.PAX_FORMAT))
+
+
+def size_below_zero_in_a_header(path: Path, archive: Path) -> None:
+    with_headers(path, size="-1000")
+
+
+def time_beyond_all_times(path: Path, archive: Path) -> None:
+    with_headers(path, mtime="1e300")
+
+
+def map_of_a_sparse_file(path: Path, archive: Path) -> None:
+    with_headers(path, **{"GNU.sparse.map": "0,1"})
+
+
+def sparse_file(path: Path, archive: Path) -> None:
+    member = tarfile.TarInfo("config.json")
+    member.type = tarfile.GNUTYPE_SPARSE
+    written(path, member.tobuf(tarfile.GNU_FORMAT))
+
+
+def many_headers(path: Path, archive: Path) -> None:
+    """Each within the one before."""
+    header = tarfile.TarInfo("x")
+    header.type = tarfile.XHDTYPE
+    written(path, 2000 * header.tobuf(tarfile.GNU_FORMAT))
+
+
+MAKING_NO_SENSE = [
+    *(name_without_end, size_below_zero, size_below_zero_in_a_header, time_beyond_all_times),
+    *(map_of_a_sparse_file, sparse_file, many_headers),
+]
 LEADING_OUT = [member_above, absolute_member, link_out, chain_of_links, hard_link, device]
 
 
@@ -531,7 +635,15 @@ def test_an_archive_without_config_is_one_clear_error(tmp_path: Path, temporary:
 
 @pytest.mark.parametrize(
     "write",
-    [empty_file, text_file, half_a_file, damaged_file, changed_byte, *LEADING_OUT],
+    [
+        empty_file,
+        text_file,
+        half_a_file,
+        damaged_file,
+        changed_byte,
+        *MAKING_NO_SENSE,
+        *LEADING_OUT,
+    ],
 )
 def test_a_bad_archive_is_one_clear_error(
     write: Any, archive: Path, tmp_path: Path, temporary: Path
@@ -570,3 +682,26 @@ def test_an_older_python_loads_a_good_archive(
 ) -> None:
     monkeypatch.delattr(tarfile, "data_filter", raising=False)
     assert load_archive(archive).model.vocab.get_vocab_size("labels") == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "way_out"),
+    [
+        (
+            ["wind", "rain"],
+            r"same in another order: .*\"directory\": \"/.*vocabulary\"}, and train",
+        ),
+        (["rain", "snow"], "Bring the files that its words come from back as they were"),
+    ],
+)
+def test_words_of_a_training_with_checkpoints_stay(
+    words: List[str], way_out: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "vocabulary"
+    Vocabulary(tokens_to_add={"tokens": ["rain", "wind"]}).save_to_files(str(folder))
+    (tmp_path / "model_state_e1_b0.th").touch()
+    before = (folder / "tokens.txt").read_bytes()
+    with pytest.raises(ConfigurationError, match=f"not the one that it began with. .*{way_out}"):
+        Vocabulary(tokens_to_add={"tokens": words}).save_to_files(str(folder))
+    assert (folder / "tokens.txt").read_bytes() == before
+    Vocabulary.from_files(folder).save_to_files(str(folder))

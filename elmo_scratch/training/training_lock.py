@@ -4,7 +4,9 @@ import errno
 import fcntl
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
+from typing import Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -37,9 +39,11 @@ class TrainingLock:
     """
 
     def __init__(self, folder: Path) -> None:
+        self._path = folder / LOCK
+        self._locked: Optional[os.stat_result] = None
         try:
             # Not cut off before it is locked: it says who has the lock.
-            self._file = open(folder / LOCK, "a+", encoding="utf-8")
+            self._file = open(self._path, "a+", encoding="utf-8")
         except OSError:
             return
         try:
@@ -56,3 +60,18 @@ class TrainingLock:
         self._file.truncate(0)
         self._file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
         self._file.flush()
+        self._locked = os.fstat(self._file.fileno())
+
+    def check(self) -> None:
+        """
+        # Raises
+
+        ConfigurationError
+            If another training has begun in the folder, after it was removed with the lock in it.
+        """
+        with suppress(FileNotFoundError):
+            if self._locked and not os.path.samestat(self._locked, os.stat(self._path)):
+                raise ConfigurationError(
+                    f"{self._path.parent}: another training has begun here since this one did, in "
+                    "a new folder of the name. Nothing more is written to it."
+                )

@@ -101,9 +101,8 @@ class WholeCheckpointer(Checkpointer):
         # AllenNLP tells each worker how many there are on its machine.
         num_local = os.environ.get("ALLENNLP_PROCS_PER_NODE")
         self._writes = self._rank % int(num_local) == 0 if num_local else self._rank == 0
-        if self._rank == 0:
-            # Machines may share the folder; the first worker of all speaks for them.
-            self._lock = TrainingLock(self._folder)
+        # Machines may share the folder; the first worker of all speaks for them.
+        self._lock = TrainingLock(self._folder) if self._rank == 0 else None
         if self._is_primary:
             self._remove_leftovers()
 
@@ -138,6 +137,8 @@ class WholeCheckpointer(Checkpointer):
 
     def save_checkpoint(self, trainer: Trainer) -> None:
         assert isinstance(trainer, GradientDescentTrainer)
+        if self._lock is not None:
+            self._lock.check()
         point = (trainer._epochs_completed, trainer._batches_in_epoch_completed)
         state = trainer.get_checkpoint_state()
         self._writes = state is not None

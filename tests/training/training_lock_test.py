@@ -10,6 +10,7 @@ from typing import Any, Iterator
 
 import pytest
 from allennlp.common.checks import ConfigurationError
+from allennlp.training import GradientDescentTrainer
 
 from elmo_scratch.training.training_lock import LOCK, TrainingLock
 from elmo_scratch.training.whole_checkpointer import WholeCheckpointer
@@ -71,6 +72,21 @@ def test_what_the_first_is_writing_stays(tmp_path: Path) -> None:
 def test_in_its_own_process_it_keeps_nobody_out(tmp_path: Path) -> None:
     first, second = WholeCheckpointer(tmp_path), WholeCheckpointer(tmp_path)
     assert first is not second
+
+
+def test_where_another_has_begun_nothing_more_is_written(tmp_path: Path) -> None:
+    """As after the folder was removed by hand, and made anew."""
+    checkpointer, trainer = WholeCheckpointer(tmp_path), object.__new__(GradientDescentTrainer)
+    lock = TrainingLock(tmp_path)
+    lock.check()
+    (tmp_path / LOCK).unlink()
+    lock.check()
+    (tmp_path / LOCK).touch()
+    for check in (lock.check, lambda: checkpointer.save_checkpoint(trainer)):
+        with pytest.raises(
+            ConfigurationError, match=f"{tmp_path}: another training has begun here"
+        ):
+            check()
 
 
 def hold(folder: Path, places: Any) -> None:
