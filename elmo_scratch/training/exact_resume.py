@@ -73,8 +73,9 @@ class ExactResume(TrainerCallback):
     A training whose vocabulary has changed is not recovered: that is an error; and so it is where
     the text has, if the loader is an `elmo_scratch_stream` or the place to go on at is no more, or,
     within an epoch, the streams that it is cut into.
-    With another number of epochs, or of steps in them, a schedule `linear_with_warmup`,
-    `polynomial_decay` or `slanted_triangular` of learning rates is stretched or shortened.
+    With another number of epochs, or of steps in them, a schedule `linear_with_warmup` or
+    `polynomial_decay` of learning rates is stretched or shortened; a `slanted_triangular` with
+    another number of epochs alone.
 
     In distributed training each worker draws random numbers of its own, above all what is dropped
     out: AllenNLP gives all of them the same. Each worker's state is kept by the checkpointer
@@ -126,7 +127,6 @@ class ExactResume(TrainerCallback):
             check_same_data(self._saved.get("data", {}), self._data, is_within_epoch=batches > 0)
             if "progress" in self._saved:
                 stretch_schedule(trainer, Progress(*self._saved["progress"]))
-            self._goes_on_at = (epochs, batches)
             self._epoch_starts = self._saved["epoch_starts"]
             self._restore_carried()
             trained = self._saved.get("trained")
@@ -146,6 +146,7 @@ class ExactResume(TrainerCallback):
                 "The checkpoint was written without `elmo_scratch_exact_resume`: the training goes "
                 "on, but with other random numbers than it would have had."
             )
+        self._goes_on_at = (epochs, batches)
         if isinstance(loader, SkippingLoader):
             loader.skip(epochs, batches)
         if not batches and trainer._metric_tracker.should_stop_early():
@@ -198,14 +199,8 @@ class ExactResume(TrainerCallback):
         if num_drawn == 0 and self._goes_on_at is not None and epoch == self._goes_on_at[0]:
             self._count_steps_before(trainer)
         if (epoch, num_drawn) == self._goes_on_at:
-            set_random_state(self._saved["random"], trainer.cuda_device)
-            if self._saved.get("rank", own_rank()) != own_rank():
-                separate_workers()
-            # At the start of an epoch the model may have been told to forget what it carried.
-            if num_drawn:
-                self._restore_carried()
-            if trainer._scaler is not None and self._saved["scaler"] is not None:
-                trainer._scaler.load_state_dict(self._saved["scaler"])
+            if self._saved:
+                self._restore(trainer, is_within_epoch=num_drawn > 0)
             end_confidence_checks(trainer)
             decide_on_validation(trainer, epoch)
             self._saved = {}
@@ -215,6 +210,17 @@ class ExactResume(TrainerCallback):
                 set_random_state(self._epoch_starts[epoch], trainer.cuda_device)
             else:
                 self._epoch_starts.append(random_state(trainer.cuda_device))
+
+    def _restore(self, trainer: GradientDescentTrainer, is_within_epoch: bool) -> None:
+        """What was saved and is wanted no sooner than here, where nothing is replayed any more."""
+        set_random_state(self._saved["random"], trainer.cuda_device)
+        if self._saved.get("rank", own_rank()) != own_rank():
+            separate_workers()
+        # At the start of an epoch the model may have been told to forget what it carried.
+        if is_within_epoch:
+            self._restore_carried()
+        if trainer._scaler is not None and self._saved["scaler"] is not None:
+            trainer._scaler.load_state_dict(self._saved["scaler"])
 
     def _count_steps_before(self, trainer: GradientDescentTrainer) -> None:
         """Where streams have changed, more or fewer steps were replayed than were once done."""
