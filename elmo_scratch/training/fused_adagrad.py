@@ -45,8 +45,22 @@ class FusedAdagrad(AdagradOptimizer):
         for group in self.param_groups:
             own = [parameter for parameter in group["params"] if parameter.grad is not None]
             for way in ("fused", "dense", "sparse"):
-                self._update(group, [one for one in own if _way_of(one) == way], way)
+                self._update(group, [one for one in own if self._way_of(one) == way], way)
         return loss
+
+    def _way_of(self, parameter: torch.Tensor) -> str:
+        """
+        How a parameter with this gradient is changed: by PyTorch's fused code, if there is any; it
+        looks neither at shapes nor at how numbers lie.
+        """
+        gradient, total = parameter.grad, self.state[parameter]["sum"]
+        assert gradient is not None
+        if gradient.is_sparse:
+            return "sparse"
+        has_code = parameter.device.type == "cpu" and parameter.is_floating_point()
+        is_plain = all(one.is_contiguous() for one in (parameter, gradient, total))
+        is_plain = is_plain and parameter.shape == total.shape
+        return "fused" if has_code and is_plain else "dense"
 
     def _update(self, group: Dict[str, Any], parameters: List[torch.Tensor], way: str) -> None:
         """One step of some parameters of a group, all of them in the same way."""
@@ -63,13 +77,3 @@ class FusedAdagrad(AdagradOptimizer):
             has_sparse_grad=way == "sparse",
             **{name: group[name] for name in ("lr", "lr_decay", "weight_decay", "eps", "maximize")},
         )
-
-
-def _way_of(parameter: torch.Tensor) -> str:
-    """How a parameter with this gradient is changed: by PyTorch's fused code, if there is any."""
-    gradient = parameter.grad
-    assert gradient is not None
-    if gradient.is_sparse:
-        return "sparse"
-    has_code = parameter.device.type == "cpu" and parameter.is_floating_point()
-    return "fused" if has_code else "dense"

@@ -137,6 +137,32 @@ def test_what_is_dense_and_has_no_fused_code_is_changed_together(
     assert ways == [(False, 2), (True, 1)]
 
 
+def test_numbers_may_lie_in_any_way() -> None:
+    def changed(kind: Callable[..., Any]) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        torch.manual_seed(13)
+        whole, square = torch.randn(6, 8), torch.nn.Parameter(torch.randn(5, 5))
+        part = torch.nn.Parameter(whole[:, :4])
+        part.grad, square.grad = torch.randn(6, 4), torch.randn(5, 5).t()
+        kind([("part", part), ("square", square)], **RECIPE).step()
+        return whole, part.detach(), square.detach()
+
+    for ours, theirs in zip(changed(FusedAdagrad), changed(AdagradOptimizer), strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-6)
+
+
+def test_a_checkpoint_of_other_parameters_is_an_error() -> None:
+    def optimizer_of(*sizes: int) -> FusedAdagrad:
+        parameters = [(str(size), torch.nn.Parameter(torch.ones(size))) for size in sizes]
+        for _, parameter in parameters:
+            parameter.grad = torch.ones_like(parameter)
+        return FusedAdagrad(parameters, **RECIPE)
+
+    other = optimizer_of(5, 3)
+    other.load_state_dict(optimizer_of(3, 5).state_dict())
+    with pytest.raises(RuntimeError, match="size"):
+        other.step()
+
+
 def test_a_closure_computes_the_gradients() -> None:
     parameters = parameters_of()
     optimizer = FusedAdagrad(parameters, **RECIPE)
