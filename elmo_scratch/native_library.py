@@ -59,10 +59,11 @@ def load_library(path: Path) -> Optional[ctypes.CDLL]:
     try:
         library = ctypes.CDLL(str(path))
         made_of, runs_here = library.elmo_scratch_checksum(), library.elmo_scratch_runs_here()
+        sources = _checksum(path.parent)
     except (OSError, AttributeError) as error:
         problem = str(error)
     else:
-        if _checksum(path.parent) in (None, made_of % 2**32):
+        if sources in (None, made_of % 2**32):
             return library if runs_here else None
         problem = "the files that it is made of have changed"
     logger.warning(

@@ -54,6 +54,19 @@ def test_a_library_that_is_older_than_its_sources_is_done_without_and_said(
 
 
 @where_there_is_one
+def test_a_source_that_cannot_be_read_is_done_without_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as the link that an editor leaves beside a file that it changes."""
+    library = tmp_path / KERNELS.name
+    shutil.copy(KERNELS, library)
+    (tmp_path / ".#maximum.cpp").symlink_to("nowhere")
+    assert load_library(library) is None
+    (message,) = caplog.messages
+    assert ".#maximum.cpp" in message and "Installing elmo_scratch again" in message
+
+
+@where_there_is_one
 @pytest.mark.parametrize("value, is_used", [(None, True), ("1", True), ("0", False)])
 def test_a_variable_of_the_environment_does_without_it(value: Optional[str], is_used: bool) -> None:
     environment = {name: text for name, text in os.environ.items() if name != SWITCH}

@@ -62,11 +62,11 @@ def _measure() -> bool:
 def _trials(dtype: torch.dtype) -> List[float]:
     """Seconds of each product but the first, which prepares kernels."""
     vectors, weight = (
-        torch.ones(ROWS, INPUTS, dtype=dtype),
-        torch.ones(OUTPUTS, INPUTS, dtype=dtype),
+        torch.ones(ROWS, INPUTS, dtype=dtype, device="cpu"),
+        torch.ones(OUTPUTS, INPUTS, dtype=dtype, device="cpu"),
     )
     seconds = []
-    with torch.inference_mode():
+    with torch.inference_mode(), torch.autocast("cpu", enabled=False):
         for _ in range(NUM_TRIALS + 1):
             start = time.perf_counter()
             torch.nn.functional.linear(vectors, weight)

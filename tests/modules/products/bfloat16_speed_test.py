@@ -38,6 +38,18 @@ def test_a_trial_takes_time() -> None:
         assert min(trials) > 0.0
 
 
+def test_a_trial_is_of_the_processor_whatever_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = set()
+
+    def noted(vectors: torch.Tensor, weight: torch.Tensor) -> None:
+        seen.add((vectors.device.type, weight.device.type, torch.is_autocast_enabled("cpu")))
+
+    monkeypatch.setattr(torch.nn.functional, "linear", noted)
+    with torch.device("meta"), torch.autocast("cpu", dtype=torch.bfloat16):
+        bfloat16_speed._trials(torch.float32)
+    assert seen == {("cpu", "cpu", False)}
+
+
 @pytest.mark.parametrize("is_slow, used", [(True, torch.float32), (False, torch.bfloat16)])
 def test_products_run_in_it_only_where_it_is_not_slow(
     is_slow: bool, used: torch.dtype, monkeypatch: pytest.MonkeyPatch
