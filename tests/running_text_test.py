@@ -230,12 +230,20 @@ def test_in_training_alone_streams_may_start_from_zeros_within_a_text(tmp_path: 
     assert losses(1.0) == losses(0.0)
 
 
-@pytest.mark.parametrize("probability", [-0.1, 1.1, math.nan])
-def test_a_chance_that_is_none_is_an_error(tmp_path: Path, probability: float) -> None:
+@pytest.mark.parametrize(
+    ("setting", "value", "most"),
+    [
+        *(("state_reset_probability", value, 1) for value in (-0.1, 1.1, math.nan)),
+        *(("num_confusion_words", value, 1000) for value in (-1, 1001)),
+    ],
+)
+def test_a_setting_out_of_its_range_is_an_error(
+    setting: str, value: float, most: int, tmp_path: Path
+) -> None:
     vocab = given(tmp_path, "word").vocab
     bilm = {"token_encoder": ENCODERS["word"], "cell_size": 7}
-    params = {"type": "elmo_scratch_bilm", "bilm": bilm, "state_reset_probability": probability}
-    with pytest.raises(ConfigurationError, match="`state_reset_probability` from 0 to 1, got "):
+    params = {"type": "elmo_scratch_bilm", "bilm": bilm, setting: value}
+    with pytest.raises(ConfigurationError, match=f"`{setting}` from 0 to {most}, but got {value}"):
         Model.from_params(Params(params), vocab=vocab)
 
 

@@ -78,7 +78,7 @@ def ag_news_rows(path: Union[str, PathLike]) -> Iterator[AgNewsRow]:
                 f"{number!r}. Remove the line if it is a header."
             )
         empty = False
-        yield AgNewsRow(CLASS_NAMES[number], _restored(title), _restored(description))
+        yield AgNewsRow(CLASS_NAMES[number], restored(title), restored(description))
     if empty:
         raise ConfigurationError(
             f"{path}: expected rows of class, title and description, but found only blank lines"
@@ -90,6 +90,16 @@ def ag_news_text(description: str, title: str, use_title: bool) -> str:
     return f"{title}\n{description}" if use_title else description
 
 
-def _restored(text: str) -> str:
-    """`text` with line breaks where the published files have backslashes."""
+def restored(text: str) -> str:
+    """
+    # Parameters
+
+    text : `str`
+        A title or a description, as the published files have it.
+
+    # Returns
+
+    `str`
+        The same with line breaks in the place of backslashes.
+    """
     return text.replace("\\", "\n").strip()

@@ -1,5 +1,6 @@
 """Sentences for a language model: of plain text files and of AG News files."""
 
+import os
 from os import PathLike
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional
@@ -91,8 +92,14 @@ class SentencesReader(DatasetReader):
 
     def _texts(self, data_path: DataPath) -> Iterator[str]:
         """The texts of one file or of many, each by the kind that its name tells."""
+        known = set()
         for path in [data_path] if isinstance(data_path, (str, PathLike)) else data_path:
             for shard in list_shards(path):
+                # As in a prepared corpus, each file counts once.
+                real = os.path.realpath(shard)
+                if real in known:
+                    continue
+                known.add(real)
                 # A file that was fetched has a name that says nothing.
                 if is_table(path) or is_table(shard):
                     for row in ag_news_rows(shard):

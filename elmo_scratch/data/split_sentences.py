@@ -20,12 +20,14 @@ def are_words(value: object) -> bool:
     return all(isinstance(word, str) for word in value)
 
 
-def check_sentences(sentences: Iterable[Sequence[str]]) -> None:
+def check_sentences(sentences: Iterable[Sequence[str]], first: int = 0) -> None:
     """
     # Parameters
 
     sentences : `Iterable[Sequence[str]]`
         The words of each sentence.
+    first : `int`, optional (default = `0`)
+        The number of the first one, for the error.
 
     # Raises
 
@@ -33,7 +35,7 @@ def check_sentences(sentences: Iterable[Sequence[str]]) -> None:
         If a sentence is not a sequence of words. A text in the place of one, above all: its letters
         would pass for words.
     """
-    for number, sentence in enumerate(sentences):
+    for number, sentence in enumerate(sentences, first):
         if not are_words(sentence):
             raise ValueError(
                 f"expected sentence {number} to be a sequence of words, but got {sentence!r}"

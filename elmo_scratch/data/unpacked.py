@@ -10,6 +10,15 @@ from allennlp.common.checks import ConfigurationError
 
 GZIP_MAGIC = b"\x1f\x8b"
 
+_PACKED = {
+    "bzip2": (4, b"1AY&SY"),
+    "xz": (0, b"\xfd7zXZ\x00"),
+    "Zstandard": (0, b"\x28\xb5\x2f\xfd"),
+    "zip": (0, b"PK\x03\x04"),
+    "7-Zip": (0, b"7z\xbc\xaf\x27\x1c"),
+}
+"""Where files of other kinds have which bytes."""
+
 _TAR_MAGICS = (b"ustar\x0000", b"ustar  \x00")  # of POSIX and of GNU tar, at byte 257
 
 
@@ -42,13 +51,20 @@ def check_no_archive(start: bytes, name: str) -> None:
     # Raises
 
     ConfigurationError
-        If it is a tar archive: the names of its members would pass for words.
+        If it is a tar archive: the names of its members would pass for words. Or if it is packed
+        in another way than by gzip.
     """
     if start[257:265] in _TAR_MAGICS:
         raise ConfigurationError(
             f"{name}: expected text, but this is a tar archive. Unpack it, and name the files in "
             "it."
         )
+    for kind, (place, magic) in _PACKED.items():
+        if start[place:].startswith(magic):
+            raise ConfigurationError(
+                f"{name}: expected text, plain or packed by gzip, but this file is packed by "
+                f"{kind}. Unpack it first."
+            )
 
 
 @contextmanager

@@ -64,7 +64,7 @@ class LanguageModel(Model):
         from zeros, too rarely to learn how: at high learning rates one layer may then run to the
         bounds of its clipping and stay there for all of an evaluation.
     num_confusion_words : `int`, optional (default = `20`)
-        The confusion matrix tells this many of the most frequent words apart.
+        The confusion matrix tells this many of the most frequent words apart, at most 1,000.
     initializer : `InitializerApplicator`, optional (default = `None`)
         Draws weights anew, those whose names it matches. `None` leaves them as the parts drew them:
         `training_config/bilm/official.libsonnet` tells how the original draws them.
@@ -72,7 +72,7 @@ class LanguageModel(Model):
     # Raises
 
     ConfigurationError
-        If `state_reset_probability` is no probability.
+        If `state_reset_probability` or `num_confusion_words` is out of its range.
 
     # Source
 
@@ -114,10 +114,12 @@ class LanguageModel(Model):
         if matmul_dtype is not None:
             MixedPrecision.set_everywhere(self, matmul_dtype)
         self._loss_weight = loss_weight
-        if not 0 <= state_reset_probability <= 1:
-            raise ConfigurationError(
-                f"expected a `state_reset_probability` from 0 to 1, got {state_reset_probability}"
-            )
+        for name, value, most in (
+            ("state_reset_probability", state_reset_probability, 1),
+            ("num_confusion_words", num_confusion_words, 1000),
+        ):
+            if not 0 <= value <= most:
+                raise ConfigurationError(f"expected `{name}` from 0 to {most}, but got {value}")
         self._running_text = self.bilm.new_state_memory("carry")
         self._state_reset_probability = state_reset_probability
         self.register_buffer("_begin", torch.tensor(sizes["begin_id"]), persistent=False)

@@ -88,6 +88,13 @@ def test_news_and_plain_text_are_read_together(tmp_path: Path) -> None:
     assert sentences == ["Oil rose", "text one", "text two"]
 
 
+def test_a_file_that_a_list_names_twice_is_read_once(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.txt").write_text(f"text {name}\n")
+    read = SentencesReader().read([tmp_path / "two.txt", tmp_path / "*.txt"])
+    assert [" ".join(words_of(instance)) for instance in read] == ["text two", "text one"]
+
+
 def test_the_kind_of_each_file_is_that_of_its_own_name(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('"3","Oil Up","Oil rose"\n')
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b'"3","Oil Down","Oil fell"\n'))

@@ -1,13 +1,16 @@
 """The name of a prepared corpus: a digest of its text and of all that decides how it is split."""
 
 import hashlib
+import inspect
 import json
 import logging
 import os
 import re
 import time
+from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
@@ -65,8 +68,9 @@ def tokenizer_settings(tokenizer: Optional[Tokenizer]) -> Optional[Dict[str, Any
     # Returns
 
     `Dict[str, Any]`
-        The name of a tokenizer's class, and the settings that tell it from others of its class:
-        those of a `_to_params` of its own, or else its attributes. `None` for none.
+        The name of a tokenizer's class, the code behind it, and the settings that tell it from
+        others of its class: those of a `_to_params` of its own, or else its attributes. `None` for
+        none.
 
     # Raises
 
@@ -81,13 +85,25 @@ def tokenizer_settings(tokenizer: Optional[Tokenizer]) -> Optional[Dict[str, Any
     has_params = "_to_params" in vars(kind)
     settings = tokenizer.to_params().as_dict(quiet=True) if has_params else vars(tokenizer)
     try:
-        return {"class": name, "settings": _plain(settings)}
+        return {"class": name, "code": _code_of(kind), "settings": _plain(settings)}
     except TypeError as error:
         raise ConfigurationError(
             f"a corpus can't be prepared with the tokenizer {name}: {error}, so that it can't be "
             "told from others with other settings. Give the class a method `_to_params`, as "
             "AllenNLP's own tokenizers have."
         ) from None
+
+
+def _code_of(kind: Type[Tokenizer]) -> Optional[str]:
+    """
+    What changes where a class splits in another way, as far as that can be told: the version of
+    spaCy, or the digest of the file that a class of somebody else's is written in.
+    """
+    code = [f"spacy {version('spacy')}"] if "spacy" in kind.__name__.lower() else []
+    if kind.__module__.partition(".")[0] not in ("allennlp", "elmo_scratch"):
+        with suppress(OSError, TypeError):  # it may have been made without a file
+            code.append(_short_digest(inspect.getsource(inspect.getmodule(kind) or kind)))
+    return " ".join(code) or None
 
 
 def _plain(value: Any) -> Any:

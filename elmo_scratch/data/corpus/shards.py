@@ -31,7 +31,8 @@ def list_shards(data_path: DataPath) -> List[Path]:
     # Raises
 
     ConfigurationError
-        If nothing is there, an address can't be fetched, or a path is a folder.
+        If nothing is there, an address can't be fetched, a path is a folder, or something that a
+        pattern stands for is neither a file nor a folder.
     """
     patterns = named_paths(data_path)
     if not patterns:
@@ -113,6 +114,12 @@ def _matching(pattern: str) -> List[Path]:
             "device. Write the text to a file first."
         )
     files = [Path(name) for name in sorted(glob.glob(expanded, recursive=True))]
+    for file in files:
+        if not file.is_file() and not file.is_dir():
+            raise ConfigurationError(
+                f"{file}: expected a file, as {pattern} names it, but this is a link that leads "
+                "nowhere, a pipe or a device. Bring back what it leads to, or remove it."
+            )
     files = [file for file in files if file.is_file()]
     if not files:
         raise ConfigurationError(f"{pattern}: no file matches. {_what_there_is(path)}")

@@ -48,8 +48,10 @@ def stream_indexers(reader: SentencesReader) -> StreamIndexers:
     by_kind: Dict[type, TokenIndexer] = {
         type(indexer): indexer for indexer in reader.token_indexers.values()
     }
+    has_more = len(by_kind) < len(reader.token_indexers)  # of a kind that is there already
     words, characters = by_kind.pop(SingleIdTokenIndexer, None), by_kind.pop(CharacterIndexer, None)
-    if not isinstance(words, SingleIdTokenIndexer) or words.namespace is None or by_kind:
+    has_more = has_more or bool(by_kind)
+    if not isinstance(words, SingleIdTokenIndexer) or words.namespace is None or has_more:
         raise ConfigurationError(
             "the loader `elmo_scratch_stream` needs in the reader's `token_indexers` a "
             "`single_id` with a namespace, for the words that are predicted, and, where the biLM "

@@ -1,8 +1,10 @@
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
+import spacy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.tokenizers import (
     CharacterTokenizer,
@@ -119,6 +121,7 @@ def test_where_nothing_can_be_remembered_the_key_is_the_same(
 
 def test_attributes_tell_a_tokenizer_that_has_no_params() -> None:
     settings = tokenizer_settings(Splitter(sizes=[1, (2, 3)], names={"b", "a"}, by={1: None}))
+    assert settings is not None and settings.pop("code")
     assert settings == {
         "class": f"{__name__}.Splitter",
         "settings": {"sizes": [1, [2, 3]], "names": ['"a"', '"b"'], "by": {"1": None}},
@@ -137,6 +140,36 @@ def test_a_setting_that_a_class_adds_tells_it_from_others() -> None:
     assert tokenizer_settings(Lower(True)) != tokenizer_settings(Lower(False))
     with pytest.raises(ConfigurationError, match="can't be told from others with other settings"):
         tokenizer_settings(Rules())
+
+
+def test_code_that_has_changed_tells_a_tokenizer_from_what_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    program = "from tests.data.corpus.corpus_key_test import Splitter\nclass Own(Splitter): {}\n"
+    settings = []
+    for number, body in enumerate(["pass", "pass", "rule = 'other'"]):
+        name = f"own_tokenizer_{number}"
+        (tmp_path / f"{name}.py").write_text(program.format(body), encoding="utf-8")
+        found = tokenizer_settings(import_module(name).Own())
+        assert found is not None and found["class"] == f"{name}.Own"
+        settings.append(found["code"])
+    assert settings[0] == settings[1] != settings[2]
+
+
+def test_of_kinds_that_others_look_after_the_version_counts() -> None:
+    for tokenizer, code in (
+        (WhitespaceTokenizer(), None),
+        (SpacyBlankTokenizer(), f"spacy {spacy.__version__}"),
+    ):
+        settings = tokenizer_settings(tokenizer)
+        assert settings is not None and settings["code"] == code
+
+
+def test_a_class_without_a_file_has_no_code() -> None:
+    made: Any = type("Made", (Splitter,), {"__module__": "nowhere"})
+    settings = tokenizer_settings(made())
+    assert settings is not None and settings["code"] is None
 
 
 def test_a_tokenizer_that_cannot_be_told_from_others_is_an_error() -> None:

@@ -92,6 +92,18 @@ def test_a_pipe_is_an_error(folder: Path) -> None:
         list_shards(str(folder / "pipe"))
 
 
+@pytest.mark.parametrize("name", ["pipe.txt", "link.txt"])
+def test_what_is_no_file_is_not_passed_over_where_a_pattern_matches_it(
+    name: str, folder: Path
+) -> None:
+    if name == "pipe.txt":
+        os.mkfifo(folder / name)
+    else:
+        os.symlink("nowhere", folder / name)
+    with pytest.raises(ConfigurationError, match=f"{name}: expected a file, as .*a link that lead"):
+        list_shards(str(folder / "*.txt"))
+
+
 def test_an_empty_list_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="the list is empty"):
         list_shards([])

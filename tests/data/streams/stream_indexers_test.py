@@ -27,6 +27,8 @@ def test_characters_may_come_with_them() -> None:
         {"characters": CHARACTERS},
         {"ids": SingleIdTokenIndexer(namespace=None)},
         {"ids": WORDS, "letters": TokenCharactersIndexer()},
+        {"ids": WORDS, "lower": SingleIdTokenIndexer(lowercase_tokens=True)},
+        {"ids": WORDS, "characters": CHARACTERS, "again": CharacterIndexer()},
     ],
 )
 def test_other_indexers_are_an_error(indexers: Dict[str, TokenIndexer]) -> None:
