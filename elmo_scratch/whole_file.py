@@ -70,6 +70,23 @@ def _target(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def sync(path: Path) -> None:
+    """
+    Waits until the content of a file, or which files a folder holds, is on the disk: what something
+    else is removed for must outlast a machine that stops.
+
+    # Raises
+
+    OSError
+        If it can't be written.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def whole_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     """

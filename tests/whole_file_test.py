@@ -8,7 +8,7 @@ from typing import List
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.whole_file import check_place, whole_file, whole_files
+from elmo_scratch.whole_file import check_place, sync, whole_file, whole_files
 
 
 def test_a_place_for_a_file_is_one_where_there_is_none_or_another(tmp_path: Path) -> None:
@@ -28,6 +28,14 @@ def test_a_place_for_a_file_is_one_where_there_is_none_or_another(tmp_path: Path
 def test_no_place_for_a_file_is_an_error(name: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=message):
         check_place(tmp_path / name)
+
+
+def test_what_is_not_there_cannot_be_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("content", encoding="utf-8")
+    sync(tmp_path / "file")
+    sync(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        sync(tmp_path / "other")
 
 
 @pytest.mark.parametrize("path", ["fifo", "to_fifo", "circle", "/dev/null"])

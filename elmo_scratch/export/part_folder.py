@@ -223,9 +223,10 @@ class PartFolder:
             if not overwrite and not kept and done:
                 raise ConfigurationError(
                     f"{self.path}: it holds {done} sentences of an unfinished export of another "
-                    "text, another model or with other settings. Finish that with --resume and its "
-                    "own arguments, choose another output, or remove it: this folder, or by "
-                    "--overwrite."
+                    "text, another model or with other settings; or with products in bfloat16 by "
+                    "a processor that is faster in it than this one, which takes float32. Finish "
+                    "that with --resume and its own arguments, choose another output, or remove "
+                    "it: this folder, or by --overwrite."
                 )
             if not overwrite and not resume and done:
                 raise ConfigurationError(

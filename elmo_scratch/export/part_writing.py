@@ -20,6 +20,7 @@ from elmo_scratch.export.input_text import InputText
 from elmo_scratch.export.part_folder import PartFolder, Span
 from elmo_scratch.export.threads import DEPTH, consume_behind
 from elmo_scratch.interop import LayerFileFacts, LayerFileWriter
+from elmo_scratch.whole_file import sync
 
 JOINED = "unfinished-output.hdf5"
 """The output before it is whole: within the folder of parts, where the next run clears it away."""
@@ -132,7 +133,10 @@ class PartWriting:
             depth=0,
         )
         self.text.check_unchanged()
+        # The parts are removed next.
+        sync(joined)
         os.replace(joined, output_file)
+        sync(output_file.parent)
 
     def _all_parts(self) -> List[Span]:
         """The parts, which hold all sentences; an error if they don't."""

@@ -14,6 +14,7 @@ from elmo_scratch.export.part_folder import PartFolder
 from elmo_scratch.export.part_writing import JOINED
 from elmo_scratch.export.shard import Shard
 from elmo_scratch.interop import LayerFile, LayerFileFacts, LayerFileWriter
+from elmo_scratch.whole_file import sync
 
 
 def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = False) -> None:
@@ -76,8 +77,11 @@ def _join_all(
     output_file = Path(os.path.realpath(output_file))
     folder = PartFolder(output_file)
     with folder.opened(facts.export, resume=True, overwrite=overwrite):
-        _join(shards, facts, folder.path / JOINED)
-        os.replace(folder.path / JOINED, output_file)
+        joined = folder.path / JOINED
+        _join(shards, facts, joined)
+        sync(joined)
+        os.replace(joined, output_file)
+        sync(output_file.parent)
         # Those of an interrupted run without shards are of no more use either.
         folder.remove()
 
@@ -127,6 +131,8 @@ def _shared_facts(shards: Dict[Shard, Path]) -> LayerFileFacts:
         if own != facts[first]:
             raise ConfigurationError(
                 f"{path}: expected a shard of the same export as {first}, but the text, the model "
-                "or the settings were others"
+                "or the settings were others; or products in bfloat16 ran in float32 for one of "
+                "them, on a processor that is slow in it: `--matmul-dtype float32` is the same "
+                "everywhere"
             )
     return facts[first]

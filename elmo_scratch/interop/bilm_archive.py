@@ -18,7 +18,7 @@ from allennlp.nn.util import read_state_dict
 from elmo_scratch.interop.bilm_blueprint import BiLmBlueprint
 from elmo_scratch.interop.bilm_changes import BiLmChanges, dense
 from elmo_scratch.interop.kept_config import kept_bilm_config
-from elmo_scratch.interop.torch_file import UNREADABLE, reason_of
+from elmo_scratch.interop.torch_file import UNREADABLE, check_not_compressed, reason_of
 from elmo_scratch.interop.word_list import WordList
 from elmo_scratch.located import located
 from elmo_scratch.modules import BiLm
@@ -31,6 +31,9 @@ FROM_OFFICIAL, FROM_ARCHIVE = f"{LANGUAGE_MODEL}_from_official", f"{LANGUAGE_MOD
 
 BILM_PREFIX, SOFTMAX_PREFIX = "bilm.", "softmax."
 """Begin the names of the tensors of the language model's parts."""
+
+MOST_SHARED = 4
+"""How many times the bytes of their file tensors may have, as some lie there once for several."""
 
 VOCABULARY_LOCK = ".lock"
 """A file without content that AllenNLP writes to whenever it reads a vocabulary."""
@@ -183,9 +186,13 @@ def _read_vocabulary(
 def _read_weights(file: str, archive_file: Union[str, PathLike]) -> Tensors:
     """The tensors of an archive by their names."""
     try:
+        check_not_compressed(file)
         state = read_state_dict(file)
         if not all(isinstance(tensor, torch.Tensor) for tensor in state.values()):
             raise ValueError("what it holds are no tensors")
+        size = sum(tensor.numel() * tensor.element_size() for tensor in state.values())
+        if size > MOST_SHARED * os.path.getsize(file):
+            raise ValueError(f"its tensors would take {size} bytes, many more than the file has")
     except (AttributeError, *UNREADABLE) as error:
         raise ConfigurationError(
             f"{archive_file}: expected the weights of a model in {os.path.basename(file)}, but "

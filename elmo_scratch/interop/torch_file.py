@@ -1,6 +1,5 @@
 """Files of `torch.save`, whole and checked."""
 
-import os
 import pickle
 import zipfile
 import zlib
@@ -9,7 +8,7 @@ from typing import Any, Union
 
 import torch
 
-from elmo_scratch.whole_file import whole_file
+from elmo_scratch.whole_file import sync, whole_file
 
 UNREADABLE = (
     *(OSError, EOFError, RuntimeError, ValueError, LookupError),
@@ -26,6 +25,20 @@ def reason_of(error: Exception) -> str:
         Why a file can't be read, without the advice that PyTorch adds: to run what the file holds.
     """
     return " ".join(str(error).partition(". ")[0].split())
+
+
+def check_not_compressed(path: Union[str, Path]) -> None:
+    """
+    # Raises
+
+    ValueError
+        If a file holds compressed parts. `torch.save` makes none, and they would take more memory
+        than the file tells.
+    """
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as file:
+            if any(part.compress_type != zipfile.ZIP_STORED for part in file.infolist()):
+                raise ValueError("it holds compressed parts")
 
 
 def read_torch_file(path: Union[str, Path]) -> Any:
@@ -61,14 +74,10 @@ def write_torch_file(state: Any, path: Path) -> None:
         with whole_file(path) as part, open(part, "wb") as file:
             torch.save(state, file)
             file.flush()
-            os.fsync(file.fileno())
+            sync(part)
     except RuntimeError as error:
         # PyTorch covers the error of the system by one of its own when it closes the file.
         if not isinstance(error.__context__, OSError):
             raise
         raise error.__context__ from None
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync(path.parent)

@@ -1,5 +1,6 @@
 import json
 import tarfile
+import zipfile
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, Dict
@@ -187,6 +188,26 @@ def test_a_config_takes_no_memory_that_the_weights_do_not_bear_out(
     change_config(unpacked, **changes)
     with pytest.raises(ConfigurationError, match=told):
         read_bilm_archive(unpacked)
+
+
+def test_weights_take_no_more_memory_than_their_file_bears_out(unpacked: Path) -> None:
+    """One number may stand for many, in the file of a tensor."""
+    weights = torch.load(unpacked / "weights.th", weights_only=True)
+    weights["bilm.x"] = torch.zeros(1).expand(10**6, 10**6)
+    torch.save(weights, unpacked / "weights.th")
+    with pytest.raises(ConfigurationError, match="tensors would take 4000000.* bytes, many more"):
+        read_bilm_archive(packed(unpacked))
+
+
+def test_compressed_weights_are_an_error(unpacked: Path) -> None:
+    file = unpacked / "weights.th"
+    with zipfile.ZipFile(file) as plain:
+        contents = {name: plain.read(name) for name in plain.namelist()}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as compressed:
+        for name, content in contents.items():
+            compressed.writestr(name, content)
+    with pytest.raises(ConfigurationError, match="can't be read: it holds compressed parts"):
+        read_bilm_archive(packed(unpacked))
 
 
 class Code:

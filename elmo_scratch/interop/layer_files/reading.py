@@ -49,6 +49,8 @@ class LayerFile:
 
     def __init__(self, path: Union[str, PathLike]) -> None:
         self.path = Path(path)
+        # The process may go to another folder.
+        self._place = self.path.absolute()
         self._file: Optional[h5py.File] = None
         self._process = 0
         self._stamp: Optional[Stamp] = None
@@ -203,8 +205,8 @@ class LayerFile:
         """The file, open in this process."""
         if self._file is None or self._process != os.getpid():
             self.close()
-            self._file, self._process = opened(self.path), os.getpid()
-            stamp = stamp_of(self.path)
+            self._file, self._process = opened(self._place), os.getpid()
+            stamp = stamp_of(self._place)
             if self._stamp not in (None, stamp):
                 self.close()
                 raise ConfigurationError(

@@ -221,6 +221,19 @@ def test_it_opens_again_by_itself(path: Path) -> None:
     assert layers[1].shape == (3, 1, 4)
 
 
+def test_it_is_found_from_another_folder(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path.parent)
+    layers = LayerFile(path.name)
+    assert str(layers.path) == path.name
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert "a" in layers
+    again = pickle.loads(pickle.dumps(layers))
+    assert numpy.array_equal(again["a"], layers["a"])
+
+
 def test_another_file_in_its_place_is_an_error(path: Path) -> None:
     layers = LayerFile(path)
     layers.close()
