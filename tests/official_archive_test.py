@@ -1,7 +1,9 @@
 """What a task's archive keeps of a biLM in the official files, once the files are gone."""
 
 import copy
+import errno
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -102,6 +104,25 @@ def test_one_missing_file_is_enough_to_take_the_archives_weights(
     loaded = task.build()
     loaded.load_state_dict(trained.state_dict())
     assert torch.equal(loaded(IDS), trained(IDS))
+
+
+def test_a_folder_that_cannot_be_written_to_can_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, expected = new_task(tmp_path), new_task(tmp_path).build()(IDS)
+    shutil.rmtree(task.folder)
+
+    reasons = [errno.EACCES, errno.EROFS, errno.ENOSPC]
+
+    def refuse(*_: Any) -> None:
+        number = reasons.pop(0)
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("elmo_scratch.interop.official.blueprint.keep_in_archive", refuse)
+    for _ in range(2):
+        assert torch.equal(task.build()(IDS), expected)
+    with pytest.raises(OSError, match="No space left"):
+        task.build()
 
 
 @pytest.mark.parametrize("mix", ["trainable", "frozen", "function"])

@@ -4,6 +4,8 @@ from typing import Iterable, Iterator, List, Sequence
 
 from allennlp.common.util import lazy_groups_of
 
+from elmo_scratch.data.split_sentences import check_sentences
+
 MAX_POSITIONS_LAID = 2**16
 """
 How many positions a batch of layers may have, with what fills its shorter sentences up; unless one
@@ -52,8 +54,14 @@ def warm_up_batches(sentences: Iterable[Sequence[str]]) -> Iterator[List[List[st
 
     `Iterator[List[List[str]]]`
         The same, `WARM_UP_AT_ONCE` at a time, or fewer where one is very long.
+
+    # Raises
+
+    ValueError
+        As `check_sentences` does.
     """
-    for group in lazy_groups_of(sentences, WARM_UP_AT_ONCE):
+    for number, group in enumerate(lazy_groups_of(sentences, WARM_UP_AT_ONCE)):
+        check_sentences(group, number * WARM_UP_AT_ONCE)
         words = [list(sentence) for sentence in group]
         for rows in row_groups(list(map(len, words))):
             yield words[rows]

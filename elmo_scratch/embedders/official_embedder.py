@@ -1,5 +1,6 @@
 """ELMo as a token embedder, from the official files of a biLM."""
 
+import errno
 import logging
 from os import PathLike
 from typing import List, Optional, Union
@@ -24,6 +25,9 @@ from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import LayerMix
 
 logger = logging.getLogger(__name__)
+
+READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
+"""What the system says of a folder that can't be written to."""
 
 
 @TokenEmbedder.register("elmo_scratch_from_official")
@@ -108,7 +112,12 @@ class OfficialEmbedder(TokenEmbedder):
             kept = OfficialBlueprint.read(serialization_dir, options_file)
         bilm = _read_or_build(options_file, weight_file, kept, state, matmul_dtype)
         if kept is None and serialization_dir is not None:
-            OfficialBlueprint.of(bilm).write(serialization_dir, options_file)
+            try:
+                OfficialBlueprint.of(bilm).write(serialization_dir, options_file)
+            except OSError as error:
+                # That of an older model, which is loaded to be used.
+                if error.errno not in READ_ONLY:
+                    raise
         self.elmo = Elmo(
             None,
             None,

@@ -1,4 +1,4 @@
-from typing import List
+from typing import Any, List
 
 import pytest
 
@@ -34,3 +34,13 @@ def test_a_text_to_warm_up_with_is_read_many_sentences_at_a_time(
     assert [sentence for batch in batches for sentence in batch] == (
         [["one", "word"]] * 70 + [long, ["one", "word"]]
     )
+
+
+@pytest.mark.parametrize("wrong", ["A text", {"a", "set"}, ["words", 3]])
+def test_what_is_no_sequence_of_words_does_not_warm_up(wrong: Any) -> None:
+    batches = warm_up_batches([["fine"]] * 70 + [wrong])
+    assert len(next(batches)) == 64
+    with pytest.raises(
+        ValueError, match="expected sentence 70 to be a sequence of words, but got "
+    ):
+        next(batches)

@@ -39,7 +39,8 @@ class FileStore(LayerStore):
     """
 
     def __init__(self, path: str) -> None:
-        self._path = Path(path)
+        # The process may go to another folder.
+        self._path = Path(path).absolute()
         self._opened: Optional[lmdb.Environment] = None
 
     def __reduce__(self) -> Tuple[type, Tuple[str]]:

@@ -65,6 +65,18 @@ def test_what_two_trainings_computed_at_once_takes_the_room_of_one(tmp_path: Pat
     assert got(store, bytes([1])) == [1.0] * 10_000
 
 
+def test_its_place_is_that_where_it_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = FileStore("layers.lmdb")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    store.put({b"ones": ONES})
+    assert got(FileStore(str(tmp_path / "layers.lmdb")), b"ones") == [1.0] * 3
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
 def test_two_embedders_of_one_process_share_a_file(tmp_path: Path) -> None:
     one = FileStore(str(tmp_path / "layers.lmdb"))
     two = FileStore(str(tmp_path / "folder" / ".." / "layers.lmdb"))
