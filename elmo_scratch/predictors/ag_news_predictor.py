@@ -5,6 +5,7 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
+from elmo_scratch.data.ag_news_rows import restored
 from elmo_scratch.data.text_lines import BYTE_ORDER_MARK
 
 
@@ -12,7 +13,8 @@ from elmo_scratch.data.text_lines import BYTE_ORDER_MARK
 class AgNewsPredictor(Predictor):
     """
     Classifies `{"description": "..."}`, with a `"title"` where the model reads titles. The answer
-    holds `label` and `probabilities`.
+    holds `label` and `probabilities`. Texts may be those of the published files, which have a
+    backslash for a line break.
 
     Registered as a `Predictor` with name "ag_news".
     """
@@ -37,5 +39,5 @@ class AgNewsPredictor(Predictor):
                     f"expected a text as the {key!r} of news, but got {text!r}"
                 )
         return self._dataset_reader.text_to_instance(  # type: ignore[call-arg]
-            description, title=title
+            restored(description), title=restored(title)
         )

@@ -142,6 +142,14 @@ def test_what_is_no_text_is_an_error(news: Dict[str, Any], key: str, predictor: 
     assert_is_an_answer(predictor.predict_json({"description": "Goal!", "title": None}))
 
 
+def test_a_backslash_is_a_line_break_as_in_the_published_files(predictor: Predictor) -> None:
+    lines = predictor.predict_json({"description": "The striker\nscored.", "title": "A\ngoal"})
+    assert (
+        predictor.predict_json({"description": "The striker\\scored.", "title": "A\\goal"}) == lines
+    )
+    assert predictor.predict_json({"description": "The striker/scored."}) != lines
+
+
 @pytest.mark.parametrize("news", [5, None, "description", ["description", 3]])
 def test_what_is_no_object_is_an_error(news: Any, predictor: Predictor) -> None:
     with pytest.raises(ConfigurationError, match="expected a JSON object .* but got "):
@@ -167,7 +175,7 @@ def test_the_command_answers_each_row_of_a_news_file(
 ) -> None:
     found = answers(DEV, "--use-dataset-reader", "--batch-size", "7")
     with open(DEV, encoding="utf-8", newline="") as file:
-        descriptions = [description.replace("\\", "\n") for _, _, description in csv.reader(file)]
+        descriptions = [description for _, _, description in csv.reader(file)]
     assert len(found) == len(descriptions) == 80
     archive = load_archive(classifier_archive)
     alone = AgNewsPredictor(archive.model, archive.dataset_reader)
