@@ -1,5 +1,6 @@
 """What is made of the archive of a biLM of characters: layers, vectors for a task, HDF5 files."""
 
+import json
 import shutil
 import sys
 from copy import deepcopy
@@ -16,6 +17,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.models.archival import load_archive
+from allennlp.predictors import Predictor
 
 from elmo_scratch import BiLmEmbedder, SentenceLayers, batch_to_ids, read_bilm_archive
 from tests import FIXTURES_ROOT
@@ -109,7 +111,7 @@ def test_a_classifier_loads_where_the_bilms_archive_is_no_more(
     (tmp_path / "rows.csv").write_text("".join(lines[:23]), encoding="utf-8")
     parent = Path(shutil.copy(archive, tmp_path / "bilm.tar.gz"))
     embedder = {"type": "elmo_scratch", "pretrained_file": str(parent)}
-    reader: Dict[str, Any] = {"type": "ag_news", "token_indexers": {"elmo": CHARACTERS}}
+    reader: Dict[str, Any] = {"type": "ag_news", "token_indexers": {"elmo": dict(CHARACTERS)}}
     config: Dict[str, Any] = {
         "dataset_reader": deepcopy(reader),
         "train_data_path": str(tmp_path / "rows.csv"),
@@ -126,6 +128,36 @@ def test_a_classifier_loads_where_the_bilms_archive_is_no_more(
     parent.unlink()
     loaded = load_archive(tmp_path / "run" / "model.tar.gz")
     assert predictions_of(loaded.model, loaded.dataset_reader) == expected
+
+
+def test_allennlps_own_classifier_needs_words_beside_it(archive: Path, tmp_path: Path) -> None:
+    """By the lines of the README."""
+    data = tmp_path / "rows.jsonl"
+    rows = [{"text": text, "label": text[:3]} for text in ("the bank lent", "rates rose", "lent")]
+    data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    embedder = {"type": "elmo_scratch", "pretrained_file": str(archive)}
+    config: Dict[str, Any] = {
+        "dataset_reader": {
+            "type": "text_classification_json",
+            "tokenizer": "whitespace",
+            "token_indexers": {"tokens": dict(CHARACTERS), "words": {"type": "single_id"}},
+        },
+        "train_data_path": str(data),
+        "model": {
+            "type": "basic_classifier",
+            "text_field_embedder": {
+                "token_embedders": {"tokens": embedder, "words": {"type": "empty"}}
+            },
+            "seq2vec_encoder": {"type": "bag_of_embeddings", "embedding_dim": WIDTH},
+        },
+        "data_loader": {"batch_size": 2},
+        "trainer": {"num_epochs": 1, "optimizer": "adam"},
+    }
+    train(Params(config), tmp_path / "run")
+    predictor = Predictor.from_path(str(tmp_path / "run" / "model.tar.gz"))
+    answer = predictor.predict_json({"sentence": "the unseen bank"})
+    assert answer["tokens"] == ["the", "@@UNKNOWN@@", "bank"]
+    assert answer["label"] in ("the", "rat", "len")
 
 
 def test_ids_of_words_for_a_bilm_of_characters_are_an_error(archive: Path) -> None:

@@ -139,7 +139,7 @@ def _add_how_it_runs(subparser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--workers",
         type=int,
-        help="with --engine ray: how many (default: one a processor, or one a GPU)",
+        help="with --engine ray: how many (default: one for each processor, or GPU, that is free)",
     )
     group.add_argument(
         "--file-friendly-logging",

@@ -12,7 +12,7 @@ from elmo_scratch.interop import export_bilm
 DESCRIPTION = """
 Writes the biLM of an archive as official files: options.json and weights.hdf5, as AllenNLP's Elmo
 and bilm-tf read them, and vocab.txt, the words of its vocabulary, one a line, beginning with <S>,
-</S> and <UNK>. All three appear, or none. Whatever reads such files carries the state of the LSTMs
+</S> and <UNK>. All three appear, or none. AllenNLP's Elmo and bilm-tf carry the state of the LSTMs
 from batch to batch.
 """
 

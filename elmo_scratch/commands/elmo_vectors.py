@@ -29,7 +29,7 @@ DESCRIPTION = """
 Trains one vector a word and writes a text file in the format of word2vec. AllenNLP's token embedder
 `embedding` and the language model `elmo_scratch_bilm` read it as their `pretrained_file`, gensim by
 KeyedVectors.load_word2vec_format. The file appears when it is whole. The same text, settings and
-seed give the same vectors.
+seed give the same vectors, unless word2vec gets more than one thread.
 """
 
 

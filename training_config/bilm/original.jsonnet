@@ -7,6 +7,6 @@
 //   export CORPUS_TRAIN='corpus/train/*' CORPUS_DEV=corpus/heldout.txt
 //   allennlp train training_config/bilm/original.jsonnet -s runs/original
 //
-// For speeds see benchmarks/README.md.
+// It has not been trained to its end here, so there is no score; for speeds see benchmarks/README.md.
 local official = import "official.libsonnet";
 official.recipe(dim=512, cell_size=4096, num_highway=2)

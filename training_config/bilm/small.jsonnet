@@ -7,6 +7,6 @@
 //   export CORPUS_TRAIN='corpus/train/*' CORPUS_DEV=corpus/heldout.txt
 //   allennlp train training_config/bilm/small.jsonnet -s runs/small
 //
-// For speeds see benchmarks/README.md.
+// It has not been trained to its end here, so there is no score; for speeds see benchmarks/README.md.
 local official = import "official.libsonnet";
 official.recipe(dim=128, cell_size=1024, num_highway=1)
