@@ -165,9 +165,15 @@ def described(args: argparse.Namespace) -> Dict[str, Any]:
         "unroll_steps": args.unroll_steps,
         "workers": args.workers,
         "device": torch.cuda.get_device_name() if is_cuda else "cpu",
-        "threads": args.threads or max(1, torch.get_num_threads() // args.workers),
+        "threads": num_threads(args),
         "torch": torch.__version__,
     }
+
+
+def num_threads(args: argparse.Namespace) -> int:
+    """Of each worker: they share those of PyTorch, where nobody says how many each has."""
+    shares = 1 if "OMP_NUM_THREADS" in os.environ else args.workers
+    return max(1, torch.get_num_threads() // shares)
 
 
 def speeds_in_words(speeds: List[float]) -> Dict[str, float]:
