@@ -68,4 +68,7 @@ setup(
     extras_require={"ray": ["ray>=2.40"], "search": ["optuna>=4"], "vectors": ["gensim>=4.3.3"]},
     # PyTorch calls this at the end of `import torch`.
     entry_points={"torch.backends": ["elmo_scratch = elmo_scratch_compat:apply"]},
+    # An editable installation puts this folder on the path. By default an import hook finds it,
+    # which in the folder above comes too late: there Python takes the folder for the package.
+    options={"editable_wheel": {"mode": "compat"}},
 )

@@ -3,7 +3,8 @@
 import json
 import subprocess
 import sys
-from typing import Set
+from pathlib import Path
+from typing import Optional, Set
 
 import pytest
 
@@ -25,10 +26,11 @@ HEAVY = {
 """Seconds, and needed only for trainings and archives."""
 
 
-def imported_by(program: str) -> Set[str]:
+def imported_by(program: str, folder: Optional[Path] = None) -> Set[str]:
     """All modules that a program of a process of its own has imported in the end."""
     program += "\nimport json, sys\nprint(json.dumps(list(sys.modules)))"
-    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    command = [sys.executable, "-c", program]
+    finished = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     assert finished.returncode == 0, finished.stderr
     return set(json.loads(finished.stdout.splitlines()[-1]))
 
@@ -41,6 +43,12 @@ def test_the_package_alone_costs_nothing() -> None:
         "elmo_scratch.on_demand",
         "elmo_scratch.version",
     }
+
+
+def test_a_folder_of_its_name_is_not_taken_for_it(tmp_path: Path) -> None:
+    """As in the folder above a clone."""
+    (tmp_path / "elmo_scratch").mkdir()
+    assert "elmo_scratch.version" in imported_by("from elmo_scratch import VERSION", tmp_path)
 
 
 def test_drop_ins_import_no_more_than_they_need() -> None:
