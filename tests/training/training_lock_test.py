@@ -14,6 +14,7 @@ from allennlp.training import GradientDescentTrainer
 
 from elmo_scratch.training.training_lock import LOCK, TrainingLock
 from elmo_scratch.training.whole_checkpointer import WholeCheckpointer
+from elmo_scratch_compat import training as compat_training
 from tests import PROJECT_ROOT
 
 PROGRAM = """
@@ -67,6 +68,10 @@ def test_what_the_first_is_writing_stays(tmp_path: Path) -> None:
         assert part.exists() and half.exists()
     WholeCheckpointer(tmp_path)
     assert not part.exists() and not half.exists()
+
+
+def test_who_removes_folders_looks_for_the_same_lock() -> None:
+    assert compat_training.LOCK == LOCK
 
 
 def test_in_its_own_process_it_keeps_nobody_out(tmp_path: Path) -> None:
