@@ -6,13 +6,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.modules.products.panels import (
-    DTYPES,
-    INPUTS_TOGETHER,
-    OUTPUTS_TOGETHER,
-    WIDE_LIBRARY,
-    in_panels,
-)
+from elmo_scratch.modules.products.panels import DTYPES, INPUTS_TOGETHER, WIDE_LIBRARY, in_panels
 from elmo_scratch.native_library import (
     COUNT,
     INSTRUCTIONS,
@@ -187,10 +181,10 @@ class _ConvolvedMaxima(torch.autograd.Function):
 
 
 def _panels(weight: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Filled up by filters and inputs of zeros."""
-    filters, inputs = weight.shape
-    missing = (0, _filled(inputs, dtype) - inputs, 0, -filters % OUTPUTS_TOGETHER)
-    return in_panels(torch.nn.functional.pad(weight, missing), dtype, _has_tiles())
+    """Filled up by inputs of zeros."""
+    inputs = weight.size(1)
+    filled = torch.nn.functional.pad(weight, (0, _filled(inputs, dtype) - inputs))
+    return in_panels(filled, dtype, _has_tiles())
 
 
 def _filled(inputs: int, dtype: torch.dtype) -> int:

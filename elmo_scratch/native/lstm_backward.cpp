@@ -40,9 +40,9 @@ WIDE void unproject_step(const Sizes &sizes, const Backward<Number> &run, const 
 }
 
 template <typename Number>
-WIDE void open_panel_backward(ptrdiff_t rows, const float *sums, ptrdiff_t cells, float clip,
-                              const Number *gates, const float *before, const float *after,
-                              float *d_cell, Number *d_gates) {
+WIDE void open_panel_backward(ptrdiff_t rows, ptrdiff_t own, const float *sums, ptrdiff_t cells,
+                              float clip, const Number *gates, const float *before,
+                              const float *after, float *d_cell, Number *d_gates) {
     const __m512 bound = all(clip);
     for (ptrdiff_t row = 0; row < rows; row++) {
         for (ptrdiff_t gate = 0; gate < 4; gate++) {
@@ -51,12 +51,12 @@ WIDE void open_panel_backward(ptrdiff_t rows, const float *sums, ptrdiff_t cells
         }
         fetch(before + PANEL, PANEL);
         fetch(after + PANEL, PANEL);
-        for (ptrdiff_t k = 0; k < PANEL; k += REGISTER) {
-            const WideGates own = {load(gates + k), load(gates + cells + k),
-                                   load(gates + 2 * cells + k), load(gates + 3 * cells + k)};
+        for (ptrdiff_t k = 0; k < own; k += REGISTER) {
+            const WideGates opened = {load(gates + k), load(gates + cells + k),
+                                      load(gates + 2 * cells + k), load(gates + 3 * cells + k)};
             __m512 d_c = load(d_cell + k);
-            const WideGates d = open_cells_backward(own, load(before + k), load(after + k), bound,
-                                                    load(sums + k), d_c);
+            const WideGates d = open_cells_backward(opened, load(before + k), load(after + k),
+                                                    bound, load(sums + k), d_c);
             store(d.i, d_gates + k);
             store(d.j, d_gates + cells + k);
             store(d.f, d_gates + 2 * cells + k);
@@ -80,8 +80,9 @@ WIDE void open_step_backward(const Sizes &sizes, const Backward<Number> &run, co
             const ptrdiff_t gates = (place + row) * 4 * cells + k;
             multiply(some, run.d_projected + (place + row) * dim, dim, run.projection + k * dim,
                      dim, sums, tiles);
-            open_panel_backward(some, sums, cells, run.cell_clip, run.gates + gates,
-                                before + row * cells + k, run.after + (place + row) * cells + k,
+            open_panel_backward(some, std::min(PANEL, cells - k), sums, cells, run.cell_clip,
+                                run.gates + gates, before + row * cells + k,
+                                run.after + (place + row) * cells + k,
                                 run.d_cell + (share.first + row) * cells + k, run.d_gates + gates);
         }
 }
@@ -97,7 +98,7 @@ WIDE void begin_step_backward(const Sizes &sizes, const Backward<Number> &run, c
             multiply(some, run.d_gates + (place + row) * gates, gates, run.from_gates + k * gates,
                      gates, sums, tiles);
             for (ptrdiff_t r = 0; r < some; r++)
-                std::copy_n(sums + r * PANEL, PANEL,
+                std::copy_n(sums + r * PANEL, std::min(PANEL, dim - k),
                             run.d_hidden + (share.first + row + r) * dim + k);
         }
 }

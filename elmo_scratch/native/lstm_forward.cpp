@@ -61,11 +61,12 @@ WIDE void open_panels(ptrdiff_t rows, const float *sums, ptrdiff_t cells, float 
     }
 }
 
+// Of a panel's outputs, of which the last one has fewer.
 template <typename Number>
-WIDE void project_panel(ptrdiff_t rows, const float *sums, ptrdiff_t dim, float clip,
+WIDE void project_panel(ptrdiff_t rows, ptrdiff_t own, const float *sums, ptrdiff_t dim, float clip,
                         const float *scale, Number *projected, Number *outputs) {
     for (ptrdiff_t row = 0; row < rows; row++)
-        for (ptrdiff_t k = 0; k < PANEL; k++) {
+        for (ptrdiff_t k = 0; k < own; k++) {
             Number rounded, bound;
             rounded = sums[row * PANEL + k];
             bound = clip;
@@ -106,7 +107,7 @@ WIDE void project_step(const Sizes &sizes, const Forward<Number> &run, const Sha
             const ptrdiff_t some = std::min(rows - row, MOST), own = (place + row) * dim + k;
             multiply(some, run.opened + (place + row) * cells, cells, run.projection + k * cells,
                      cells, sums, tiles);
-            project_panel(some, sums, dim, run.projection_clip,
+            project_panel(some, std::min(PANEL, dim - k), sums, dim, run.projection_clip,
                           run.scale ? run.scale + (share.first + row) * dim + k : nullptr,
                           run.projected + own, run.outputs + own);
         }

@@ -14,7 +14,7 @@
 namespace elmo_scratch {
 
 // Sentences that a thread reads together.
-constexpr ptrdiff_t FEWEST = 16, MOST = 64;
+constexpr ptrdiff_t FEWEST = 8, MOST = 64;
 // So many bytes of weights stay near a processor core, for the most part, from one step to the
 // next.
 constexpr ptrdiff_t NEAR_BYTES = 1 << 22;
@@ -34,8 +34,9 @@ struct Sizes {
     // How many sentences are read together, so that threads are done at about the same time.
     ptrdiff_t group(int threads) const {
         const bool is_ragged = steps > 0 && batch_sizes[steps - 1] < batch;
-        const ptrdiff_t even = batch / (threads * (is_ragged ? 2 : 1));
-        return std::clamp((even + FEWEST - 1) / FEWEST * FEWEST, FEWEST, MOST);
+        const ptrdiff_t parts = threads * (is_ragged ? 2 : 1);
+        const ptrdiff_t groups = (batch + parts * MOST - 1) / (parts * MOST) * parts;
+        return std::clamp((batch + groups - 1) / groups, FEWEST, MOST);
     }
 };
 
@@ -48,10 +49,10 @@ struct Share {
     // The first of `count` numbers, so many at once, that the thread makes; those of the next begin
     // where its own end.
     ptrdiff_t from(ptrdiff_t count, ptrdiff_t at_once) const {
-        return count / at_once * number / threads * at_once;
+        return (count + at_once - 1) / at_once * number / threads * at_once;
     }
     ptrdiff_t to(ptrdiff_t count, ptrdiff_t at_once) const {
-        return count / at_once * (number + 1) / threads * at_once;
+        return std::min((count + at_once - 1) / at_once * (number + 1) / threads * at_once, count);
     }
     // Goes on when the others are here too.
     void wait() const {

@@ -11,12 +11,7 @@ from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients, gradients
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
 from elmo_scratch.modules.products import RECYCLED, WeightProduct, recycled_product
-from elmo_scratch.modules.products.panels import (
-    DTYPES,
-    OUTPUTS_TOGETHER,
-    WIDE_LIBRARY,
-    in_panels,
-)
+from elmo_scratch.modules.products.panels import DTYPES, INPUTS_TOGETHER, WIDE_LIBRARY, in_panels
 from elmo_scratch.native_library import (
     COUNT,
     INSTRUCTIONS,
@@ -98,7 +93,7 @@ def can_run_compiled(
     return (
         dtype in READ
         and dim > 0
-        and dim % OUTPUTS_TOGETHER == num_cells % OUTPUTS_TOGETHER == 0
+        and dim % INPUTS_TOGETHER == num_cells % INPUTS_TOGETHER == 0
         and len(batch_sizes) > 0
         and batch_sizes[0] >= SENTENCES_OF_A_THREAD * torch.get_num_threads()
         and all(before >= after for before, after in zip(batch_sizes, batch_sizes[1:]))

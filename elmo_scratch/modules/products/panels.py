@@ -19,10 +19,11 @@ DTYPES = (torch.float32, torch.bfloat16)
 """The precisions of products for which there are panels."""
 
 OUTPUTS_TOGETHER = 64
-"""A panel's outputs: what takes weights in panels has a multiple of them."""
+"""A panel's outputs: those of the last one are filled up by zeros."""
 
 INPUTS_TOGETHER = 32
-"""The same for inputs that are rounded, of which tiles read so many at once."""
+"""What takes weights in panels has a multiple of so many inputs, where they are rounded: tiles read
+so many at once."""
 
 
 class _Matrix(ctypes.Structure):
@@ -67,10 +68,11 @@ def in_panels(
     # Returns
 
     `torch.Tensor`
-        As many numbers, of the type `dtype`.
+        Shape `(outputs, inputs)`, the outputs filled up, of the type `dtype`.
     """
     weight = weight.contiguous()
-    packed = RECYCLED.empty(weight.shape, dtype)
+    outputs, inputs = reversed(weight.shape) if is_turned else weight.shape
+    packed = RECYCLED.empty((outputs + -outputs % OUTPUTS_TOGETHER, inputs), dtype)
     matrix = _Matrix(weight.data_ptr(), *weight.shape, is_turned, is_of_gates)
     PACK[dtype](ctypes.byref(matrix), packed.data_ptr(), torch.get_num_threads(), has_tiles)
     return packed

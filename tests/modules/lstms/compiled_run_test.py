@@ -33,6 +33,8 @@ each_size = pytest.mark.parametrize(
     "sizes",
     [
         pytest.param(Sizes(DIM, CELLS), id="small"),
+        pytest.param(Sizes(32, 96), id="less than a panel"),
+        pytest.param(Sizes(160, 2080), id="large, less than a panel"),
         pytest.param(Sizes(256, 2048), id="large"),
         pytest.param(Sizes(64, 8192), id="few outputs"),
     ],
@@ -165,10 +167,10 @@ def is_known(run: RandomRun) -> bool:
 @each_dtype
 def test_it_knows_what_it_can_read(dtype: torch.dtype, one_thread: None) -> None:
     assert is_known(random_run([8, 8], dtype))
-    assert is_known(random_run([8], dtype, dim=192, cells=64))
+    assert is_known(random_run([8], dtype, dim=32, cells=96))
     assert not is_known(random_run([7, 7], dtype))
-    assert not is_known(random_run([8], dtype, dim=65))
-    assert not is_known(random_run([8], dtype, cells=96))
+    assert not is_known(random_run([8], dtype, dim=48))
+    assert not is_known(random_run([8], dtype, cells=112))
     assert not is_known(random_run([8], torch.float64))
     assert not is_known(random_run([8], dtype)._replace(batch_sizes=[]))
 

@@ -3,18 +3,19 @@ import torch
 
 from elmo_scratch.modules.products import panels
 from elmo_scratch.modules.products.panels import in_panels
-from elmo_scratch.native_library import INSTRUCTIONS, Instructions
 
 pytestmark = pytest.mark.skipif(not panels.PACK, reason="this processor reads no panels")
 
 ROWS, COLUMNS = 128, 192
+FEWER_ROWS, FEWER_COLUMNS = 96, 160
+"""Of which the last panel of outputs is filled up."""
 
 each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 
 
-def numbered() -> torch.Tensor:
+def numbered(rows: int = ROWS, columns: int = COLUMNS) -> torch.Tensor:
     """Numbers that no rounding changes."""
-    return torch.randperm(ROWS * COLUMNS).remainder(256).float().view(ROWS, COLUMNS)
+    return torch.randperm(rows * columns).remainder(256).float().view(rows, columns)
 
 
 @each_dtype
@@ -37,7 +38,6 @@ def test_a_panel_of_gates_has_all_four_of_16_cells(dtype: torch.dtype) -> None:
     assert torch.equal(packed, in_panels(gates, dtype, False))
 
 
-@pytest.mark.skipif(INSTRUCTIONS < Instructions.TILES, reason="this processor has no tiles")
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_for_tiles_it_lies_tile_by_tile(is_turned: bool) -> None:
     weight = numbered()
@@ -46,3 +46,17 @@ def test_for_tiles_it_lies_tile_by_tile(is_turned: bool) -> None:
     # Two tiles beside each other, of 16 rows with pairs of inputs for 16 outputs.
     tiles = outputs.reshape(-1, 2, 16, outputs.size(1) // 32, 16, 2).permute(0, 3, 1, 4, 2, 5)
     assert torch.equal(packed.flatten(), tiles.flatten().bfloat16())
+
+
+@each_dtype
+@pytest.mark.parametrize("is_turned", [False, True])
+@pytest.mark.parametrize("has_tiles", [False, True])
+def test_behind_the_last_outputs_are_zeros(
+    dtype: torch.dtype, is_turned: bool, has_tiles: bool
+) -> None:
+    weight = numbered(FEWER_ROWS, FEWER_COLUMNS)
+    packed = in_panels(weight, dtype, has_tiles, is_turned=is_turned)
+    missing = (0, 32, 0, 0) if is_turned else (0, 0, 0, 32)
+    filled = torch.nn.functional.pad(weight, missing)
+    assert packed.shape == (filled.t() if is_turned else filled).shape
+    assert torch.equal(packed, in_panels(filled, dtype, has_tiles, is_turned=is_turned))
