@@ -22,6 +22,9 @@ from elmo_scratch.native_library import (
     reaches,
 )
 
+SIZES_TOGETHER = INPUTS_TOGETHER
+"""There is compiled code for multiples of so many memory cells and outputs."""
+
 SENTENCES_OF_A_THREAD = 8
 """Fewer for each thread are not worth it."""
 
@@ -81,7 +84,7 @@ def can_run_compiled(
     # Parameters
 
     weights, dtype, bias, inputs, batch_sizes, state
-        As in `run_compiled`.
+        As in `run_filled`.
 
     # Returns
 
@@ -93,7 +96,6 @@ def can_run_compiled(
     return (
         dtype in READ
         and dim > 0
-        and dim % INPUTS_TOGETHER == num_cells % INPUTS_TOGETHER == 0
         and len(batch_sizes) > 0
         and batch_sizes[0] >= SENTENCES_OF_A_THREAD * torch.get_num_threads()
         and all(before >= after for before, after in zip(batch_sizes, batch_sizes[1:]))
@@ -129,7 +131,8 @@ def run_compiled(
     # Parameters
 
     weights : `LstmWeights`
-        In float32, as all that is not rounded for products.
+        In float32, as all that is not rounded for products; cells and outputs are multiples of
+        `SIZES_TOGETHER`.
     dtype : `torch.dtype`
         The precision of products.
     bias, inputs, batch_sizes, state, clips, output_scale

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Optional, Sequence, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.modules.lstms.compiled_run import run_compiled
+from elmo_scratch.modules.lstms.filled_run import run_filled
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.replay import RecordedSteps, run_replayed
 from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights
@@ -93,7 +93,7 @@ class LstmFunction(torch.autograd.Function):
         elif products is not None:
             done = run_stepwise(weights, dtype, products, *read)
         else:
-            done = run_compiled(weights, dtype, *read)
+            done = run_filled(weights, dtype, *read)
         ctx.set_materialize_grads(False)
         ctx.batch_sizes, ctx.clips = batch_sizes, clips
         ctx.dtype, ctx.run_backward = dtype, done.backward

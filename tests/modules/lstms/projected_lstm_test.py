@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from elmo_scratch.modules import LstmState, ProjectedLstm
-from elmo_scratch.modules.lstms import compiled_run, lstm_function
+from elmo_scratch.modules.lstms import compiled_run, filled_run
 from elmo_scratch.modules.lstms.kept_run import KeptRun
 from elmo_scratch.modules.lstms.steps import LstmWeights
 from elmo_scratch.modules.products import MixedPrecision
@@ -216,8 +216,9 @@ def test_frozen_weights_give_what_trained_ones_give(dim: int, dtype: str) -> Non
 @pytest.mark.skipif(not compiled_run.READ, reason="there is no compiled run for this processor")
 @pytest.mark.parametrize("is_frozen", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dim, cell", [(64, 128), (50, 100)])
 def test_large_trained_ones_run_compiled(
-    dtype: str, is_frozen: bool, monkeypatch: pytest.MonkeyPatch
+    dim: int, cell: int, dtype: str, is_frozen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: List[int] = []
 
@@ -225,9 +226,9 @@ def test_large_trained_ones_run_compiled(
         runs.append(len(weights.projection))
         return compiled_run.run_compiled(weights, *rest)
 
-    monkeypatch.setattr(lstm_function, "run_compiled", counted)
+    monkeypatch.setattr(filled_run, "run_compiled", counted)
     torch.manual_seed(13)
-    lstm = ProjectedLstm(24, 64, 128).requires_grad_(not is_frozen)
+    lstm = ProjectedLstm(24, dim, cell).requires_grad_(not is_frozen)
     MixedPrecision.set_everywhere(lstm, dtype)
     num_sentences = 8 * torch.get_num_threads()
     inputs = torch.randn(2 * num_sentences, 24, requires_grad=True)

@@ -6,6 +6,7 @@ import torch
 
 from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.lstms.compiled_run import run_compiled
+from elmo_scratch.modules.lstms.filled_run import run_filled
 from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
 from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights
 from elmo_scratch.modules.lstms.stepwise_run import run_stepwise
@@ -59,6 +60,9 @@ class RandomRun(NamedTuple):
 
     def compiled(self) -> KeptRun:
         return run_compiled(*self[:8])
+
+    def filled(self) -> KeptRun:
+        return run_filled(*self[:8])
 
     def stepwise(self) -> KeptRun:
         products = LstmProducts.of(self.weights, self.dtype)
