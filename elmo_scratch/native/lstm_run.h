@@ -64,12 +64,13 @@ struct Share {
 
 // Small weights are read by each thread for sentences of its own, so that none waits for another.
 // Large ones, which come from afar at each step, come once for all sentences: each thread reads
-// some of them.
+// some of them; and so it does of any where there are too few sentences for all threads.
 template <typename Number, typename Run>
 void read_shares(const Sizes &sizes, const Run &run,
                  void (*read)(const Sizes &, const Run &, const Share &, Tiles &), int threads,
                  int has_tiles) {
-    const bool are_near = 5 * sizes.cells * sizes.dim * ptrdiff_t(sizeof(Number)) <= NEAR_BYTES;
+    const bool are_near = 5 * sizes.cells * sizes.dim * ptrdiff_t(sizeof(Number)) <= NEAR_BYTES &&
+                          sizes.batch >= threads * FEWEST;
     const ptrdiff_t group = sizes.group(threads), groups = (sizes.batch + group - 1) / group;
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {

@@ -3,7 +3,7 @@
 import ctypes
 import math
 from functools import partial
-from typing import Any, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence
 
 import torch
 
@@ -11,7 +11,7 @@ from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients, gradients
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
 from elmo_scratch.modules.products import RECYCLED, WeightProduct, recycled_product
-from elmo_scratch.modules.products.panels import DTYPES, INPUTS_TOGETHER, WIDE_LIBRARY, in_panels
+from elmo_scratch.modules.products.panels import DTYPES, WIDE_LIBRARY, in_panels
 from elmo_scratch.native_library import (
     COUNT,
     INSTRUCTIONS,
@@ -21,12 +21,6 @@ from elmo_scratch.native_library import (
     functions,
     reaches,
 )
-
-SIZES_TOGETHER = INPUTS_TOGETHER
-"""There is compiled code for multiples of so many memory cells and outputs."""
-
-SENTENCES_OF_A_THREAD = 8
-"""Fewer for each thread are not worth it."""
 
 
 class _Sizes(ctypes.Structure):
@@ -72,6 +66,60 @@ READ_BACKWARD = functions(
 )
 
 
+class Panels(NamedTuple):
+    """
+    Weights as compiled code reads them.
+
+    # Parameters
+
+    to_gates : `torch.Tensor`
+        From the last output.
+    projection : `torch.Tensor`
+        From the memory cells.
+    """
+
+    to_gates: torch.Tensor
+    projection: torch.Tensor
+
+    @classmethod
+    def of(cls, weights: LstmWeights, dtype: torch.dtype) -> "Panels":
+        """
+        # Parameters
+
+        weights : `LstmWeights`
+            In float32.
+        dtype : `torch.dtype`
+            The precision of products.
+        """
+        to_gates = in_panels(weights.from_hidden, dtype, _has_tiles(), is_of_gates=True)
+        return cls(to_gates, in_panels(weights.projection, dtype, _has_tiles()))
+
+
+class Forward(NamedTuple):
+    """
+    What compiled code makes of a run.
+
+    # Parameters
+
+    outputs : `torch.Tensor`
+        Shape `(read, dim)`, of the type of the weights, as all but memory and last states.
+    last : `LstmState`
+        Of shape `(batch, ...)`: each sentence's own last state.
+    opened : `torch.Tensor`
+        Shape `(read, cell)`: what was projected.
+    projected : `torch.Tensor`
+        Shape `(read, dim)`: outputs before they were scaled.
+    after : `torch.Tensor`
+        Shape `(read, cell)`: memory after each step.
+    """
+
+    outputs: torch.Tensor
+    last: LstmState
+    opened: torch.Tensor
+    projected: torch.Tensor
+    after: torch.Tensor
+
+
 def can_run_compiled(
     weights: LstmWeights,
     dtype: torch.dtype,
@@ -89,7 +137,7 @@ def can_run_compiled(
     # Returns
 
     `bool`
-        Whether there is compiled code for all that, and enough sentences for each thread.
+        Whether there is compiled code for all that.
     """
     dim, num_cells = weights.projection.shape
     tensors = (*weights, bias, inputs, *state)
@@ -97,7 +145,7 @@ def can_run_compiled(
         dtype in READ
         and dim > 0
         and len(batch_sizes) > 0
-        and batch_sizes[0] >= SENTENCES_OF_A_THREAD * torch.get_num_threads()
+        and batch_sizes[0] > 0
         and all(before >= after for before, after in zip(batch_sizes, batch_sizes[1:]))
         and inputs.shape == (sum(batch_sizes), weights.from_inputs.size(1))
         and weights.from_inputs.size(0) == 4 * num_cells
@@ -131,32 +179,56 @@ def run_compiled(
     # Parameters
 
     weights : `LstmWeights`
-        In float32, as all that is not rounded for products; cells and outputs are multiples of
-        `SIZES_TOGETHER`.
+        In float32, as all that is not rounded for products; the numbers of memory cells and of
+        outputs are multiples of `INPUTS_TOGETHER`.
     dtype : `torch.dtype`
         The precision of products.
     bias, inputs, batch_sizes, state, clips, output_scale
         As in `run_steps`.
     """
-    dim, num_cells = weights.projection.shape
-    read = len(inputs)
     gates = _share_of_inputs(inputs, weights.from_inputs, dtype)
-    to_gates = in_panels(weights.from_hidden, dtype, _has_tiles(), is_of_gates=True)
-    projection = in_panels(weights.projection, dtype, _has_tiles())
-    hidden = state.hidden.to(dtype).contiguous()
+    panels = Panels.of(weights, dtype)
+    done = run_forward(panels, bias, gates, batch_sizes, state, clips, output_scale)
     cell = state.cell.contiguous()
-    after = RECYCLED.empty((read, num_cells), cell.dtype)
-    opened = RECYCLED.empty((read, num_cells), dtype)
+    kept = [gates, done.opened, done.projected, done.after, cell]
+    kept += [weights.from_hidden, weights.projection]
+    backward = partial(_run_compiled_backward, dtype)
+    return KeptRun(done.outputs.to(cell.dtype), done.last, kept, backward)
+
+
+def run_forward(
+    panels: Panels,
+    bias: torch.Tensor,
+    gates: torch.Tensor,
+    batch_sizes: Sequence[int],
+    state: LstmState,
+    clips: Clips,
+    output_scale: Optional[torch.Tensor],
+) -> Forward:
+    """
+    # Parameters
+
+    panels : `Panels`
+        The weights.
+    bias, batch_sizes, state, clips, output_scale
+        As in `run_compiled`.
+    gates : `torch.Tensor`
+        Shape `(read, 4 * cell)`, of the type of the weights: the share of the inputs. Written over
+        with the whole gates, before their nonlinearities.
+    """
+    dtype, read, dim = gates.dtype, len(gates), state.hidden.size(1)
+    hidden, cell = state.hidden.to(dtype).contiguous(), state.cell.contiguous()
+    after = RECYCLED.empty((read, cell.size(1)), cell.dtype)
+    opened = RECYCLED.empty((read, cell.size(1)), dtype)
     projected = RECYCLED.empty((read, dim), dtype)
     outputs = projected
     if output_scale is not None:
         output_scale, outputs = output_scale.contiguous(), torch.empty_like(projected)
     last = LstmState(cell.new_empty(len(cell), dim), torch.empty_like(cell))
-    tensors = [to_gates, projection, bias.contiguous(), gates, output_scale, hidden, cell, after]
+    tensors = [*panels, bias.contiguous(), gates, output_scale, hidden, cell, after]
     tensors += [opened, projected, outputs, *last]
     _run(READ[dtype], _Forward, batch_sizes, cell, dim, tensors, clips)
-    kept = [gates, opened, projected, after, cell, weights.from_hidden, weights.projection]
-    return KeptRun(outputs.to(cell.dtype), last, kept, partial(_run_compiled_backward, dtype))
+    return Forward(outputs, last, opened, projected, after)
 
 
 def _run_compiled_backward(

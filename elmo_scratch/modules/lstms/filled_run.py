@@ -1,24 +1,15 @@
 """All steps of an LSTM of any size by compiled code, which knows some sizes only."""
 
 from functools import partial
-from typing import NamedTuple, Optional, Sequence
+from typing import Optional, Sequence
 
 import torch
-from torch.nn.functional import pad
 
-from elmo_scratch.modules.lstms.compiled_run import SIZES_TOGETHER, run_compiled
+from elmo_scratch.modules.lstms.compiled_run import run_compiled
+from elmo_scratch.modules.lstms.filling import Filling
 from elmo_scratch.modules.lstms.kept_run import KeptRun, RunBackward, RunGradients
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
-
-GATES = 4
-
-
-class _Missing(NamedTuple):
-    """How many outputs and memory cells are filled in."""
-
-    dim: int
-    cells: int
 
 
 def run_filled(
@@ -32,44 +23,37 @@ def run_filled(
     output_scale: Optional[torch.Tensor],
 ) -> KeptRun:
     """
-    Runs an LSTM as `run_compiled`, filled up to the next size that it knows by memory cells and
-    outputs whose weights are zeros. They stay at zero, and so do their gradients.
+    Runs an LSTM as `run_compiled`.
 
     # Parameters
 
     weights, dtype, bias, inputs, batch_sizes, state, clips, output_scale
         As in `run_compiled`, of any size.
     """
-    dim, num_cells = weights.projection.shape
-    missing = _Missing(-dim % SIZES_TOGETHER, -num_cells % SIZES_TOGETHER)
-    if not any(missing):
-        return run_compiled(weights, dtype, bias, inputs, batch_sizes, state, clips, output_scale)
-    filled = LstmWeights(
-        _of_gates(weights.from_inputs, 0, 0, 0, missing.cells),
-        _of_gates(weights.from_hidden, 0, missing.dim, 0, missing.cells),
-        pad(weights.projection, (0, missing.cells, 0, missing.dim)),
-    )
+    filling = Filling.of(weights.projection)
     done = run_compiled(
-        filled,
+        filling.weights(weights),
         dtype,
-        _of_gates(bias, 0, missing.cells),
+        filling.bias(bias),
         inputs,
         batch_sizes,
-        _of_state(state, missing),
+        filling.state(state),
         clips,
-        _of_outputs(output_scale, missing),
+        filling.scale(output_scale),
     )
+    if not any(filling):
+        return done
     return KeptRun(
-        done.outputs[:, :dim].contiguous(),
-        LstmState(done.state.hidden[:, :dim], done.state.cell[:, :num_cells]),
+        filling.own_outputs(done.outputs),
+        filling.own_state(done.state),
         done.kept,
-        partial(_run_filled_backward, done.backward, missing),
+        partial(_run_filled_backward, done.backward, filling),
     )
 
 
 def _run_filled_backward(
     run_backward: RunBackward,
-    missing: _Missing,
+    filling: Filling,
     kept: Sequence[torch.Tensor],
     batch_sizes: Sequence[int],
     clips: Clips,
@@ -82,27 +66,13 @@ def _run_filled_backward(
         kept,
         batch_sizes,
         clips,
-        _of_outputs(output_scale, missing),
-        pad(output_gradients, (0, missing.dim)),
-        None if state_gradients is None else _of_state(state_gradients, missing),
+        filling.scale(output_scale),
+        filling.outputs(output_gradients),
+        None if state_gradients is None else filling.state(state_gradients),
     )
-    dim, num_cells = output_gradients.size(1), back.opened.size(1) - missing.cells
     return RunGradients(
-        back.gates.unflatten(1, (GATES, -1))[:, :, :num_cells].flatten(1),
-        back.projected[:, :dim].contiguous(),
-        back.opened[:, :num_cells].contiguous(),
-        LstmState(back.state.hidden[:, :dim], back.state.cell[:, :num_cells]),
+        filling.own_gates(back.gates),
+        filling.own_outputs(back.projected),
+        filling.own_cells(back.opened),
+        filling.own_state(back.state),
     )
-
-
-def _of_gates(numbers: torch.Tensor, *missing: int) -> torch.Tensor:
-    """Of each gate, whose numbers follow each other in the first dimension."""
-    return pad(numbers.unflatten(0, (GATES, -1)), missing).flatten(0, 1)
-
-
-def _of_state(state: LstmState, missing: _Missing) -> LstmState:
-    return LstmState(pad(state.hidden, (0, missing.dim)), pad(state.cell, (0, missing.cells)))
-
-
-def _of_outputs(scale: Optional[torch.Tensor], missing: _Missing) -> Optional[torch.Tensor]:
-    return None if scale is None else pad(scale, (0, missing.dim))

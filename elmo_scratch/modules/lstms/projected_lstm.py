@@ -4,6 +4,11 @@ from typing import Any, NamedTuple, Optional, Sequence
 
 import torch
 
+from elmo_scratch.modules.lstms.compiled_reading import (
+    CompiledProducts,
+    can_read_compiled,
+    read_compiled,
+)
 from elmo_scratch.modules.lstms.compiled_run import can_run_compiled
 from elmo_scratch.modules.lstms.lstm_function import LstmFunction, RunSettings
 from elmo_scratch.modules.lstms.lstm_state import LstmState
@@ -88,6 +93,7 @@ class ProjectedLstm(MixedPrecision):
             if weight is not None:
                 torch.nn.init.xavier_uniform_(weight)
         self._frozen = FrozenProducts[LstmProducts]()
+        self._frozen_compiled = FrozenProducts[CompiledProducts]()
         self._recordings = StepRecordings()
 
     def forward(
@@ -127,12 +133,11 @@ class ProjectedLstm(MixedPrecision):
         goes_back = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph)
         read = (weights, dtype, bias, inputs, batch_sizes, state)
         recorded = self._recordings.of(*read, clips, scale, goes_back)
+        # Weights that are trained are prepared for this run alone.
+        only = batch_sizes if any(weight.requires_grad for weight in own) else None
         if goes_back:
-            is_trained = any(weight.requires_grad for weight in weights)
             products: Optional[LstmProducts] = None
-            if recorded is None and not (is_trained and can_run_compiled(*read)):
-                # Weights that are trained are prepared for this run alone.
-                only = batch_sizes if is_trained else None
+            if recorded is None and not can_run_compiled(*read):
                 products = self._frozen.of(
                     own, dtype, lambda: LstmProducts.of(weights, dtype, only)
                 )
@@ -142,8 +147,14 @@ class ProjectedLstm(MixedPrecision):
         if recorded is not None:
             kept = run_replayed(recorded, *read, clips, scale)
             return LstmOutput(kept.outputs, kept.state)
-        products = self._frozen.of(own, dtype, lambda: LstmProducts.of(weights, dtype))
-        done = run_steps(products, bias, inputs, batch_sizes, state, clips, scale)
+        rest = (bias, inputs, batch_sizes, state, clips, scale)
+        if can_read_compiled(*read):
+            compiled = self._frozen_compiled.of(
+                own, dtype, lambda: CompiledProducts.of(weights, dtype, only)
+            )
+            return LstmOutput(*read_compiled(compiled, *rest))
+        products = self._frozen.of(own, dtype, lambda: LstmProducts.of(weights, dtype, only))
+        done = run_steps(products, *rest)
         return LstmOutput(done.outputs, done.state)
 
     def forget_recordings(self) -> None:

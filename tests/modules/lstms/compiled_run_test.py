@@ -168,17 +168,12 @@ def is_known(run: RandomRun) -> bool:
 def test_it_knows_what_it_can_read(dtype: torch.dtype, one_thread: None) -> None:
     assert is_known(random_run([8, 8], dtype))
     assert is_known(random_run([8], dtype, dim=1, cells=3))
-    assert not is_known(random_run([7, 7], dtype))
+    assert is_known(random_run([1, 1], dtype))
     run = random_run([8], dtype)
     unprojected = run.weights._replace(projection=torch.zeros(0, CELLS))
     assert not is_known(run._replace(weights=unprojected))
     assert not is_known(random_run([8], torch.float64))
     assert not is_known(random_run([8], dtype)._replace(batch_sizes=[]))
-
-
-def test_more_threads_need_more_sentences(one_thread: None) -> None:
-    torch.set_num_threads(2)
-    assert is_known(random_run([16])) and not is_known(random_run([15]))
 
 
 def test_others_states_and_devices_are_left_to_others(one_thread: None) -> None:

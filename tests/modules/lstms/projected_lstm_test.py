@@ -208,16 +208,18 @@ def test_frozen_weights_give_what_trained_ones_give(dim: int, dtype: str) -> Non
     MixedPrecision.set_everywhere(lstm, dtype)
     trained = read_packed(lstm, inputs, LENGTHS, state)
     frozen = read_packed(lstm.requires_grad_(False), inputs, LENGTHS, state)
+    # Sums may be rounded in another order.
+    atol = 1e-6 if dtype == "float32" else 0.03
     for one, other in zip(trained, frozen, strict=True):
         assert one.requires_grad and not other.requires_grad
-        assert torch.allclose(one, other, atol=1e-6)
+        assert torch.allclose(one, other, atol=atol)
 
 
 @pytest.mark.skipif(not compiled_run.READ, reason="there is no compiled run for this processor")
 @pytest.mark.parametrize("is_frozen", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("dim, cell", [(64, 128), (50, 100)])
-def test_large_trained_ones_run_compiled(
+def test_with_gradients_it_runs_compiled(
     dim: int, cell: int, dtype: str, is_frozen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: List[int] = []
@@ -230,11 +232,9 @@ def test_large_trained_ones_run_compiled(
     torch.manual_seed(13)
     lstm = ProjectedLstm(24, dim, cell).requires_grad_(not is_frozen)
     MixedPrecision.set_everywhere(lstm, dtype)
-    num_sentences = 8 * torch.get_num_threads()
-    inputs = torch.randn(2 * num_sentences, 24, requires_grad=True)
-    outputs = lstm(inputs, [num_sentences] * 2).outputs
-    # Frozen weights stay prepared for many runs.
-    assert runs == ([] if is_frozen else [64])
+    inputs = torch.randn(2 * 3, 24, requires_grad=True)
+    outputs = lstm(inputs, [3, 3]).outputs
+    assert runs == [64]
     outputs.square().sum().backward()
     assert inputs.grad is not None and inputs.grad.any(dim=1).all()
     for parameter in lstm.parameters():
