@@ -16,6 +16,7 @@ NEEDED = ["elmo_scratch", "elmo_scratch_compat", "fixtures", "tests", "setup.py"
 """Of the checkout, for the tests below."""
 
 TESTS = [
+    "tests/modules/lstms/compiled_reading_test.py",
     "tests/modules/lstms/compiled_run_test.py",
     "tests/modules/lstms/filled_run_test.py",
     "tests/modules/compiled_convolution_test.py",
