@@ -38,12 +38,7 @@ class CompiledProducts(NamedTuple):
     at_once: int
 
     @classmethod
-    def of(
-        cls,
-        weights: LstmWeights,
-        dtype: torch.dtype,
-        batch_sizes: Optional[Sequence[int]] = None,
-    ) -> "CompiledProducts":
+    def of(cls, weights: LstmWeights, dtype: torch.dtype) -> "CompiledProducts":
         """
         # Parameters
 
@@ -51,17 +46,15 @@ class CompiledProducts(NamedTuple):
             The weights.
         dtype : `torch.dtype`
             The precision of products.
-        batch_sizes : `Sequence[int]`, optional (default = `None`)
-            Those of the only run that they will serve, if it is known to be the only one.
         """
         filling = Filling.of(weights.projection)
         filled = filling.weights(weights)
-        at_once = GATES_AT_ONCE // len(filled.from_inputs)
-        num_groups = (
-            None if batch_sizes is None else sum(1 for _ in step_groups(batch_sizes, at_once))
+        return cls(
+            WeightProduct(filled.from_inputs, dtype),
+            Panels.of(filled, dtype),
+            filling,
+            GATES_AT_ONCE // len(filled.from_inputs),
         )
-        product = WeightProduct(filled.from_inputs, dtype, num_groups)
-        return cls(product, Panels.of(filled, dtype), filling, at_once)
 
 
 def can_read_compiled(

@@ -133,11 +133,11 @@ class ProjectedLstm(MixedPrecision):
         goes_back = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph)
         read = (weights, dtype, bias, inputs, batch_sizes, state)
         recorded = self._recordings.of(*read, clips, scale, goes_back)
-        # Weights that are trained are prepared for this run alone.
-        only = batch_sizes if any(weight.requires_grad for weight in own) else None
         if goes_back:
             products: Optional[LstmProducts] = None
             if recorded is None and not can_run_compiled(*read):
+                # Weights that are trained are prepared for this run alone.
+                only = batch_sizes if any(weight.requires_grad for weight in own) else None
                 products = self._frozen.of(
                     own, dtype, lambda: LstmProducts.of(weights, dtype, only)
                 )
@@ -150,10 +150,10 @@ class ProjectedLstm(MixedPrecision):
         rest = (bias, inputs, batch_sizes, state, clips, scale)
         if can_read_compiled(*read):
             compiled = self._frozen_compiled.of(
-                own, dtype, lambda: CompiledProducts.of(weights, dtype, only)
+                own, dtype, lambda: CompiledProducts.of(weights, dtype)
             )
             return LstmOutput(*read_compiled(compiled, *rest))
-        products = self._frozen.of(own, dtype, lambda: LstmProducts.of(weights, dtype, only))
+        products = self._frozen.of(own, dtype, lambda: LstmProducts.of(weights, dtype))
         done = run_steps(products, *rest)
         return LstmOutput(done.outputs, done.state)
 

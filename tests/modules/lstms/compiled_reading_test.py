@@ -81,15 +81,6 @@ def test_no_sentence_depends_on_others_to_the_bit(
 
 
 @each_dtype
-def test_it_can_be_prepared_for_one_run(dtype: torch.dtype) -> None:
-    run = random_run(BATCH_SIZES, dtype)
-    products = CompiledProducts.of(run.weights, dtype, BATCH_SIZES)
-    outputs, _ = read_compiled(products, *run[2:8])
-    (expected, *_) = read(run)
-    assert torch.allclose(outputs, expected, atol=1e-5 if dtype == torch.float32 else 0.05)
-
-
-@each_dtype
 def test_sentences_that_have_ended_keep_their_state(dtype: torch.dtype) -> None:
     run = random_run([20, 18, 18], dtype)
     fewer = run._replace(batch_sizes=[18, 18, 1], inputs=run.inputs[:37])
