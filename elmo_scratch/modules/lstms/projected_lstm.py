@@ -164,6 +164,8 @@ class ProjectedLstm(MixedPrecision):
     def _apply(self, *arguments: Any, **settings: Any) -> "ProjectedLstm":
         # They would hold on to the memory that the weights leave.
         self.forget_recordings()
+        self._frozen.forget()
+        self._frozen_compiled.forget()
         return super()._apply(*arguments, **settings)
 
     def _weights(self) -> LstmWeights:

@@ -316,3 +316,13 @@ def test_names_and_shapes_of_its_tensors_are_a_file_format() -> None:
     state = random_lstm().state_dict()
     assert {name: tuple(tensor.shape) for name, tensor in state.items()} == shapes
     assert set(random_lstm(CELL).state_dict()) == set(shapes) - {"projection_weight"}
+
+
+def test_weights_that_move_leave_nothing_prepared_behind() -> None:
+    lstm = ProjectedLstm(INPUT_DIM, DIM, CELL).requires_grad_(False)
+    before = lstm(torch.ones(2, INPUT_DIM), [1, 1]).outputs
+    prepared = (lstm._frozen, lstm._frozen_compiled)
+    assert any(products._kept is not None for products in prepared)
+    lstm.to("meta")
+    assert all(products._kept is None for products in prepared)
+    assert before.any()
