@@ -64,7 +64,9 @@ class SentencesReader(DatasetReader):
 
     def _read(self, file_path: DataPath) -> Iterable[Instance]:
         empty = True
-        for text in self.shard_iterable(self._texts(file_path)):
+        # Blank lines go before texts are shared among workers: one could get nothing else.
+        texts = (text for text in self._texts(file_path) if text.strip())
+        for text in self.shard_iterable(texts):
             tokens = line_tokens(self.tokenizer, text)
             if tokens:
                 empty = False

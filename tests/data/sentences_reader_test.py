@@ -185,3 +185,16 @@ def test_a_worker_whose_share_is_empty_is_no_error(tmp_path: Path) -> None:
     path.write_text("one sentence\n")
     assert share_of(path, 0, 2) == [["one", "sentence"]]
     assert share_of(path, 1, 2) == []
+
+
+def test_blank_lines_are_no_share_of_the_sentences(tmp_path: Path) -> None:
+    path = tmp_path / "paragraphs.txt"
+    path.write_text("a\n\nb\n \nc\n\nd\n")
+    assert [share_of(path, worker, 2) for worker in (0, 1)] == [[["a"], ["c"]], [["b"], ["d"]]]
+
+
+def test_blank_lines_do_not_count_among_the_most_that_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "paragraphs.txt"
+    path.write_text("\na\n\nb\nc\n")
+    sentences = [words_of(instance) for instance in SentencesReader(max_instances=2).read(path)]
+    assert sentences == [["a"], ["b"]]
