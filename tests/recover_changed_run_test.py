@@ -94,5 +94,21 @@ def check_worker(rank: int) -> None:
     assert of_first != of_second
 
 
+def check_worker_without_a_state(rank: int) -> None:
+    torch.manual_seed(13)
+    callback = ExactResume("")
+    callback.trainer = SimpleNamespace(  # type: ignore[assignment]
+        cuda_device=CPU, _scaler=None, _callbacks=[]
+    )
+    callback._goes_on_at = (0, 2)
+    callback._before_drawing(0, 2)
+    of_first, of_second = gathered(torch.rand(3).tolist())
+    assert of_first != of_second
+
+
+def test_workers_whose_states_were_not_kept_draw_numbers_of_their_own(tmp_path: Path) -> None:
+    run_in_two_workers(check_worker_without_a_state, tmp_path)
+
+
 def test_a_worker_that_is_added_draws_numbers_of_its_own(tmp_path: Path) -> None:
     run_in_two_workers(check_worker, tmp_path)

@@ -82,7 +82,8 @@ def start_bilm(
             if kept is None:
                 raise
     if point is not None and (kept is None or has_same_weights(kept, point.config)):
-        config = changes.of(point.config)
+        # Where both are there, what the training began with counts, as in its own archive.
+        config = changes.of(point.config if kept is None else kept)
         bilm = BiLmBlueprint(config, words).build()
         _copy_bilm(point, words, bilm)
         if kept is None and serialization_dir is not None:

@@ -27,9 +27,9 @@ from elmo_scratch.training.recovery import (
     stretch_schedule,
     write_best_weights,
 )
-from elmo_scratch.training.same_data import check_same_data, data_identity
+from elmo_scratch.training.same_data import check_same_data, check_shared_data, data_identity
 from elmo_scratch.training.watched_loader import WatchedLoader
-from elmo_scratch.training.workers import own_rank
+from elmo_scratch.training.workers import gathered, own_rank
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,8 @@ class ExactResume(TrainerCallback):
 
     ConfigurationError
         Where a training that is recovered has other data than it had, as said above, or where its
-        callbacks are in another order, by which AllenNLP gives them their states back.
+        callbacks are in another order, by which AllenNLP gives them their states back; where the
+        workers of a distributed training have different data.
     """
 
     def __init__(self, serialization_dir: str) -> None:
@@ -112,6 +113,7 @@ class ExactResume(TrainerCallback):
         self._loader = WatchedLoader(loader, self._before_drawing, self._at_end)
         trainer.data_loader = self._loader
         self._data = data_identity(loader, trainer.model.vocab)
+        check_shared_data(gathered(self._data))
         self._length = Progress.of(trainer)[:2]
         epochs = trainer._start_after_epochs_completed
         groups = trainer._start_after_batches_in_epoch_completed
@@ -201,6 +203,8 @@ class ExactResume(TrainerCallback):
         if (epoch, num_drawn) == self._goes_on_at:
             if self._saved:
                 self._restore(trainer, is_within_epoch=num_drawn > 0)
+            else:
+                separate_workers()
             end_confidence_checks(trainer)
             decide_on_validation(trainer, epoch)
             self._saved = {}

@@ -95,7 +95,9 @@ class Norms(TrainerCallback):
             return
         if not self._is_wanted(trainer._total_batches_completed - 1):
             return
-        measured = gradient_norms(trainer.model, batch_grad_norm)
+        # AllenNLP doesn't clip then, and has measured gradients of a loss that was scaled.
+        is_scaled = trainer._scaler is not None and isinstance(trainer._grad_norm, bool)
+        measured = gradient_norms(trainer.model, None if is_scaled else batch_grad_norm)
         measured.update(means_of(self._batch))
         self._batch.clear()
         if trainer._scaler is not None and not math.isfinite(measured["gradient_norm"]):

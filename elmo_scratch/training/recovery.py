@@ -4,7 +4,7 @@ import json
 import logging
 import math
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Container, Dict, NamedTuple, Optional
 
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import ConfidenceChecksCallback, ShouldValidateCallback
@@ -15,20 +15,33 @@ from elmo_scratch.whole_file import whole_file
 
 logger = logging.getLogger(__name__)
 
+OF_WORKERS = "module."
+"""What names of weights begin with in `DistributedDataParallel`."""
+
 
 def reattach_moving_average(trainer: GradientDescentTrainer) -> None:
     """
     AllenNLP lets a moving average go on with the copies of the weights that were in the checkpoint,
-    which nobody trains any more. Here it follows the model's own weights again, on their device.
+    which nobody trains any more. Here it follows the model's own weights again, on their device. Of
+    several workers, which a training may have become or have been, each calls its weights by names
+    of its own.
     """
     average = trainer._moving_average
     if average is None:
         return
     weights = dict(trainer._pytorch_model.named_parameters())
-    average._parameters = [(name, weights[name]) for name, _ in average._parameters]
+    names = {name: _name_among(weights, name) for name, _ in average._parameters}
+    average._parameters = [(names[name], weights[names[name]]) for name, _ in average._parameters]
     for kept in (average._shadows, average._backups):
-        for name in kept:
-            kept[name] = kept[name].to(weights[name].device)
+        moved = {names[name]: copy.to(weights[names[name]].device) for name, copy in kept.items()}
+        kept.clear()
+        kept.update(moved)
+
+
+def _name_among(weights: Container[str], name: str) -> str:
+    """What a weight is called today: for several workers PyTorch puts the model into another."""
+    known = (name, f"{OF_WORKERS}{name}", name.removeprefix(OF_WORKERS))
+    return next((one for one in known if one in weights), name)
 
 
 def write_best_weights(trainer: GradientDescentTrainer, folder: str) -> None:

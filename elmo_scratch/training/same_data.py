@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Any, Dict, Protocol, runtime_checkable
+from typing import Any, Dict, Protocol, Sequence, runtime_checkable
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
@@ -78,3 +78,28 @@ def check_same_data(
                 "they were, or train in another folder, from the "
                 "archive of this one (training_config/bilm/fine_tune.jsonnet)."
             )
+
+
+def check_shared_data(of_workers: Sequence[Dict[str, str]]) -> None:
+    """
+    # Parameters
+
+    of_workers : `Sequence[Dict[str, str]]`
+        What `data_identity` says to each worker of a distributed training.
+
+    # Raises
+
+    ConfigurationError
+        If they differ: workers average their gradients, whatever words the rows of their weights
+        stand for.
+    """
+    first = of_workers[0]
+    for rank, own in enumerate(of_workers):
+        for what in {**first, **own}:
+            one, other = (identity.get(what, "not known") for identity in (first, own))
+            if one != other:
+                raise ConfigurationError(
+                    f"the workers can't train together: the {what} of worker {rank} is not that of "
+                    f"worker 0 ({other}, but there {one}). Give each machine the same files, and "
+                    "the same settings."
+                )

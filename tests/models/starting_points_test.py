@@ -153,6 +153,12 @@ def test_settings_that_were_changed_since_count(read: Any, folder: Path) -> None
     assert bilm.left_to_right.dropout.p == 0.25
 
 
+@pytest.mark.parametrize("read", [lambda: point_of(BILM), gone], ids=["there", "gone"])
+def test_settings_that_are_not_given_again_stay_as_they_were(read: Any, folder: Path) -> None:
+    bilm = start_bilm(read, WORDS, serialization_dir=folder).bilm
+    assert bilm.left_to_right.dropout.p == 0.4
+
+
 def test_a_training_that_was_killed_before_it_saved_starts_once_more(started_folder: Path) -> None:
     point = point_of({**BILM, "cell_size": 13})
     started = start_bilm(lambda: point, WORDS, BiLmChanges(dropout=0.3), started_folder)

@@ -118,11 +118,28 @@ def test_a_batch_that_mixed_precision_passes_over_is_not_measured(has_scaler: bo
     model = torch.nn.Linear(1, 1)
     model.weight.grad = torch.tensor([[float("inf")]])
     scaler = object() if has_scaler else None
-    trainer: Any = SimpleNamespace(model=model, _scaler=scaler, _total_batches_completed=1)
+    trainer: Any = SimpleNamespace(
+        model=model, _scaler=scaler, _grad_norm=None, _total_batches_completed=1
+    )
     norms.on_batch(trainer, [], [], {}, 0, 1, is_training=True)
     metrics: Dict[str, Any] = {}
     norms.on_epoch(trainer, metrics, 0)
     assert bool(metrics) is not has_scaler
+
+
+@pytest.mark.parametrize("grad_norm, expected", [(True, 3.0), (2.0, 5.0)], ids=["true", "clips"])
+def test_the_scale_of_mixed_precision_is_not_in_the_norms(grad_norm: Any, expected: float) -> None:
+    norms = Norms("")
+    model = torch.nn.Linear(1, 1)
+    model.weight.grad = torch.tensor([[3.0]])
+    trainer: Any = SimpleNamespace(
+        model=model, _scaler=object(), _grad_norm=grad_norm, _total_batches_completed=1
+    )
+    told = 3.0 * 65536 if grad_norm is True else 5.0
+    norms.on_batch(trainer, [], [], {}, 0, 1, is_training=True, batch_grad_norm=told)
+    metrics: Dict[str, Any] = {}
+    norms.on_epoch(trainer, metrics, 0)
+    assert metrics["training_gradient_norm"] == pytest.approx(expected)
 
 
 def test_a_worker_whose_text_has_ended_measures_no_activations(tmp_path: Path) -> None:

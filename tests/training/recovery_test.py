@@ -37,6 +37,32 @@ def test_a_moving_average_follows_the_model_again() -> None:
     assert model.weight.item() == 5.0
 
 
+class OfWorkers(torch.nn.Module):
+    """A model as `DistributedDataParallel` holds it."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__()
+        self.module = model
+
+
+@pytest.mark.parametrize("of_workers", [True, False], ids=["from one to several", "and back"])
+def test_a_moving_average_follows_a_model_of_another_number_of_workers(of_workers: bool) -> None:
+    model = torch.nn.Linear(1, 1, bias=False)
+    one, several = model, OfWorkers(model)
+    before, now = (one, several) if of_workers else (several, one)
+    average = ExponentialMovingAverage(before.named_parameters(), decay=0.5)
+    for kept in average._shadows.values():
+        kept.fill_(3.0)
+    reattach_moving_average(trainer_of(now, _moving_average=average))
+    assert [name for name, _ in average._parameters] == [name for name, _ in now.named_parameters()]
+    model.weight.data.fill_(5.0)
+    average.apply()
+    average.assign_average_value()
+    assert model.weight.item() == 4.0
+    average.restore()
+    assert model.weight.item() == 5.0
+
+
 def test_without_a_moving_average_there_is_nothing_to_attach() -> None:
     reattach_moving_average(trainer_of(torch.nn.Linear(1, 1)))
 

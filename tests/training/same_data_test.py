@@ -2,7 +2,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from elmo_scratch.training.same_data import check_same_data, data_identity
+from elmo_scratch.training.same_data import check_same_data, check_shared_data, data_identity
 
 
 class Loader:
@@ -64,3 +64,20 @@ def test_another_vocabulary_is_told_before_another_text() -> None:
     for is_within_epoch in (True, False):
         with pytest.raises(ConfigurationError, match="its vocabulary"):
             check_same_data(one, other, is_within_epoch)
+
+
+def test_workers_with_other_data_than_the_first_are_told() -> None:
+    one = data_identity(Loader("a"), vocabulary("x", "y"))
+    check_shared_data([one])
+    check_shared_data([one, dict(one)])
+    others = {
+        "training text": data_identity(Loader("b"), vocabulary("x", "y")),
+        "vocabulary": data_identity(Loader("a"), vocabulary("y", "x")),
+    }
+    for what, other in others.items():
+        with pytest.raises(
+            ConfigurationError, match=f"the {what} of worker 2 is not that of worker 0"
+        ):
+            check_shared_data([one, one, other])
+    with pytest.raises(ConfigurationError, match=r"training text .* \(not known, but there a\)"):
+        check_shared_data([one, data_identity(None, vocabulary("x", "y"))])
