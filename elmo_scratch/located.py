@@ -5,6 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Union
 
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 
@@ -26,11 +27,24 @@ def located(source: Union[str, PathLike]) -> Path:
     # Raises
 
     FileNotFoundError
-        If there is none of this path; for an address, whatever the library raises that fetches it.
+        If there is none of this name.
+    ConfigurationError
+        If an address can't be fetched, or the system refuses a path.
     """
     if "://" in str(source):
-        return Path(cached_path(source))
+        try:
+            return Path(cached_path(source))
+        except FileNotFoundError:
+            raise
+        # Each kind of address has errors of its own, from libraries that may be missing.
+        except Exception as error:
+            reason = " ".join(str(error).split())
+            raise ConfigurationError(f"{source}: it can't be fetched: {reason}") from None
     path = Path(os.path.expanduser(source))
-    if not path.exists():
+    try:
+        is_there = path.exists()
+    except OSError as error:
+        raise ConfigurationError(f"{source}: cannot be read ({error.strerror})") from None
+    if not is_there:
         raise FileNotFoundError(f"{source}: there is no such file")
     return path

@@ -1,7 +1,9 @@
 from pathlib import Path
 
 import pytest
+import requests
 from allennlp.common import file_utils
+from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.located import located
 
@@ -35,3 +37,29 @@ def test_what_is_not_here_is_missing(tmp_path: Path) -> None:
 def test_addresses_are_left_to_allennlp(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("elmo_scratch.located.cached_path", lambda address: f"/kept/{address[-5:]}")
     assert located("https://somewhere/a.txt") == Path("/kept/a.txt")
+
+
+@pytest.mark.parametrize("error", [requests.ConnectionError, ValueError, OSError])
+def test_an_address_that_cannot_be_reached_is_named(
+    error: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: str) -> str:
+        raise error("the line\n  is dead")
+
+    monkeypatch.setattr("elmo_scratch.located.cached_path", fail)
+    with pytest.raises(ConfigurationError, match="^ftp://x/a: it can't be .*: the line is dead$"):
+        located("ftp://x/a")
+
+
+def test_an_address_of_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(address: str) -> str:
+        raise FileNotFoundError(address)
+
+    monkeypatch.setattr("elmo_scratch.located.cached_path", fail)
+    with pytest.raises(FileNotFoundError):
+        located("https://somewhere/none.txt")
+
+
+def test_a_name_that_the_system_does_not_take_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"cannot be read \(File name too long\)"):
+        located(tmp_path / ("x" * 300))

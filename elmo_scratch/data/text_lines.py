@@ -37,11 +37,8 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
         file = open(located(path), "rb")
     except FileNotFoundError:
         raise ConfigurationError(f"{name}: there is no such file") from None
-    except (IsADirectoryError, PermissionError) as error:
+    except OSError as error:
         raise ConfigurationError(f"{name}: cannot be read ({error.strerror})") from None
-    except Exception as error:
-        # Whatever library fetches an address, the error is one of its own kind.
-        raise ConfigurationError(f"{name}: it can't be fetched: {error}") from None
     number = 0
     with file:
         for number, raw in enumerate(_raw_lines(file, name), start=1):

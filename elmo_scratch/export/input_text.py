@@ -2,6 +2,7 @@
 
 import hashlib
 import heapq
+import os
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -61,7 +62,9 @@ class InputText:
     def __init__(self, name: str, source: Union[Path, Sequence[str]]) -> None:
         self.name = name
         # Another process may run in another folder.
-        self._source = source.absolute() if isinstance(source, Path) else source
+        if isinstance(source, Path):
+            source = Path(os.path.expanduser(source)).absolute()
+        self._source = source
         self._stamp = self._current_stamp()
         self._stopped: Optional[_Lines] = None
         self.num_sentences = self.num_tokens = self.num_bytes = 0

@@ -1,5 +1,6 @@
 """The files that settings of a training name."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Iterator
@@ -44,7 +45,7 @@ def named_files(settings: Any, name: str = "") -> Iterator[Path]:
 
 def _files_of(name: str, may_be_pattern: bool) -> Iterator[Path]:
     """What a text names, if anything."""
-    path = Path(name)
+    path = Path(os.path.expanduser(name))
     if path.is_file():
         yield path
     elif (path / CONFIG_NAME).is_file():

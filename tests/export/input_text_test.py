@@ -150,3 +150,9 @@ def test_a_relative_path_holds_in_another_folder(
     text = InputText("text", Path("text.txt"))
     monkeypatch.chdir("/")
     assert [line for _, line, _ in text.sentences()] == ["a b"]
+
+
+def test_a_home_folder_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "text.txt").write_text("one sentence\n")
+    assert InputText("~/text.txt", Path("~/text.txt")).num_sentences == 1

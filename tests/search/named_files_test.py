@@ -59,3 +59,9 @@ def test_of_a_training_it_is_what_makes_its_archive(folder: Path) -> None:
         "run/vocabulary/tokens.txt",
     ]
     assert names_in({"pretrained_file": "."}) == []
+
+
+def test_a_home_folder_may_be_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    assert names_in({"pretrained_file": "~/a.txt"}) == [str(folder / "a.txt")]
+    assert names_in({"pretrained_file": "~nobody_of_that_name/a.txt"}) == []

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import List, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
+
+from elmo_scratch.located import located
 
 DataPath = Union[str, PathLike, Sequence[Union[str, PathLike]]]
 """What names a corpus: a path, a pattern or an address, or several of them."""
@@ -31,8 +32,8 @@ def list_shards(data_path: DataPath) -> List[Path]:
     # Raises
 
     ConfigurationError
-        If nothing is there, an address can't be fetched, a path is a folder, or something that a
-        pattern stands for is neither a file nor a folder.
+        If nothing is there, something can't be read or fetched, a path is a folder, or something
+        that a pattern stands for is neither a file nor a folder.
     """
     patterns = named_paths(data_path)
     if not patterns:
@@ -40,7 +41,12 @@ def list_shards(data_path: DataPath) -> List[Path]:
     shards: List[Path] = []
     known = set()
     for pattern in patterns:
-        for path in _matching(os.fspath(pattern)):
+        try:
+            paths = _matching(os.fspath(pattern))
+        except OSError as error:
+            name = error.filename or pattern
+            raise ConfigurationError(f"{name}: cannot be read ({error.strerror})") from None
+        for path in paths:
             real = os.path.realpath(path)
             if real not in known:
                 known.add(real)
@@ -98,7 +104,10 @@ def check_not_empty(empty: List[Path]) -> None:
 def _matching(pattern: str) -> List[Path]:
     """The files that one path, pattern or address names."""
     if "://" in pattern:
-        return [_fetched(pattern)]
+        try:
+            return [located(pattern)]
+        except FileNotFoundError:
+            raise ConfigurationError(f"{pattern}: there is no such file") from None
     expanded = os.path.expanduser(pattern)
     path = Path(expanded)
     if path.is_file():
@@ -113,6 +122,7 @@ def _matching(pattern: str) -> List[Path]:
             f"{pattern}: expected a file that can be read more than once, but this is a pipe or a "
             "device. Write the text to a file first."
         )
+    _check_folders(path if path.name == "**" else path.parent, pattern)
     files = [Path(name) for name in sorted(glob.glob(expanded, recursive=True))]
     for file in files:
         if not file.is_file() and not file.is_dir():
@@ -126,14 +136,18 @@ def _matching(pattern: str) -> List[Path]:
     return files
 
 
-def _fetched(address: str) -> Path:
-    """The file that an address leads to."""
-    try:
-        return Path(cached_path(address))
-    # Each kind of address has errors of its own, from libraries that may be missing.
-    except Exception as error:
-        reason = " ".join(str(error).split())
-        raise ConfigurationError(f"{address}: cannot be fetched ({reason})") from None
+def _check_folders(folders: Path, pattern: str) -> None:
+    """Sees that folders can be listed: `glob` passes over those that can't."""
+    while glob.has_magic(str(folders)):
+        for folder in glob.iglob(os.path.join(folders, ""), recursive=True):
+            try:
+                os.scandir(folder).close()
+            except OSError as error:
+                raise ConfigurationError(
+                    f"{folder}: it can't be told which files {pattern} names there "
+                    f"({error.strerror}). Let it be read, or choose a pattern that leaves it out."
+                ) from None
+        folders = folders.parent
 
 
 def _what_there_is(path: Path) -> str:

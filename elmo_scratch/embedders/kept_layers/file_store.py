@@ -1,5 +1,6 @@
 """Layers kept in a file."""
 
+import os
 from pathlib import Path
 from typing import Dict, Optional, Tuple
 from weakref import WeakValueDictionary
@@ -40,7 +41,7 @@ class FileStore(LayerStore):
 
     def __init__(self, path: str) -> None:
         # The process may go to another folder.
-        self._path = Path(path).absolute()
+        self._path = Path(os.path.expanduser(path)).absolute()
         self._opened: Optional[lmdb.Environment] = None
 
     def __reduce__(self) -> Tuple[type, Tuple[str]]:

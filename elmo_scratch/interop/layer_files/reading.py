@@ -50,7 +50,7 @@ class LayerFile:
     def __init__(self, path: Union[str, PathLike]) -> None:
         self.path = Path(path)
         # The process may go to another folder.
-        self._place = self.path.absolute()
+        self._place = Path(os.path.expanduser(path)).absolute()
         self._file: Optional[h5py.File] = None
         self._process = 0
         self._stamp: Optional[Stamp] = None

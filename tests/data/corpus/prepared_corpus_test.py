@@ -13,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.tokenizers import CharacterTokenizer, WhitespaceTokenizer
 
-from elmo_scratch.data.corpus import PreparedCorpus, preparation, shards
+from elmo_scratch.data.corpus import PreparedCorpus, preparation
 from elmo_scratch.data.corpus import prepared_corpus as module
 from elmo_scratch.data.corpus.prepared_corpus import CACHE_VARIABLE, default_cache_dir
 from elmo_scratch.data.corpus.whole_folder import PART
@@ -204,7 +204,7 @@ def test_a_table_that_is_fetched_is_none_either(
 ) -> None:
     fetched = tmp_path / "0123abcd"
     fetched.write_bytes((FIXTURES_ROOT / "news" / "train.csv").read_bytes())
-    monkeypatch.setattr(shards, "cached_path", lambda address: str(fetched))
+    monkeypatch.setattr("elmo_scratch.located.cached_path", lambda address: str(fetched))
     address = "https://example.com/train.csv"
     with pytest.raises(ConfigurationError, match=f"{address}: a corpus is plain text"):
         PreparedCorpus.of([TOUR, address])

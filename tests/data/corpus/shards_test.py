@@ -1,5 +1,7 @@
+import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -48,12 +50,12 @@ def test_a_name_with_the_signs_of_a_pattern_is_a_name(folder: Path) -> None:
 
 
 def test_an_address_is_fetched(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "cached_path", lambda address: str(folder / "a.txt"))
+    monkeypatch.setattr("elmo_scratch.located.cached_path", lambda address: str(folder / "a.txt"))
     assert list_shards("https://example.com/a.txt") == [folder / "a.txt"]
 
 
 def test_an_address_that_leads_nowhere_is_an_error_that_names_it() -> None:
-    with pytest.raises(ConfigurationError, match="nowhere://a.txt: cannot be fetched"):
+    with pytest.raises(ConfigurationError, match="nowhere://a.txt: it can't be fetched"):
         list_shards("nowhere://a.txt")
 
 
@@ -102,6 +104,31 @@ def test_what_is_no_file_is_not_passed_over_where_a_pattern_matches_it(
         os.symlink("nowhere", folder / name)
     with pytest.raises(ConfigurationError, match=f"{name}: expected a file, as .*a link that lead"):
         list_shards(str(folder / "*.txt"))
+
+
+@pytest.mark.parametrize("pattern", ["*/*.txt", "**/*.txt", "**"])
+def test_a_folder_that_cannot_be_listed_is_not_passed_over(
+    pattern: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whoever runs the tests may be allowed to read everything.
+    listed = os.scandir
+
+    def refused(path: Any) -> Any:
+        if Path(path) == folder / "more":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    with pytest.raises(
+        ConfigurationError, match=r"more/: it can't be told which files .* \(Permission denied\)"
+    ):
+        list_shards(str(folder / pattern))
+    assert len(list_shards(str(folder / "*.txt"))) == 2
+
+
+def test_a_name_that_the_system_does_not_take_is_an_error(folder: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"cannot be read \(File name too long\)"):
+        list_shards(str(folder / ("x" * 300)))
 
 
 def test_an_empty_list_is_an_error() -> None:

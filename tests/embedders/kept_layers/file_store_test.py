@@ -148,3 +148,10 @@ def test_a_process_with_few_addresses_is_an_error(tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, str(tmp_path / "layers")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "Raise that limit (`ulimit -v unlimited`)" in done.stderr.splitlines()[-1]
+
+
+def test_a_home_folder_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    FileStore("~/kept/layers").put({b"key": numpy.ones(3, "float32")})
+    assert (tmp_path / "kept" / "layers").is_file() and not (tmp_path / "~").exists()

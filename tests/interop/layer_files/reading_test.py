@@ -305,3 +305,9 @@ def test_a_map_of_damaged_places_is_an_error(path: Path) -> None:
     path.write_bytes(whole)
     with pytest.raises(ConfigurationError):
         list(LayerFile(path).sentences())
+
+
+def test_a_home_folder_may_be_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(path.parent))
+    with LayerFile(f"~/{path.name}") as layers:
+        assert len(layers) == len(SENTENCES)
