@@ -69,13 +69,14 @@ def tokenizer_settings(tokenizer: Optional[Tokenizer]) -> Optional[Dict[str, Any
 
     `Dict[str, Any]`
         The name of a tokenizer's class, the code behind it, and the settings that tell it from
-        others of its class: those of a `_to_params` of its own, or else its attributes. `None` for
-        none.
+        others of its class: those of a `_to_params` of its own, or else its attributes; and what is
+        in files and folders that these name. `None` for none.
 
     # Raises
 
     ConfigurationError
-        If it has no `_to_params` of its own, and attributes that are more than numbers and texts.
+        If it has no `_to_params` of its own, and attributes that are more than numbers and texts;
+        or a file that they name can't be read.
     """
     if tokenizer is None:
         return None
@@ -85,7 +86,10 @@ def tokenizer_settings(tokenizer: Optional[Tokenizer]) -> Optional[Dict[str, Any
     has_params = "_to_params" in vars(kind)
     settings = tokenizer.to_params().as_dict(quiet=True) if has_params else vars(tokenizer)
     try:
-        return {"class": name, "code": _code_of(kind), "settings": _plain(settings)}
+        plain = _plain(settings)
+        told = {"class": name, "code": _code_of(kind), "settings": plain}
+        files = {} if _is_of(kind, "elmo_scratch") else _files_of(plain)
+        return {**told, "files": files} if files else told
     except TypeError as error:
         raise ConfigurationError(
             f"a corpus can't be prepared with the tokenizer {name}: {error}, so that it can't be "
@@ -100,10 +104,29 @@ def _code_of(kind: Type[Tokenizer]) -> Optional[str]:
     spaCy, or the digest of the file that a class of somebody else's is written in.
     """
     code = [f"spacy {version('spacy')}"] if "spacy" in kind.__name__.lower() else []
-    if kind.__module__.partition(".")[0] not in ("allennlp", "elmo_scratch"):
+    if not _is_of(kind, "allennlp", "elmo_scratch"):
         with suppress(OSError, TypeError):  # it may have been made without a file
             code.append(_short_digest(inspect.getsource(inspect.getmodule(kind) or kind)))
     return " ".join(code) or None
+
+
+def _is_of(kind: Type[Tokenizer], *packages: str) -> bool:
+    """Whether a class is that of one of some packages."""
+    return kind.__module__.partition(".")[0] in packages
+
+
+def _files_of(plain: Any) -> Dict[str, str]:
+    """The digests of the files that settings name, and of those in folders that they name."""
+    if isinstance(plain, (dict, list)):
+        parts = plain.values() if isinstance(plain, dict) else plain
+        return {name: digest for part in parts for name, digest in _files_of(part).items()}
+    path = Path(os.path.expanduser(plain)) if isinstance(plain, str) and plain else None
+    try:
+        files = sorted(path.iterdir()) if path is not None and path.is_dir() else [path]
+        found = [file for file in files if file is not None and file.is_file()]
+    except (OSError, ValueError):  # what no file can be called
+        return {}
+    return {str(file): _content_digest(file, lambda _: None) for file in found}
 
 
 def _plain(value: Any) -> Any:

@@ -157,6 +157,22 @@ def test_code_that_has_changed_tells_a_tokenizer_from_what_it_was(
     assert settings[0] == settings[1] != settings[2]
 
 
+@pytest.mark.parametrize("named", ["mine/pieces.model", "mine"])
+def test_a_file_that_has_changed_tells_a_tokenizer_from_what_it_was(
+    named: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    file = tmp_path / "mine" / "pieces.model"
+    file.write_text("one")
+    splitter = Splitter(options=[{"model": str(tmp_path / named)}, "", "a" * 5000, "\0"])
+    before = tokenizer_settings(splitter)
+    assert before is not None and list(before["files"]) == [str(file)]
+    assert tokenizer_settings(splitter) == before
+    file.write_text("two")
+    assert tokenizer_settings(splitter) != before
+    assert "files" not in (tokenizer_settings(Splitter(model="nowhere/pieces.model")) or {})
+
+
 def test_of_kinds_that_others_look_after_the_version_counts() -> None:
     for tokenizer, code in (
         (WhitespaceTokenizer(), None),
