@@ -208,12 +208,16 @@ def _check_sizes(
     archive_file: Union[str, PathLike],
 ) -> None:
     """Whether the weights are as many as the config says, before it takes memory for them."""
-    num_layers = plan.get("num_layers", 0)
-    if isinstance(num_layers, int) and num_layers > len(state):
-        raise ConfigurationError(
-            f"{archive_file}: the weights do not fit the config. It asks for {num_layers} layers, "
-            f"but there are {len(state)} tensors"
-        )
+    encoder = plan.get("token_encoder")
+    parts: Dict[str, Any] = encoder if isinstance(encoder, dict) else {}
+    filters = parts.get("filters")
+    num_filters = len(filters) if isinstance(filters, list) else 0
+    for asked in (plan.get("num_layers"), parts.get("num_highway"), num_filters):
+        if isinstance(asked, int) and asked > len(state):
+            raise ConfigurationError(
+                f"{archive_file}: the weights do not fit the config. It asks for {asked} layers, "
+                f"but there are {len(state)} tensors"
+            )
     try:
         with torch.device("meta"):
             planned = blueprint.build()

@@ -4,13 +4,17 @@ import math
 import os
 
 import h5py
-from h5py import h5d
+from h5py import h5d, h5z
 
 SMALL = 2**26
 """Bytes that any data set may take in memory."""
 
 COMPRESSIBLE = 64
 """How many times smaller than in memory a larger data set may be in its file."""
+
+
+PLAIN_FILTERS = (h5z.FILTER_SHUFFLE, h5z.FILTER_FLETCHER32)
+"""What numbers pass that take as much room after it."""
 
 
 def refused_size(file: h5py.File, found: h5d.DatasetID) -> str:
@@ -32,6 +36,9 @@ def refused_size(file: h5py.File, found: h5d.DatasetID) -> str:
         for; empty where it may.
     """
     properties = found.get_create_plist()
+    filters = [properties.get_filter(place)[0] for place in range(properties.get_nfilters())]
+    if sum(code not in PLAIN_FILTERS for code in filters) > 1:
+        return "is packed more than once, so that it can't be told what it would take in memory"
     is_chunked = properties.get_layout() == h5d.CHUNKED
     chunk = properties.get_chunk() if is_chunked else ()
     num_bytes = max(math.prod(found.shape), math.prod(chunk)) * found.get_type().get_size()

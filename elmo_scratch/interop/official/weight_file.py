@@ -1,5 +1,6 @@
 """The tensors of an official weight file, which may come from anyone."""
 
+import math
 import os
 from contextlib import contextmanager
 from os import PathLike
@@ -10,11 +11,14 @@ import h5py
 import numpy
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.stored_size import refused_size
+from elmo_scratch.interop.stored_size import COMPRESSIBLE, SMALL, refused_size
 from elmo_scratch.located import located
 
 Source = Union[str, PathLike]
 Shape = Tuple[int, ...]
+
+NUM_BYTES = 4
+"""Of a number in memory."""
 
 
 def local_file(file: Source) -> Path:
@@ -38,9 +42,6 @@ def local_file(file: Source) -> Path:
         path = located(file)
     except FileNotFoundError:
         raise ConfigurationError(f"{file}: there is no such file") from None
-    except Exception as error:
-        # Whatever library fetches it, the error is one of its own kind.
-        raise ConfigurationError(f"{file}: it can't be fetched: {error}") from None
     if path.is_dir():
         raise ConfigurationError(f"{file}: expected a file, but it is a folder")
     if not os.access(path, os.R_OK):
@@ -82,6 +83,7 @@ class WeightFile:
         self._file = file
         self._seen = {_address(file)}
         self._datasets = dict(self._visit(file, ""))
+        self._check_total()
         self._shapes: Dict[str, Shape] = {
             name: dataset.shape for name, dataset in self._datasets.items()
         }
@@ -204,6 +206,16 @@ class WeightFile:
                     )
                 found.append((path, member))
         return found
+
+    def _check_total(self) -> None:
+        """Refuses many tensors of which each is small enough, if they are not stored either."""
+        total = sum(math.prod(dataset.shape) * NUM_BYTES for dataset in self._datasets.values())
+        stored = os.path.getsize(self._file.filename)
+        if total > SMALL + COMPRESSIBLE * stored:
+            raise ConfigurationError(
+                f"{self.source}: its tensors would take {total} bytes of memory together, but it "
+                f"has no more than {stored} bytes"
+            )
 
     def _refusal(self, path: str, what: str) -> ConfigurationError:
         """What to raise for a member that no weight file has."""

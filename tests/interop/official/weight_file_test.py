@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop.official import read_official_options
 from elmo_scratch.interop.official.weight_file import WeightFile, local_file
+from elmo_scratch.interop.stored_size import SMALL
 from tests.interop.official.reference import (
     RESIDUAL,
     copied,
@@ -147,3 +148,20 @@ def test_a_file_that_may_not_be_read_is_an_error(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("elmo_scratch.interop.official.weight_file.os.access", lambda *_: False)
     with pytest.raises(ConfigurationError, match="weights.hdf5: cannot be read .permission denied"):
         local_file(RESIDUAL.weights)
+
+
+def test_many_tensors_that_are_not_stored_are_an_error(tmp_path: Path) -> None:
+    def many(file: h5py.File) -> None:
+        for number in range(3):
+            file.create_dataset(f"unwritten_{number}", (SMALL // 4,), "float32")
+
+    files = with_tensors(RESIDUAL, tmp_path, many)
+    assert "tensors would take" in reading_error(files)
+
+
+def test_few_tensors_that_are_not_stored_have_their_room(tmp_path: Path) -> None:
+    """They are left over, which is told next."""
+    files = with_tensors(
+        RESIDUAL, tmp_path, lambda file: file.create_dataset("unwritten", (1000,), "float32")
+    )
+    assert "unwritten, of the shape (1000,), is left over" in reading_error(files)
