@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Dict, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 
@@ -51,6 +51,32 @@ class Metric(NamedTuple):
             If the file has no such number.
         """
         metrics = json.loads(file.read_text(encoding="utf-8"))
+        return self._of(metrics, file)
+
+    def so_far(self, file: Path) -> Optional[float]:
+        """
+        # Parameters
+
+        file : `Path`
+            `metrics_epoch_*.json`.
+
+        # Returns
+
+        `float`
+            As `of`, but `None` where that is missing because no epoch was validated until then.
+
+        # Raises
+
+        ConfigurationError
+            As there.
+        """
+        metrics = json.loads(file.read_text(encoding="utf-8"))
+        # AllenNLP's `should_validate_callback` may leave the first epochs out.
+        is_too_early = self.key not in metrics and metrics.get("best_epoch", 0) is None
+        return None if is_too_early else self._of(metrics, file)
+
+    def _of(self, metrics: Dict[str, Any], file: Path) -> float:
+        """The number, or what there is in its place."""
         value = metrics.get(self.key)
         if isinstance(value, (int, float)):
             return value

@@ -76,7 +76,8 @@ class TrialFolder(ABC):
         # Returns
 
         `Iterator[Tuple[int, float]]`
-            For each epoch since the last call how many there were until then, and the metric.
+            For each epoch since the last call how many there were until then, and the metric. Those
+            before the first that was validated count, but are left out.
 
         # Raises
 
@@ -85,11 +86,12 @@ class TrialFolder(ABC):
         """
         for file in _epochs(self.folder)[self._reported :]:
             try:
-                value = metric.of(file)
+                value = metric.so_far(file)
             except json.JSONDecodeError:  # it is being written
                 return
             self._reported += 1
-            yield self._reported, value
+            if value is not None:
+                yield self._reported, value
 
     def last_lines(self) -> str:
         """

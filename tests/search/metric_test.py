@@ -46,3 +46,14 @@ def test_a_missing_metric_is_an_error_that_lists_those_there_are(name: str, file
     assert f"the metric of the search is `{name}`" in error.value.message
     there_are = "there are: best_validation_accuracy, test_f1, training_loss"
     assert error.value.message.endswith(there_are)
+
+
+def test_it_may_be_missing_as_long_as_nothing_was_validated(file: Path) -> None:
+    metric = Metric("validation/accuracy", True)
+    assert metric.so_far(file) == 0.75
+    file.write_text('{"best_epoch": null, "training_loss": 0.5}', encoding="utf-8")
+    assert metric.so_far(file) is None
+    assert Metric("train/loss", False).so_far(file) == 0.5
+    file.write_text('{"best_epoch": 1, "training_loss": 0.5}', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="has no number `best_validation_accuracy`"):
+        metric.so_far(file)

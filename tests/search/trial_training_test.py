@@ -45,6 +45,17 @@ def test_an_epoch_that_is_being_written_is_told_later(config: Path, tmp_path: Pa
     assert list(training.new_epochs(ACCURACY)) == [(1, 0.5)]
 
 
+def test_epochs_before_the_first_that_is_validated_are_left_out(
+    config: Path, tmp_path: Path
+) -> None:
+    training = TrialTraining(tmp_path / "trial-0", config, {"epochs": 3})
+    wait_for(training)
+    for number in (0, 1):
+        file = tmp_path / "trial-0" / f"metrics_epoch_{number}.json"
+        file.write_text('{"best_epoch": null, "epoch": 0}', encoding="utf-8")
+    assert [epoch for epoch, _ in training.new_epochs(ACCURACY)] == [3]
+
+
 def test_what_failed_tells_its_last_lines(config: Path, tmp_path: Path) -> None:
     training = TrialTraining(tmp_path / "trial-0", config, {"x": -1})
     wait_for(training)
