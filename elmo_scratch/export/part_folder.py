@@ -11,7 +11,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock, Timeout
 
-from elmo_scratch.whole_file import whole_file
+from elmo_scratch.whole_file import sync, whole_file
 
 IDENTITY, LOCK = "export.json", "lock"
 
@@ -184,6 +184,7 @@ class PartFolder:
             with whole_file(self._state_file(stop)) as temporary:
                 with temporary.open("wb") as file:
                     numpy.savez(file, allow_pickle=False, **state)
+                sync(temporary)
 
     def state_before(self, start: int) -> Optional[State]:
         """

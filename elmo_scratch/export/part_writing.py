@@ -180,7 +180,11 @@ class PartWriting:
             self.text.check_unchanged()
             if end.stop < self.whole.stop:
                 self.folder.keep_state(end.stop, end.state)
-            os.replace(unfinished, self.folder.file_of(Span(start, end.stop)))
+            part = Span(start, end.stop)
+            if part != self.whole:
+                # By its name it is taken to be whole when others are gone on with.
+                sync(unfinished)
+            os.replace(unfinished, self.folder.file_of(part))
             start = end.stop
 
     def _write_part(
