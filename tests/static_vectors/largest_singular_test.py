@@ -46,3 +46,13 @@ def test_the_number_of_threads_does_not_matter(number: int) -> None:
         for threads in "12"
     )
     assert len(one) > 0 and one == two
+
+
+def test_a_matrix_of_few_dimensions_has_the_same_result_each_time() -> None:
+    matrix = numpy.zeros((300, 300), numpy.float32)
+    matrix[:5, :5] = numpy.random.default_rng(0).random((5, 5))
+    (one, values), (other, _) = (largest_singular(csr_matrix(matrix), 20, seed=3) for _ in "12")
+    assert one.tobytes() == other.tobytes()
+    exact = numpy.linalg.svd(matrix[:5, :5], compute_uv=False)
+    numpy.testing.assert_allclose(values[:5], exact, rtol=1e-5)
+    numpy.testing.assert_allclose(values[5:], 0, atol=1e-5)
