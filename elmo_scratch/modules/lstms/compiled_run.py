@@ -145,7 +145,7 @@ def can_run_compiled(
         dtype in READ
         and dim > 0
         and len(batch_sizes) > 0
-        and batch_sizes[0] > 0
+        and batch_sizes[-1] > 0
         and all(before >= after for before, after in zip(batch_sizes, batch_sizes[1:]))
         and inputs.shape == (sum(batch_sizes), weights.from_inputs.size(1))
         and weights.from_inputs.size(0) == 4 * num_cells

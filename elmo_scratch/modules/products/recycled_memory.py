@@ -50,7 +50,8 @@ class RecycledMemory:
         # The tensor holds on to this view of the block until it is gone.
         lease = block[start : start + size]
         weakref.finalize(lease, self._give_back, block).atexit = False
-        return torch.frombuffer(lease, dtype=dtype).view(*shape)
+        # No view for autograd, which would refuse to let it be written to where it is a result.
+        return torch.frombuffer(lease, dtype=dtype).view(*shape).detach()
 
     def _take(self, size: int) -> Optional[numpy.ndarray]:
         """A free block that is not much larger than it has to be, if there is one."""

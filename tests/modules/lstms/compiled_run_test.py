@@ -181,6 +181,8 @@ def test_others_states_and_devices_are_left_to_others(one_thread: None) -> None:
     assert is_known(run)
     # The last sentence has no position.
     assert not is_known(run._replace(batch_sizes=[8, 8]))
+    # There is a step at which nothing is read.
+    assert not is_known(run._replace(batch_sizes=[9, 0], inputs=run.inputs[:9]))
     assert not is_known(run._replace(state=LstmState(*(part.double() for part in run.state))))
     assert not is_known(run._replace(inputs=run.inputs.double()))
     assert not is_known(run._replace(inputs=run.inputs.to("meta")))

@@ -1,5 +1,6 @@
 import gc
 import threading
+from typing import Any
 
 import pytest
 import torch
@@ -99,3 +100,19 @@ def test_threads_never_share_memory() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize("size", [2**8, 2**18])
+def test_a_result_may_be_written_over_whatever_its_size(size: int) -> None:
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, numbers: torch.Tensor) -> torch.Tensor:
+            return torch.mul(numbers, 2, out=RecycledMemory().empty(numbers.shape, numbers.dtype))
+
+        @staticmethod
+        def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+            return 2 * gradient
+
+    numbers = torch.ones(size, requires_grad=True)
+    Doubled.apply(numbers).relu_().sum().backward()
+    assert numbers.grad is not None and (numbers.grad == 2).all()
