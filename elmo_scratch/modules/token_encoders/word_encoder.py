@@ -102,4 +102,5 @@ class WordEncoder(TokenEncoder):
         words = ids[ids > 0].unique()
         weight = self.embedding.weight
         vectors = torch.cat([weight.new_zeros(1, self.dim), sparse_rows(weight, words)])
-        return vectors[torch.searchsorted(words, ids, right=True)]
+        # Unlike the backward pass of `vectors[…]`, its adds in the same order with many threads.
+        return torch.nn.functional.embedding(torch.searchsorted(words, ids, right=True), vectors)

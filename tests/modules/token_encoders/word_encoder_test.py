@@ -67,6 +67,21 @@ def test_sparse_gradients_of_words_are_the_same_rows(encoder: WordEncoder) -> No
     assert torch.allclose(gradient.to_dense(), dense)
 
 
+def test_sparse_gradients_are_the_same_each_time_to_the_bit(two_threads: None) -> None:
+    torch.manual_seed(13)
+    encoder = WordEncoder(dim=128, num_words=20, begin_id=1, end_id=2, sparse=True)
+    ids = torch.randint(1, 20, (32, 40))
+    back = torch.randn(32, 42, 128)
+
+    def gradient() -> torch.Tensor:
+        vectors = encoder(ids, ids > 0).vectors
+        (found,) = torch.autograd.grad(vectors, encoder.embedding.weight, back)
+        return found.to_dense()
+
+    first = gradient()
+    assert all(torch.equal(gradient(), first) for _ in range(20))
+
+
 def test_a_batch_of_nothing_has_a_sparse_gradient_too() -> None:
     encoder = WordEncoder(dim=3, num_words=11, begin_id=2, end_id=5, sparse=True)
     nothing = torch.zeros(2, 0, dtype=torch.long)
