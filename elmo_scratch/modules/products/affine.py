@@ -1,6 +1,6 @@
 """A layer of weights and a bias."""
 
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 
@@ -65,6 +65,11 @@ class Affine(MixedPrecision):
     def forget_product(self) -> None:
         """Lets go of the copy of frozen weights that products are made with."""
         self._frozen.forget()
+
+    def _apply(self, *arguments: Any, **settings: Any) -> "Affine":
+        # It would hold on to the memory that the weight leaves.
+        self.forget_product()
+        return super()._apply(*arguments, **settings)
 
     def _is_trained_by_us(self, dtype: torch.dtype) -> bool:
         """

@@ -162,3 +162,11 @@ def test_a_change_that_was_not_seen_has_its_effect_after_forgetting() -> None:
     assert torch.equal(affine(vectors), before)
     affine.forget_product()
     assert torch.allclose(affine(vectors), affine.weight.t(), atol=1e-6)
+
+
+def test_a_weight_that_moves_leaves_nothing_prepared_behind() -> None:
+    affine = random_affine().requires_grad_(False)
+    affine(torch.ones(2, affine.weight.size(1)))
+    assert affine._frozen._kept is not None
+    affine.to("meta")
+    assert affine._frozen._kept is None
