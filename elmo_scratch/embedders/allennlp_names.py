@@ -1,5 +1,6 @@
 """Weights that were saved with AllenNLP's `Elmo`, for the classes that take its place."""
 
+import logging
 import re
 from typing import Any, Dict
 
@@ -9,7 +10,12 @@ from elmo_scratch.interop.allennlp_weights import bilm_weights, mix_weights
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import TrainableMix
 
+logger = logging.getLogger(__name__)
+
 Weights = Dict[str, torch.Tensor]
+
+CACHED = "_word_embedding.weight"
+"""The vectors of `vocab_to_cache`, which AllenNLP trains with the biLM."""
 
 
 def accept_elmo(elmo: Any, weights: Weights, prefix: str, *_: Any) -> None:
@@ -28,6 +34,14 @@ def accept_elmo(elmo: Any, weights: Weights, prefix: str, *_: Any) -> None:
         What the names of `elmo`'s begin with.
     """
     bilm = _taken(weights, f"{prefix}_elmo_lstm.")
+    if CACHED in bilm and any(weight.requires_grad for weight in elmo.bilm.parameters()):
+        logger.warning(
+            "What AllenNLP's Elmo learned about the words of `vocab_to_cache` (%s_elmo_lstm.%s) is "
+            "left out: here their vectors come from their characters. Where words were looked up "
+            "in that training, vectors differ.",
+            prefix,
+            CACHED,
+        )
     # Another module than ours has the names that it has.
     ours = bilm_weights(bilm) if isinstance(elmo.bilm, BiLm) else bilm
     _put(weights, f"{prefix}bilm.", ours)

@@ -54,6 +54,16 @@ def test_weights_of_allennlps_elmo_load(settings: Dict[str, Any]) -> None:
         torch.testing.assert_close(vectors, expected, **CLOSE)
 
 
+@pytest.mark.parametrize("requires_grad", [True, False], ids=["trained", "frozen"])
+def test_words_that_were_trained_by_themselves_are_told(
+    requires_grad: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings: Any = {"vocab_to_cache": ["A", "bank"], "requires_grad": requires_grad}
+    theirs = AllenNlpElmo(*FILES, 1, **settings)
+    Elmo(*FILES, 1, **settings).load_state_dict(theirs.state_dict())
+    assert ("learned about the words" in caplog.text) == requires_grad
+
+
 def test_weights_of_a_model_that_holds_one_load_by_their_prefix() -> None:
     theirs: Any = torch.nn.ModuleDict(
         {"elmo": trained(AllenNlpElmo(*FILES, 1)), "other": torch.nn.Linear(2, 3)}
