@@ -1,11 +1,11 @@
 """
-The whole line on the project's fixtures: pre-train a tiny biLM, train one classifier with each
-mix of its layers, evaluate them, and export the layers of a few sentences.
+The whole line on the project's fixtures: pre-train a tiny biLM, train one classifier with each of
+three mixes of its layers, evaluate them, and export the layers of a few sentences.
 
     python examples/demo.py [new folder for its output]
 
 Each step is a command that one would type; its output goes to a log file. What the demo shows is
-that every part works. Its scores mean little: the fixtures hold 240 short texts.
+that every part works. Its scores mean little: it trains on 240 short texts.
 """
 
 import json

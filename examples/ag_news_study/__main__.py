@@ -4,7 +4,7 @@ Which way of combining the layers of a biLM classifies AG News best, by how much
     python examples/ag_news_study train.csv dev.csv --folder runs/study
 
 pre-trains three biLMs and two sets of word vectors on the descriptions of train.csv, and trains
-the classifier of training_config/ag_news/study.jsonnet on each with every mix and several seeds.
+the classifier of training_config/ag_news/study.jsonnet on each with five mixes and several seeds.
 Then it pre-trains a biLM on titles too, and trains the best classifiers there are. It writes
 study.md and study.json, with all rows that are there, chosen now or before. Started again after it
 was stopped, it goes on where it was; in another folder or on another machine, with `--results

@@ -1,5 +1,6 @@
 // As elmo_word2vec.jsonnet, but that the biLM is trained on with the task: the nearer a layer is to
-// the words, the smaller its steps ("discriminative" learning rates, Howard and Ruder 2018).
+// the words, the smaller its steps ("discriminative" learning rates, Howard and Ruder 2018); for four
+// epochs, and without smoothing.
 //
 //   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv WORD_VECTORS=runs/ag_news/word2vec_titles.txt
 //   export BILM_ARCHIVE=runs/ag_news/bilm_titles/model.tar.gz

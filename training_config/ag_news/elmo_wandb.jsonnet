@@ -5,7 +5,7 @@
 // training_config/bilm/ag_news.jsonnet has trained.
 //
 //   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv BILM_ARCHIVE=runs/ag_news/words/model.tar.gz
-//   wandb login    # or, without an account: export WANDB_MODE=offline
+//   wandb login    # or, without an account, WANDB_MODE=offline before the command
 //   allennlp train training_config/ag_news/elmo_wandb.jsonnet -s runs/ag_news/wandb
 //
 // It trains what elmo_trainable.jsonnet trains, whose head says what that reached.

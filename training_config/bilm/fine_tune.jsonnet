@@ -4,7 +4,7 @@
 // Data: text files of the domain with one sentence a line, tokens between spaces.
 //
 //   export BILM_ARCHIVE=runs/ptb/model.tar.gz CORPUS_TRAIN='domain/train/*' CORPUS_DEV=domain/dev.txt
-//   one_stream='{"validation_data_loader.batch_size": 1}'
+//   one_stream='{"validation_data_loader": {"type": "elmo_scratch_stream", "batch_size": 1, "unroll_steps": 20}}'
 //   allennlp evaluate $BILM_ARCHIVE $CORPUS_DEV --overrides "$one_stream"                 # before
 //   allennlp train training_config/bilm/fine_tune.jsonnet -s runs/domain
 //   allennlp evaluate runs/domain/model.tar.gz $CORPUS_DEV --overrides "$one_stream"      # after
