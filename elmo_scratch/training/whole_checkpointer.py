@@ -31,6 +31,9 @@ Point = Tuple[int, int]
 WRITTEN_WHOLE = ("*_state_e*_b*.th", "best.th", "metrics_epoch_*.json")
 """What this package writes to the folder of a training, each file beside its place at first."""
 
+ARCHIVE, VOCABULARIES = "model.tar.gz", ".vocabulary.*"
+"""What elmo_scratch_compat writes there, beside its place too."""
+
 
 @Checkpointer.register("elmo_scratch_whole")
 class WholeCheckpointer(Checkpointer):
@@ -276,6 +279,10 @@ class WholeCheckpointer(Checkpointer):
         for name in WRITTEN_WHOLE:
             for part in self._folder.glob(f".{name}.*.part"):
                 part.unlink(missing_ok=True)
+        for part in self._folder.glob(f"{ARCHIVE}.*.part"):
+            part.unlink(missing_ok=True)
+        for unfinished in self._folder.glob(VOCABULARIES):
+            shutil.rmtree(unfinished, ignore_errors=True)
         models = self._folder.glob("model_state_e*_b*.th")
         saved = {self._parse_model_state_path(file) for file in models}
         for file in self._folder.glob("training_state_e*_b*.th"):

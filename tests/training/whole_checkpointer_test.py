@@ -139,11 +139,14 @@ def test_what_a_killed_save_has_left_is_removed(tmp_path: Path) -> None:
         ".training_state_e0_b2.th.123.part",
         ".best.th.0a1b2c3d.123.part",
         ".metrics_epoch_0.json.0a1b2c3d.123.part",
+        "model.tar.gz.123.part",
         "training_state_e0_b2.th",
         "training_state_e0_b2_w1.th",
     ):
         (tmp_path / name).write_bytes(b"half")
     other.touch()
+    (tmp_path / ".vocabulary.abc").mkdir()
+    (tmp_path / ".vocabulary.abc" / "tokens.txt").write_text("half")
     assert loaded(tmp_path) == 1
     assert saved(tmp_path) == [other.name, *whole]
 

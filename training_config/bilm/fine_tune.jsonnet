@@ -38,7 +38,7 @@
     learning_rate_scheduler: { type: "linear_with_warmup", warmup_steps: 100 },
     grad_norm: 1.0,
     validation_metric: "-perplexity",
-    checkpointer: { type: "elmo_scratch_whole" },
+    checkpointer: { type: "elmo_scratch_whole", save_every_num_seconds: 1800 },
     callbacks: [
       { type: "elmo_scratch_exact_resume" },
       { type: "elmo_scratch_stop_at_nan" },

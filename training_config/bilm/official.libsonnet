@@ -69,6 +69,7 @@ local indexers = {
       checkpointer: {
         type: "elmo_scratch_whole",
         save_every_num_batches: 5000,
+        save_every_num_seconds: 1800,
         keep_most_recent_by_count: 2,
       },
       callbacks: [
