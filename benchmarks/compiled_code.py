@@ -78,6 +78,9 @@ def run(asked: Connection, args: argparse.Namespace, folder: str) -> None:
     model, batches = load("elmo_scratch", args, folder), read_batches(args)
     tokens = sum(int((ids > 0).any(dim=-1).sum()) for ids in batches)
     while asked.recv():
+        # As in embed.py, for words are kept from pass to pass.
+        model.reset_states()
+        model.bilm.token_encoder.forget_words()
         begin = time.perf_counter()
         for ids in batches:
             run_batch(model, ids, args.task)

@@ -163,9 +163,10 @@ def trained(shards: List[str], cache: str, steps: int) -> Dict[str, Any]:
         ) -> None:
             nonlocal tokens
             tokens += sum(int(outputs["num_tokens"]) for outputs in batch_outputs)
-            if batch_number % STEPS_A_READING == 0 or batch_number == steps:
-                peaks[batch_number] = round(peak_memory())
-            if batch_number == steps:
+            done = trainer._total_batches_completed
+            if done % STEPS_A_READING == 0 or done == steps:
+                peaks[done] = round(peak_memory())
+            if done == steps:
                 raise Enough
 
     os.environ["ELMO_SCRATCH_CACHE"] = cache

@@ -21,6 +21,7 @@ from itertools import product
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
+import numpy
 import torch
 from allennlp.modules.elmo import Elmo as AllenNlpElmo
 from memory import peak_memory_on
@@ -213,7 +214,8 @@ def closeness(
             vectors, wanted = layer[ours.mask], expected.detach()[theirs["mask"]]
             differences.append(float((vectors - wanted).abs().max()))
             cosines.append(float(torch.cosine_similarity(vectors, wanted, dim=-1).min()))
-    return max(differences), min(cosines)
+    # What is no number stays one, as it doesn't in Python's `max` and `min`.
+    return float(numpy.max(differences)), float(numpy.min(cosines))
 
 
 def start_pass(models: Dict[str, torch.nn.Module]) -> None:

@@ -76,7 +76,7 @@ def measure(name: str, args: argparse.Namespace) -> Dict[str, Any]:
     batches = [zipf(args.words, args.predictions) for _ in range(args.repeats + 1)]
     rates, models, optimizers, evaluations = [], [], [], []
     for targets in batches:
-        rates.append(product_rate(args.dtype, CPU))
+        rates.append(product_rate(MixedPrecision.used(args.dtype, CPU), CPU))
         optimizer.zero_grad(set_to_none=True)
         models.append(timed(partial(train, softmax, states, targets), CPU)[0])
         optimizers.append(timed(optimizer.step, CPU)[0])

@@ -29,6 +29,7 @@ from allennlp.data import TensorDict
 from work import lstm_operations, product_rate, timed, word_operations
 
 from elmo_scratch.models import LanguageModel
+from elmo_scratch.modules.products import MixedPrecision
 
 CONFIGS = Path(__file__).parent.parent / "training_config" / "bilm"
 WORDS_OF_NO_TEXT = 10_000
@@ -197,7 +198,7 @@ def where_time_goes(
     loading_alone, epoch = timed(lambda: list(loader), device)
     for batch in epoch:
         step(trainer, batch, device)
-    rate = product_rate(args.dtype, device)
+    rate = product_rate(MixedPrecision.used(args.dtype, device), device)
     parts: List[Parts] = []
     needed, batches = 0.0, iter(loader)
     for _ in range(len(loader)):

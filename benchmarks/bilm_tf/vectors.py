@@ -31,16 +31,17 @@ TOLERANCE = 1e-5
 def main() -> None:
     """Prints the largest difference of each layer; exits with 1 if one is too large."""
     args = parse_arguments()
-    largest: List[float] = []
+    largest = numpy.zeros(0)
     num_sentences = 0
     with h5py.File(args.layers) as file:
         for number, layers in enumerate(original_layers(args)):
             differences = numpy.abs(file[str(number)][...] - layers).max(axis=(1, 2))
-            largest = [max(pair) for pair in zip(largest or differences, differences)]
+            # What is no number stays one, as it doesn't in Python's `max`.
+            largest = numpy.maximum(largest, differences) if num_sentences else differences
             num_sentences += 1
     for layer, difference in enumerate(largest):
         print(f"layer {layer}  {difference:.2e}  {num_sentences} sentences")
-    sys.exit(0 if largest and max(largest) <= TOLERANCE else 1)
+    sys.exit(0 if num_sentences and numpy.max(largest) <= TOLERANCE else 1)
 
 
 def parse_arguments() -> argparse.Namespace:
