@@ -319,7 +319,7 @@ def test_another_interruption_waits_for_what_runs_behind() -> None:
     def consume(items: Iterator[int]) -> None:
         next(items)
         begun.set()
-        time.sleep(0.5)
+        interrupting.join()
         taking_all(seen)(items)
 
     def interrupt() -> None:

@@ -28,6 +28,7 @@ def by_formula(vectors: torch.Tensor, *products: torch.Tensor) -> torch.Tensor:
 
 @compiled_and_plain
 @each_type
+@pytest.mark.usefixtures("each_number_of_threads")
 @pytest.mark.parametrize("rows, dim", [(0, 4), (1, 1), (3, 33), (70, 300)])
 def test_it_and_its_gradients_follow_the_formula(rows: int, dim: int, dtype: torch.dtype) -> None:
     tensors = asking(rows, dim, dtype)

@@ -13,7 +13,8 @@ COMPILED = maximum, "MAXIMA"
 
 @compiled_and_plain
 @each_type
-@pytest.mark.parametrize("shape", [(1, 1, 1), (5, 3, 33), (0, 4, 2), (70, 9, 40)])
+@pytest.mark.usefixtures("each_number_of_threads")
+@pytest.mark.parametrize("shape", [(1, 1, 1), (5, 3, 33), (0, 4, 2), (70, 9, 80)])
 def test_maxima_and_gradients_are_those_of_pytorch(
     shape: torch.Size, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 import logging
 from typing import Any, Iterator, List
 
+import gensim.models
 import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -46,9 +47,18 @@ def test_every_setting_matters(option: str, value: Any) -> None:
     assert not numpy.allclose(Word2Vec(**{**SMALL, option: value}).vectors_of(TEXT), default)
 
 
-def test_threads_share_the_work() -> None:
+def test_threads_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: List[int] = []
+    original = gensim.models.Word2Vec
+
+    def noted(*arguments: Any, workers: int, **settings: Any) -> Any:
+        given.append(workers)
+        return original(*arguments, workers=workers, **settings)
+
+    monkeypatch.setattr(gensim.models, "Word2Vec", noted)
     method = Word2Vec(dim=16, epochs=30, learning_rate=0.1, sample=0.05, threads=2)
     assert share_of_right_neighbours(TEXT.words, method.vectors_of(TEXT)) > 0.95
+    assert given == [2]
 
 
 def test_blocks_do_not_change_the_vectors(monkeypatch: pytest.MonkeyPatch) -> None:

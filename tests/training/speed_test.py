@@ -7,6 +7,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.training import Speed
+from tests.metrics.workers import run_in_two_workers
 from tests.training.tiny_runs import EPOCHS, run, tiny_config
 
 
@@ -54,3 +55,18 @@ def test_a_model_that_does_not_count_its_tokens_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="`num_tokens`, but Silent returns only loss"):
         for _ in range(2):
             speed.on_batch(trainer, [], [{"loss": 0.0}], {}, 0, 1, is_training=True)
+
+
+def check_speed_of_two(rank: int) -> None:
+    clock, metrics = [100.0], {"epoch": 0}
+    speed = Speed("")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "perf_counter", lambda: clock[0])
+        train_batches(speed, [1000, 29 + 100 * rank], clock)
+    speed.on_epoch(None, metrics, 0, is_primary=rank == 0)  # type: ignore[arg-type]
+    expected = {"training_tokens_per_second": (30 + 130) / 2} if rank == 0 else {}
+    assert metrics == {"epoch": 0, **expected}
+
+
+def test_tokens_of_all_workers_count(tmp_path: Path) -> None:
+    run_in_two_workers(check_speed_of_two, tmp_path)

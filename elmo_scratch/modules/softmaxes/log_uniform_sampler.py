@@ -57,7 +57,8 @@ class LogUniformSampler(torch.nn.Module):
         if not 0 < num_samples < num_words:
             raise ValueError(
                 "expected a `num_samples` of at least 1 and at most the number of words without "
-                f"padding, {num_words - 1}, but got {num_samples}"
+                f"padding, {num_words - 1}, but got {num_samples}. With so few words the softmax "
+                "`full` takes little time"
             )
         self._num_words = num_words
         self._num_samples = num_samples

@@ -41,6 +41,7 @@ def test_vectors_follow_their_words() -> None:
     assert torch.equal(after, before[[0, 4, 5, 1, 2]])
 
 
+@pytest.mark.timeout(60)
 def test_a_large_vocabulary_takes_no_longer_for_each_word() -> None:
     known = [f"w{number}" for number in range(200_000)]
     official = OfficialWords.of(WordList(["", *known, "<S>", "</S>", "<UNK>"], "<UNK>"))

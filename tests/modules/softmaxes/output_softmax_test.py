@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 import torch
 from allennlp.common import Lazy, Params
@@ -39,7 +41,8 @@ def test_only_in_training_products_run_in_less_precision(softmax: OutputSoftmax)
     def losses(is_training: bool, matmul_dtype: str) -> torch.Tensor:
         MixedPrecision.set_everywhere(softmax, matmul_dtype)
         torch.manual_seed(13)
-        return softmax.train(is_training)(states, targets).losses
+        # A copy, for each draws samples of its own at each step.
+        return copy.deepcopy(softmax).train(is_training)(states, targets).losses
 
     assert torch.equal(losses(False, "bfloat16"), losses(False, "float32"))
     assert not torch.equal(losses(True, "bfloat16"), losses(True, "float32"))
