@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-com
 COMPILED := $(sort $(wildcard elmo_scratch/native/*.cpp elmo_scratch/native/*.h))
 
 # Setup is done when a stamp with the fingerprint of what it installs exists.
-STAMP := $(VENV)/installed-$(shell cat requirements-dev.txt requirements.txt setup.py $(COMPILED) | cksum | cut -d' ' -f1)
+STAMP := $(VENV)/installed-$(shell cat Makefile requirements-dev.txt requirements.txt setup.py $(COMPILED) | cksum | cut -d' ' -f1)
 
 .PHONY: help setup demo test test-install test-large check lint format requirements clean
 .DEFAULT_GOAL := help
