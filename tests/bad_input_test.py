@@ -15,7 +15,12 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.embedders import SentenceLayers
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.tiny_archives import unpack
-from tests.tiny_training import CONFIGS, logging_as_before, params_on_fixtures
+from tests.tiny_training import (
+    CONFIGS,
+    config_on_fixtures,
+    logging_as_before,
+    params_on_fixtures,
+)
 
 BAD = FIXTURES_ROOT / "bad"
 DEV = FIXTURES_ROOT / "news" / "dev.csv"
@@ -113,6 +118,28 @@ def test_pre_training_on_a_bad_file_is_an_error(
     with pytest.raises(ConfigurationError, match=complaint):
         allennlp("train", bilm_config(BAD / file_name), "-s", tmp_path / "run")
     assert_no_model(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "file_name, complaint",
+    [
+        ("not_utf8.txt", "not_utf8.txt, line 2: expected UTF-8 text, but byte [0-9]+ of the line"),
+        ("empty.txt", "empty.txt: expected sentences, but no line holds a token"),
+        ("no_such_*.txt", r"no_such_\*.txt: no file matches"),
+        ("blank_line.txt", "blank_line.txt: .* are too short for 8 streams .* Make either smaller"),
+    ],
+)
+def test_pre_training_on_a_bad_corpus_is_an_error(
+    file_name: str, complaint: str, allennlp: Allennlp, tmp_path: Path
+) -> None:
+    config = config_on_fixtures(CONFIGS / "bilm" / "fixture_characters.jsonnet")
+    config["train_data_path"] = config["vocabulary"]["data_path"] = str(BAD / file_name)
+    config["vocabulary"]["min_count"] = 1
+    file = written(Params(config), tmp_path / "corpus.json")
+    with pytest.raises(ConfigurationError, match=complaint):
+        allennlp("train", file, "-s", tmp_path / "run")
+    left = set(files_in(tmp_path / "run")) - {"vocabulary"}
+    assert left <= {"config.json", "meta.json", "out.log"}
 
 
 @pytest.mark.parametrize("data", ["train_data_path", "validation_data_path"])
