@@ -43,8 +43,10 @@ setup(
             depends=[*HEADERS, "setup.py"],
             # By which native_library.py knows a library that was made before these files changed.
             define_macros=[("CHECKSUM", f"{checksum([*SOURCES, *HEADERS])}u")],
-            extra_compile_args=[*INSTRUCTIONS, "-O3", "-ffp-contract=off"]
-            + ["-fno-fast-math", "-fno-math-errno", "-fno-trapping-math", "-fopenmp"],
+            extra_compile_args=[*INSTRUCTIONS, "-std=c++17", "-O3", "-ffp-contract=off"]
+            + ["-fno-fast-math", "-fno-math-errno", "-fno-trapping-math", "-fopenmp"]
+            # Of GCC 12 in its own headers.
+            + ["-Wno-maybe-uninitialized"],
             extra_link_args=["-fno-fast-math", "-fopenmp"],
             optional=True,
         )

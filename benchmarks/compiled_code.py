@@ -64,7 +64,9 @@ def start(kind: str, args: argparse.Namespace, folder: str) -> Connection:
     ours, theirs = get_context("spawn").Pipe()
     process = get_context("spawn").Process(target=run, args=(theirs, args, folder), daemon=True)
     before = os.environ.get(SWITCH)
-    os.environ[SWITCH] = "1" if kind == "compiled" else "0"
+    # With fewer instructions, if the environment says so.
+    as_asked = "1" if before in (None, "0") else before
+    os.environ[SWITCH] = as_asked if kind == "compiled" else "0"
     process.start()
     if before is None:
         del os.environ[SWITCH]

@@ -19,22 +19,29 @@ KERNELS = Path(__file__).parent / "native" / f"kernels{sysconfig.get_config_var(
 of its own `--include-package` doesn't take it for one."""
 
 SWITCH = "ELMO_SCRATCH_COMPILED_CODE"
-"""The environment variable that, with the value 0, does without it."""
+"""The environment variable that, with the value 0, does without it, and with the name of
+instructions, such as avx2, without better ones."""
 
 SOURCES = ("*.cpp", "*.h")
 """What it is made of. Only where the package runs in its checkout they lie beside it."""
 
 
 class Instructions(IntEnum):
-    """What a processor can do beyond what all compiled code asks of it."""
+    """What a processor can do, and compiled code uses."""
 
     COMMON = 0
-    """Nothing, or nothing that the library was compiled for."""
+    """Nothing that is compiled for some alone."""
 
-    BFLOAT16 = 1
-    """AVX-512 with that for bfloat16."""
+    AVX2 = 1
+    """Registers of eight floats, on all processors with x86-64 that the library runs on."""
 
-    TILES = 2
+    AVX512 = 2
+    """Registers of sixteen."""
+
+    BFLOAT16 = 3
+    """Products in bfloat16 too."""
+
+    TILES = 4
     """Tiles of bfloat16 too (AMX)."""
 
 
@@ -75,6 +82,24 @@ def load_library(path: Path) -> Optional[ctypes.CDLL]:
     return None
 
 
+def allowed_instructions(library: Optional[ctypes.CDLL], most: str) -> Instructions:
+    """
+    # Parameters
+
+    library : `Optional[ctypes.CDLL]`
+        A library, if there is one.
+    most : `str`
+        The name of the best instructions that are wanted; others stand for all.
+
+    # Returns
+
+    `Instructions`
+        The best that both this processor and the library have.
+    """
+    best = Instructions.COMMON if library is None else library.elmo_scratch_instructions()
+    return min(Instructions(best), Instructions.__members__.get(most.upper(), Instructions.TILES))
+
+
 def functions(
     library: Optional[ctypes.CDLL], name: str, dtypes: Sequence[torch.dtype], takes: List[Any]
 ) -> Dict[torch.dtype, Any]:
@@ -98,6 +123,38 @@ def functions(
     if library is None:
         return {}
     found = {dtype: library[f"{name}_{str(dtype).split('.')[1]}"] for dtype in dtypes}
+    for function in found.values():
+        function.argtypes, function.restype = takes, None
+    return found
+
+
+def wide_functions(
+    library: Optional[ctypes.CDLL], name: str, instructions: Instructions, takes: List[Any]
+) -> Dict[torch.dtype, Any]:
+    """
+    # Parameters
+
+    library : `Optional[ctypes.CDLL]`
+        A library, if there is one.
+    name : `str`
+        What comes before the type in the names of functions that are compiled for several
+        instructions.
+    instructions : `Instructions`
+        Those that may be used.
+    takes : `List[Any]`
+        The types of their parameters, as ctypes knows them.
+
+    # Returns
+
+    `Dict[torch.dtype, Any]`
+        The best functions for these instructions, by the precision of their products.
+    """
+    if library is None or instructions < Instructions.AVX2:
+        return {}
+    best = min(instructions, Instructions.AVX512)
+    found = {torch.float32: library[f"{name}_float32_{Instructions(best).name.lower()}"]}
+    if instructions >= Instructions.BFLOAT16:
+        found[torch.bfloat16] = library[f"{name}_bfloat16"]
     for function in found.values():
         function.argtypes, function.restype = takes, None
     return found
@@ -145,5 +202,5 @@ def _checksum(folder: Path) -> Optional[int]:
 LIBRARY = None if os.environ.get(SWITCH) == "0" else load_library(KERNELS)
 """The compiled code of this process, if there is any."""
 
-INSTRUCTIONS = Instructions(0 if LIBRARY is None else LIBRARY.elmo_scratch_instructions())
-"""Those of this processor."""
+INSTRUCTIONS = allowed_instructions(LIBRARY, os.environ.get(SWITCH, ""))
+"""Those of this processor, or fewer of them if the environment says so."""

@@ -12,7 +12,19 @@ from torch.autograd import forward_ad
 from torch.testing._internal.two_tensor import TwoTensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from elmo_scratch.native_library import KERNELS, SOURCES, SWITCH, functions, load_library, reaches
+from elmo_scratch.native_library import (
+    INSTRUCTIONS,
+    KERNELS,
+    LIBRARY,
+    SOURCES,
+    SWITCH,
+    Instructions,
+    allowed_instructions,
+    functions,
+    load_library,
+    reaches,
+    wide_functions,
+)
 
 where_there_is_one = pytest.mark.skipif(not KERNELS.is_file(), reason="nothing was compiled here")
 
@@ -120,3 +132,27 @@ def test_nothing_is_reached_while_operations_are_watched_or_traced() -> None:
         ask(forward_ad.make_dual(torch.ones(2), torch.ones(2)))
     torch.compile(ask, backend="eager")(torch.ones(2))
     assert answers == [False] * 8
+
+
+@pytest.mark.skipif(LIBRARY is None, reason="nothing was compiled here")
+def test_no_better_instructions_are_used_than_are_allowed() -> None:
+    best = allowed_instructions(LIBRARY, "")
+    for most in Instructions:
+        assert allowed_instructions(LIBRARY, most.name.lower()) == min(most, best)
+    assert allowed_instructions(LIBRARY, "1") == best
+    assert allowed_instructions(None, "tiles") == Instructions.COMMON
+
+
+@pytest.mark.skipif(INSTRUCTIONS < Instructions.BFLOAT16, reason="not all of it runs here")
+def test_functions_are_those_of_the_best_instructions() -> None:
+    def found(instructions: Instructions) -> List[str]:
+        known = wide_functions(LIBRARY, "read_forward", instructions, [])
+        assert all(function.argtypes == [] for function in known.values())
+        return [function.__name__.removeprefix("read_forward_") for function in known.values()]
+
+    assert found(Instructions.COMMON) == []
+    assert found(Instructions.AVX2) == ["float32_avx2"]
+    assert found(Instructions.AVX512) == ["float32_avx512"]
+    for instructions in (Instructions.BFLOAT16, Instructions.TILES):
+        assert found(instructions) == ["float32_avx512", "bfloat16"]
+    assert wide_functions(None, "read_forward", Instructions.TILES, []) == {}

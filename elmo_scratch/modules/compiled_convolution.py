@@ -6,15 +6,16 @@ from typing import Any, List, Optional, Sequence, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.modules.products.panels import DTYPES, INPUTS_TOGETHER, WIDE_LIBRARY, in_panels
+from elmo_scratch.modules.products.panels import INPUTS_TOGETHER, in_panels
 from elmo_scratch.native_library import (
     COUNT,
     INSTRUCTIONS,
+    LIBRARY,
     POINTER,
     SIZE,
     Instructions,
-    functions,
     reaches,
+    wide_functions,
 )
 
 NUMBERS_TOGETHER = 16
@@ -39,9 +40,9 @@ class _Filters(ctypes.Structure):
 
 
 _OF_ALL = [ctypes.POINTER(_Words), ctypes.POINTER(_Filters), SIZE, POINTER, POINTER]
-CONVOLVE = functions(WIDE_LIBRARY, "convolve", DTYPES, [*_OF_ALL, COUNT, COUNT])
-CONVOLVE_BACKWARD = functions(
-    WIDE_LIBRARY, "convolve_backward", DTYPES, [*_OF_ALL, POINTER, POINTER, COUNT]
+CONVOLVE = wide_functions(LIBRARY, "convolve", INSTRUCTIONS, [*_OF_ALL, COUNT, COUNT])
+CONVOLVE_BACKWARD = wide_functions(
+    LIBRARY, "convolve_backward", INSTRUCTIONS, [*_OF_ALL, POINTER, POINTER, COUNT]
 )
 
 

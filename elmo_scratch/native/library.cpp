@@ -2,7 +2,7 @@
 
 #include "instructions.h"
 
-#ifdef HAS_WIDE_CODE
+#ifdef HAS_AVX512_CODE
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,10 +30,14 @@ int elmo_scratch_runs_here() {
 
 // The best of the instructions that native_library.py names.
 int elmo_scratch_instructions() {
-#ifdef HAS_WIDE_CODE
-    if (!__builtin_cpu_supports("x86-64-v4") || !__builtin_cpu_supports("avx512bf16")) return 0;
-    if (!__builtin_cpu_supports("amx-tile") || !__builtin_cpu_supports("amx-bf16")) return 1;
-    return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 ? 2 : 1;
+#ifdef HAS_AVX512_CODE
+    if (!__builtin_cpu_supports("x86-64-v4")) return AVX2;
+    if (!__builtin_cpu_supports("avx512bf16")) return AVX512;
+    if (!__builtin_cpu_supports("amx-tile") || !__builtin_cpu_supports("amx-bf16")) return BFLOAT16;
+    const bool are_given = syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+    return are_given ? BFLOAT16 + 1 : BFLOAT16;
+#elif defined(__x86_64__)
+    return AVX2;
 #else
     return 0;
 #endif

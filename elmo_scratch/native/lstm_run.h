@@ -7,11 +7,12 @@
 #include <algorithm>
 
 #include "panel_products.h"
-#include "wide_numbers.h"
+#include "sixteen.h"
 
 #ifdef HAS_WIDE_CODE
 
 namespace elmo_scratch {
+inline namespace OF_INSTRUCTIONS {
 
 // Sentences that a thread reads together.
 constexpr ptrdiff_t FEWEST = 8, MOST = 64;
@@ -87,6 +88,7 @@ void read_shares(const Sizes &sizes, const Run &run,
     }
 }
 
+}  // namespace OF_INSTRUCTIONS
 }  // namespace elmo_scratch
 
 #endif

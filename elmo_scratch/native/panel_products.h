@@ -1,4 +1,4 @@
-// Products of a few rows with weights, on processors with AVX-512 for bfloat16.
+// Products of a few rows with weights.
 //
 // Weights are kept in panels of 64 outputs, one after the other, as panels.cpp lays them: for
 // tiles as these are read; otherwise in lanes, four bytes of each output, which are one float or
@@ -12,45 +12,50 @@
 #ifdef HAS_WIDE_CODE
 
 namespace elmo_scratch {
+inline namespace OF_INSTRUCTIONS {
 
 // So many lanes of a panel stay in the cache next to the processor while rows pass.
 constexpr ptrdiff_t LANES_AT_ONCE = 128;
-// Rows that pass together: their sums fill the registers.
-constexpr int ROWS_AT_ONCE = 6;
+// Rows that pass together, and how much of a panel: their sums fill the registers, of which AVX2
+// has half as many, half as wide.
+constexpr int ROWS_AT_ONCE = 6, REGISTERS_AT_ONCE = INSTRUCTIONS == AVX2 ? 1 : 4;
 
 template <typename Number>
 constexpr ptrdiff_t NUMBERS_OF_A_LANE = 4 / sizeof(Number);
 
-WIDE INLINE __m512 with_product(__m512 sum, const float *lane, __m512 weights) {
-    return _mm512_fmadd_ps(_mm512_set1_ps(*lane), weights, sum);
+WIDE INLINE Sixteen with_product(Sixteen sum, const float *lane, const float *weights) {
+    return fused(all(*lane), load(weights), sum);
 }
 
-WIDE INLINE __m512 with_product(__m512 sum, const Bfloat16 *lane, __m512 weights) {
+#if INSTRUCTIONS == BFLOAT16
+WIDE INLINE Sixteen with_product(Sixteen sum, const Bfloat16 *lane, const Bfloat16 *weights) {
     std::uint32_t bits;
     std::memcpy(&bits, lane, sizeof bits);
-    return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(int(bits)), (__m512bh)weights);
+    return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(int(bits)),
+                            (__m512bh)_mm512_loadu_ps(weights));
 }
+#endif
 
 template <int ROWS, typename Number>
 WIDE void add_rows(const Number *rows, ptrdiff_t stride, const Number *panel, ptrdiff_t lanes,
                    float *sums) {
     constexpr ptrdiff_t depth = NUMBERS_OF_A_LANE<Number>;
-    __m512 own[ROWS][REGISTERS];
-    for (int row = 0; row < ROWS; row++)
-        for (int r = 0; r < REGISTERS; r++)
-            own[row][r] = _mm512_loadu_ps(sums + row * PANEL + r * REGISTER);
-    for (ptrdiff_t lane = 0; lane < lanes; lane++) {
-        __m512 weights[REGISTERS];
-        for (int r = 0; r < REGISTERS; r++)
-            weights[r] = _mm512_loadu_ps(panel + (lane * PANEL + r * REGISTER) * depth);
+    for (ptrdiff_t part = 0; part < REGISTERS; part += REGISTERS_AT_ONCE) {
+        Sixteen own[ROWS][REGISTERS_AT_ONCE];
         for (int row = 0; row < ROWS; row++)
-            for (int r = 0; r < REGISTERS; r++)
-                own[row][r] =
-                    with_product(own[row][r], rows + row * stride + lane * depth, weights[r]);
+            for (int r = 0; r < REGISTERS_AT_ONCE; r++)
+                own[row][r] = load(sums + row * PANEL + (part + r) * REGISTER);
+        for (ptrdiff_t lane = 0; lane < lanes; lane++) {
+            const Number *weights = panel + (lane * PANEL + part * REGISTER) * depth;
+            for (int row = 0; row < ROWS; row++)
+                for (int r = 0; r < REGISTERS_AT_ONCE; r++)
+                    own[row][r] = with_product(own[row][r], rows + row * stride + lane * depth,
+                                               weights + r * REGISTER * depth);
+        }
+        for (int row = 0; row < ROWS; row++)
+            for (int r = 0; r < REGISTERS_AT_ONCE; r++)
+                store(own[row][r], sums + row * PANEL + (part + r) * REGISTER);
     }
-    for (int row = 0; row < ROWS; row++)
-        for (int r = 0; r < REGISTERS; r++)
-            _mm512_storeu_ps(sums + row * PANEL + r * REGISTER, own[row][r]);
 }
 
 template <typename Number>
@@ -81,9 +86,11 @@ WIDE void multiply(ptrdiff_t num_rows, const Number *rows, ptrdiff_t stride, con
                    ptrdiff_t inputs, float *sums, Tiles &tiles) {
     constexpr ptrdiff_t depth = NUMBERS_OF_A_LANE<Number>;
     const ptrdiff_t lanes = inputs / depth;
+#if INSTRUCTIONS == BFLOAT16
     if constexpr (sizeof(Number) == 2)
         if (tiles.is_used())
             return tiles.multiply_panel(num_rows, rows, stride, panel, inputs, sums);
+#endif
     std::memset(sums, 0, num_rows * PANEL * sizeof(float));
     for (ptrdiff_t lane = 0; lane < lanes; lane += LANES_AT_ONCE) {
         const ptrdiff_t count = lanes - lane < LANES_AT_ONCE ? lanes - lane : LANES_AT_ONCE;
@@ -92,6 +99,7 @@ WIDE void multiply(ptrdiff_t num_rows, const Number *rows, ptrdiff_t stride, con
     }
 }
 
+}  // namespace OF_INSTRUCTIONS
 }  // namespace elmo_scratch
 
 #endif

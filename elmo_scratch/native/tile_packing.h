@@ -3,11 +3,11 @@
 #pragma once
 
 #include "tiles.h"
-#include "wide_numbers.h"
 
 #ifdef HAS_WIDE_CODE
 
 namespace elmo_scratch {
+inline namespace OF_INSTRUCTIONS {
 
 // The lanes of a tile, row by row.
 struct Lanes {
@@ -44,10 +44,6 @@ struct Lanes {
         return all;
     }
 };
-
-inline ptrdiff_t filled(ptrdiff_t size, ptrdiff_t together) {
-    return (size + together - 1) / together * together;
-}
 
 WIDE INLINE __m256i rounded(const Bfloat16 *numbers, __mmask16 some) {
     return _mm256_maskz_loadu_epi16(some, numbers);
@@ -123,6 +119,7 @@ struct Block {
     }
 };
 
+}  // namespace OF_INSTRUCTIONS
 }  // namespace elmo_scratch
 
 #endif

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tile_packing.h"
-#include "wide_numbers.h"
+#include "sixteen.h"
 
 #ifdef HAS_WIDE_CODE
 

@@ -1,15 +1,24 @@
-// Products of rows with weights in bfloat16 by the processor's tiles (AMX).
+// Products of rows with weights in bfloat16 by the processor's tiles (AMX). Others do without.
 
 #pragma once
 
-#include "instructions.h"
-#include "numbers.h"
+#include "sixteen.h"
 
 #ifdef HAS_WIDE_CODE
 
 namespace elmo_scratch {
+inline namespace OF_INSTRUCTIONS {
 
-constexpr ptrdiff_t REGISTER = 16, REGISTERS = 4, PANEL = REGISTER * REGISTERS;
+constexpr ptrdiff_t REGISTERS = 4, PANEL = REGISTER * REGISTERS;
+
+#if INSTRUCTIONS < BFLOAT16
+
+struct Tiles {
+    explicit Tiles(bool) {}
+};
+
+#else
+
 // Rows of a tile, of as many lanes.
 constexpr ptrdiff_t TILE = 16, NUMBERS_OF_A_TILE = 2 * TILE * TILE;
 
@@ -134,6 +143,9 @@ class Tiles {
     ptrdiff_t above_ = 0, below_ = 0;
 };
 
+#endif
+
+}  // namespace OF_INSTRUCTIONS
 }  // namespace elmo_scratch
 
 #endif

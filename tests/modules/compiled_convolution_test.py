@@ -9,6 +9,7 @@ from elmo_scratch.modules.character_convolution import CharacterConvolution, len
 from elmo_scratch.modules.compiled_convolution import can_convolve, convolved_maxima
 from elmo_scratch.native_library import Instructions
 from tests.modules.character_convolution_test import malformed_words, words_of_every_length
+from tests.modules.compiled_dtypes import each_dtype_of, needs_bfloat16
 
 pytestmark = pytest.mark.skipif(
     not compiled_convolution.CONVOLVE, reason="there is no compiled convolution for this processor"
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 DIM = 16
 FILTERS = [(1, 32), (2, 20), (3, 100), (7, 64)]
 
-each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+each_dtype = each_dtype_of(compiled_convolution.CONVOLVE)
 each_size = pytest.mark.parametrize(
     "dim, characters, filters",
     [
@@ -109,6 +110,7 @@ def test_maxima_and_gradients_are_the_exact_ones(
             assert torch.allclose(gradient.double(), wanted[number].double(), rtol=1e-5, atol=1e-4)
 
 
+@needs_bfloat16(compiled_convolution.CONVOLVE)
 @pytest.mark.usefixtures("each_processor")
 def test_rounded_gradients_point_where_the_exact_ones_do() -> None:
     given = random_convolved(words_of_every_length(50), FILTERS, torch.bfloat16)

@@ -11,15 +11,16 @@ from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients, gradients
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
 from elmo_scratch.modules.products import RECYCLED, WeightProduct, recycled_product
-from elmo_scratch.modules.products.panels import DTYPES, WIDE_LIBRARY, in_panels
+from elmo_scratch.modules.products.panels import in_panels
 from elmo_scratch.native_library import (
     COUNT,
     INSTRUCTIONS,
+    LIBRARY,
     POINTER,
     SIZE,
     Instructions,
-    functions,
     reaches,
+    wide_functions,
 )
 
 
@@ -51,18 +52,13 @@ class _Backward(ctypes.Structure):
     ]
 
 
+_SIZES = ctypes.POINTER(_Sizes)
 # In float32 is all that is not rounded for products.
-READ = functions(
-    WIDE_LIBRARY,
-    "read_forward",
-    DTYPES,
-    [ctypes.POINTER(_Sizes), ctypes.POINTER(_Forward), COUNT, COUNT],
+READ = wide_functions(
+    LIBRARY, "read_forward", INSTRUCTIONS, [_SIZES, ctypes.POINTER(_Forward), COUNT, COUNT]
 )
-READ_BACKWARD = functions(
-    WIDE_LIBRARY,
-    "read_backward",
-    DTYPES,
-    [ctypes.POINTER(_Sizes), ctypes.POINTER(_Backward), COUNT, COUNT],
+READ_BACKWARD = wide_functions(
+    LIBRARY, "read_backward", INSTRUCTIONS, [_SIZES, ctypes.POINTER(_Backward), COUNT, COUNT]
 )
 
 

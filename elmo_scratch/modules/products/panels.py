@@ -15,9 +15,6 @@ from elmo_scratch.native_library import (
     functions,
 )
 
-DTYPES = (torch.float32, torch.bfloat16)
-"""The precisions of products for which there are panels."""
-
 OUTPUTS_TOGETHER = 64
 """A panel's outputs: those of the last one are filled up by zeros."""
 
@@ -34,11 +31,14 @@ class _Matrix(ctypes.Structure):
     ]
 
 
-WIDE_LIBRARY = LIBRARY if INSTRUCTIONS >= Instructions.BFLOAT16 else None
-"""The compiled code, if this processor has the instructions that read panels."""
+_DTYPES = {torch.float32: Instructions.AVX2, torch.bfloat16: Instructions.BFLOAT16}
+"""The precisions of products for which there are panels, and what reads them."""
 
 PACK = functions(
-    WIDE_LIBRARY, "pack_panels", DTYPES, [ctypes.POINTER(_Matrix), POINTER, COUNT, COUNT]
+    LIBRARY,
+    "pack_panels",
+    [dtype for dtype, needed in _DTYPES.items() if INSTRUCTIONS >= needed],
+    [ctypes.POINTER(_Matrix), POINTER, COUNT, COUNT],
 )
 
 

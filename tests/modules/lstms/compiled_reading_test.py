@@ -10,13 +10,14 @@ from elmo_scratch.modules.lstms.compiled_reading import (
     read_compiled,
 )
 from elmo_scratch.native_library import INSTRUCTIONS, Instructions
+from tests.modules.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.modules.lstms.random_run import RandomRun, random_run
 
 pytestmark = pytest.mark.skipif(
     not compiled_run.READ, reason="there is no compiled run for this processor"
 )
 
-each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+each_dtype = each_dtype_of(compiled_run.READ)
 each_size = pytest.mark.parametrize("dim, cells", [(64, 128), (50, 100), (256, 2048)])
 BATCH_SIZES = [20, 20, 17, 16, 5, 1, 1]
 
@@ -41,6 +42,7 @@ def test_in_float32_it_is_the_run_step_by_step(
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
+@needs_bfloat16(compiled_run.READ)
 @each_size
 def test_in_bfloat16_it_points_where_the_exact_run_does(dim: int, cells: int) -> None:
     run = random_run(BATCH_SIZES, torch.bfloat16, None, 0.4, dim, cells)

@@ -9,6 +9,7 @@ from elmo_scratch.modules.lstms import compiled_run
 from elmo_scratch.modules.lstms.compiled_run import can_run_compiled
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
 from elmo_scratch.native_library import INSTRUCTIONS, Instructions
+from tests.modules.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.modules.lstms.random_run import CELLS, DIM, RandomRun, random_run, tensors_of
 
 
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.skipif(
     not compiled_run.READ, reason="there is no compiled run for this processor"
 )
 
-each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+each_dtype = each_dtype_of(compiled_run.READ)
 each_batch = pytest.mark.parametrize(
     "batch_sizes", [[16] * 3, [33, 33, 32, 20, 17, 16, 5, 1], [70, 69, 3], [7, 7], [131, 64]]
 )
@@ -72,6 +73,7 @@ def test_in_float32_it_is_the_run_step_by_step(
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5 * theirs.abs().max().item())
 
 
+@needs_bfloat16(compiled_run.READ)
 @pytest.mark.usefixtures("each_number_of_threads", "each_processor")
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
 @each_batch

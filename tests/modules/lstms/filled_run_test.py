@@ -4,13 +4,14 @@ import pytest
 import torch
 
 from elmo_scratch.modules.lstms import compiled_run
+from tests.modules.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.modules.lstms.random_run import random_run, tensors_of
 
 pytestmark = pytest.mark.skipif(
     not compiled_run.READ, reason="there is no compiled run for this processor"
 )
 
-each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+each_dtype = each_dtype_of(compiled_run.READ)
 each_size = pytest.mark.parametrize(
     "dim, cells", [(1, 3), (50, 100), (32, 100), (50, 96), (200, 650)]
 )
@@ -35,6 +36,7 @@ def test_in_float32_it_is_the_run_step_by_step(
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5 * theirs.abs().max().item())
 
 
+@needs_bfloat16(compiled_run.READ)
 @each_size
 def test_in_bfloat16_it_points_where_the_exact_run_does(dim: int, cells: int) -> None:
     # Without clips, at which what is rounded and what isn't would part.

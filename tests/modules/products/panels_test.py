@@ -3,6 +3,7 @@ import torch
 
 from elmo_scratch.modules.products import panels
 from elmo_scratch.modules.products.panels import in_panels
+from tests.modules.compiled_dtypes import each_dtype_of, needs_bfloat16
 
 pytestmark = pytest.mark.skipif(not panels.PACK, reason="this processor reads no panels")
 
@@ -10,7 +11,7 @@ ROWS, COLUMNS = 128, 192
 FEWER_ROWS, FEWER_COLUMNS = 96, 160
 """Of which the last panel of outputs is filled up."""
 
-each_dtype = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+each_dtype = each_dtype_of(panels.PACK)
 
 
 def numbered(rows: int = ROWS, columns: int = COLUMNS) -> torch.Tensor:
@@ -38,6 +39,7 @@ def test_a_panel_of_gates_has_all_four_of_16_cells(dtype: torch.dtype) -> None:
     assert torch.equal(packed, in_panels(gates, dtype, False))
 
 
+@needs_bfloat16(panels.PACK)
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_for_tiles_it_lies_tile_by_tile(is_turned: bool) -> None:
     weight = numbered()

@@ -1,13 +1,14 @@
 // All steps of an LSTM: steps.py says the same with PyTorch's operations.
 
+#pragma once
+
 #include "lstm_run.h"
 #include "wide_memory_cell.h"
 
 #ifdef HAS_WIDE_CODE
 
-using namespace elmo_scratch;
-
-namespace {
+namespace elmo_scratch {
+inline namespace OF_INSTRUCTIONS {
 
 // Cells that are opened together, of as many panels: of narrow numbers a whole line of the caches.
 constexpr ptrdiff_t PANELS = 2, TOGETHER = PANELS * REGISTER;
@@ -28,13 +29,13 @@ struct Forward {
 };
 
 template <typename Number>
-WIDE INLINE void open_register(const float *sums, ptrdiff_t cells, __m512 clip, const float *bias,
+WIDE INLINE void open_register(const float *sums, ptrdiff_t cells, Sixteen clip, const float *bias,
                                const float *before, Number *gates, float *after, Number *opened) {
-    __m512 own[4];
+    Sixteen own[4];
     for (ptrdiff_t gate = 0; gate < 4; gate++) {
         Number *place = gates + gate * cells;
-        const __m512 share = _mm512_add_ps(load(place), load(bias + gate * cells));
-        own[gate] = store_rounded(_mm512_add_ps(share, load(sums + gate * REGISTER)), place);
+        const Sixteen share = load(place) + load(bias + gate * cells);
+        own[gate] = store_rounded(share + load(sums + gate * REGISTER), place);
     }
     const WideOpenedCells opened_cells =
         open_cells({own[0], own[1], own[2], own[3]}, load(before), clip);
@@ -46,7 +47,7 @@ template <typename Number>
 WIDE void open_panels(ptrdiff_t rows, const float *sums, ptrdiff_t cells, float clip,
                       const float *bias, const float *before, Number *gates, float *after,
                       Number *opened) {
-    const __m512 bound = all(clip);
+    const Sixteen bound = all(clip);
     for (ptrdiff_t row = 0; row < rows; row++) {
         for (ptrdiff_t gate = 0; gate < 4; gate++) fetch(gates + gate * cells + TOGETHER, TOGETHER);
         fetch(before + TOGETHER, TOGETHER);
@@ -150,20 +151,14 @@ WIDE void read_share(const Sizes &sizes, const Forward<Number> &run, const Share
     }
 }
 
-}  // namespace
+}  // namespace OF_INSTRUCTIONS
+}  // namespace elmo_scratch
 
 // compiled_run.py calls these by their names, and checks what they are given.
-#define FUNCTION(NAME, NUMBER)                                                                     \
+#define FORWARD_FUNCTION(NAME, NUMBER)                                                             \
     void read_forward_##NAME(const Sizes *sizes, const Forward<NUMBER> *run, int threads,          \
                              int has_tiles) {                                                      \
         read_shares<NUMBER>(*sizes, *run, read_share<NUMBER>, threads, has_tiles);                 \
     }
-
-extern "C" {
-
-FUNCTION(float32, float)
-FUNCTION(bfloat16, Bfloat16)
-
-}  // extern "C"
 
 #endif

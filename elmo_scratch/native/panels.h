@@ -1,18 +1,21 @@
 // Lays weights in panels of 64 outputs, as panel_products.h reads them, and zeros beyond the last.
 
+#pragma once
+
 #include <algorithm>
 
 #include "panel_products.h"
+#if INSTRUCTIONS == BFLOAT16
 #include "tile_packing.h"
+#endif
 
 #ifdef HAS_WIDE_CODE
 
-using namespace elmo_scratch;
-
-namespace {
+namespace elmo_scratch {
+inline namespace OF_INSTRUCTIONS {
 
 // So many weights are worth a thread of its own.
-constexpr ptrdiff_t NUMBERS_OF_A_THREAD = 1 << 16;
+constexpr ptrdiff_t WEIGHTS_OF_A_THREAD = 1 << 16;
 
 // A matrix as it lies, of shape `(rows, columns)`: what its rows stand for are the outputs, or what
 // its columns do where it is turned. A panel of gates has all four of 16 memory cells.
@@ -50,6 +53,7 @@ void pack_lanes(const Matrix &matrix, ptrdiff_t panel, Number *packed) {
         }
 }
 
+#if INSTRUCTIONS == BFLOAT16
 WIDE void pack_tiles(const Matrix &matrix, ptrdiff_t panel, Bfloat16 *packed) {
     for (ptrdiff_t number = 0; number < REGISTERS; number += 2) {
         const ptrdiff_t one = matrix.output_of(panel, number);
@@ -68,11 +72,13 @@ WIDE void pack_tiles(const Matrix &matrix, ptrdiff_t panel, Bfloat16 *packed) {
         }
     }
 }
+#endif
 
 template <typename Number>
 void pack_panel(const Matrix &matrix, ptrdiff_t panel, Number *packed, int has_tiles) {
-    if constexpr (sizeof(Number) == 2)
-        if (has_tiles) return pack_tiles(matrix, panel, packed);
+#if INSTRUCTIONS == BFLOAT16
+    if (has_tiles) return pack_tiles(matrix, panel, packed);
+#endif
     pack_lanes(matrix, panel, packed);
 }
 
@@ -80,25 +86,19 @@ template <typename Number>
 void pack_panels(const Matrix &matrix, Number *packed, int threads, int has_tiles) {
     const ptrdiff_t panels = filled(matrix.outputs(), PANEL) / PANEL;
     const int worth =
-        threads_worth(matrix.rows * matrix.columns, NUMBERS_OF_A_THREAD, panels, threads);
+        threads_worth(matrix.rows * matrix.columns, WEIGHTS_OF_A_THREAD, panels, threads);
 #pragma omp parallel for num_threads(worth) if (worth > 1)
     for (ptrdiff_t panel = 0; panel < panels; panel++)
         pack_panel(matrix, panel, packed + panel * PANEL * matrix.inputs(), has_tiles);
 }
 
-}  // namespace
+}  // namespace OF_INSTRUCTIONS
+}  // namespace elmo_scratch
 
 // panels.py calls these by their names, and checks what they are given.
-#define FUNCTION(NAME, NUMBER)                                                                     \
+#define PANELS_FUNCTION(NAME, NUMBER)                                                              \
     void pack_panels_##NAME(const Matrix *matrix, NUMBER *packed, int threads, int has_tiles) {    \
         pack_panels(*matrix, packed, threads, has_tiles);                                          \
     }
-
-extern "C" {
-
-FUNCTION(float32, float)
-FUNCTION(bfloat16, Bfloat16)
-
-}  // extern "C"
 
 #endif

@@ -1,26 +1,27 @@
 // Convolutions over the characters of words, and of each filter the maximum over a word's windows:
 // character_convolution.py says the same with PyTorch's operations.
 
+#pragma once
+
 #include <algorithm>
 #include <vector>
 
 #include "panel_products.h"
-#include "wide_numbers.h"
+#include "sixteen.h"
 
 #ifdef HAS_WIDE_CODE
 
-using namespace elmo_scratch;
-
-namespace {
+namespace elmo_scratch {
+inline namespace OF_INSTRUCTIONS {
 
 // Words whose windows pass while a panel of filters is in the nearest cache.
 constexpr ptrdiff_t WORDS_AT_ONCE = 16;
 // Windows that pass together.
 constexpr ptrdiff_t WINDOWS_AT_ONCE = 32;
 // Numbers behind a word's last that are multiplied with weights of zero.
-constexpr ptrdiff_t BEHIND = 2 * TILE;
+constexpr ptrdiff_t BEHIND = 2 * REGISTER;
 // So many registers hold a filter's gradient at once.
-constexpr ptrdiff_t HELD = 8;
+constexpr ptrdiff_t HELD = INSTRUCTIONS == AVX2 ? 4 : 8;
 
 // The shapes are those of compiled_convolution.py.
 template <typename Number>
@@ -51,34 +52,29 @@ WIDE void panel_maxima(const Number *word, ptrdiff_t dim, ptrdiff_t windows, con
                        ptrdiff_t inputs, const float *bias, ptrdiff_t filters, float *maxima,
                        std::uint8_t *places, Tiles &tiles) {
     alignas(64) float sums[WINDOWS_AT_ONCE * PANEL];
-    __m512 highest[REGISTERS];
-    __m512i place[REGISTERS];
+    Sixteen highest[REGISTERS], place[REGISTERS];
     for (ptrdiff_t window = 0; window < windows; window++) {
         const ptrdiff_t row = window % WINDOWS_AT_ONCE;
         if (row == 0)
             multiply(std::min(windows - window, WINDOWS_AT_ONCE), word + window * dim, dim, panel,
                      inputs, sums, tiles);
         for (ptrdiff_t r = 0; r < REGISTERS; r++) {
-            const __m512 own = load(sums + row * PANEL + r * REGISTER);
+            const Sixteen own = load(sums + row * PANEL + r * REGISTER);
             if (window == 0) {
                 highest[r] = own;
-                place[r] = _mm512_setzero_si512();
+                place[r] = all(0.0f);
                 continue;
             }
-            // What is no number is the highest, and the first of them stays.
-            const __mmask16 is_higher =
-                _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(highest[r], highest[r], _CMP_ORD_Q), own,
-                                        highest[r], _CMP_NLE_UQ);
-            highest[r] = _mm512_mask_mov_ps(highest[r], is_higher, own);
-            place[r] = _mm512_mask_mov_epi32(place[r], is_higher, _mm512_set1_epi32(int(window)));
+            const Mask higher = is_higher(own, highest[r]);
+            highest[r] = where(higher, own, highest[r]);
+            place[r] = where(higher, all(float(window)), place[r]);
         }
     }
     for (ptrdiff_t r = 0; r < REGISTERS; r++) {
         const ptrdiff_t k = r * REGISTER;
-        const __mmask16 some = first(filters - k);
-        const __m512 own = _mm512_add_ps(highest[r], _mm512_maskz_loadu_ps(some, bias + k));
-        _mm512_mask_storeu_ps(maxima + k, some, own);
-        _mm512_mask_cvtepi32_storeu_epi8(places + k, some, place[r]);
+        if (k >= filters) break;
+        store_first(highest[r] + load_first(bias + k, filters - k), maxima + k, filters - k);
+        store_first(place[r], places + k, filters - k);
     }
 }
 
@@ -127,15 +123,15 @@ struct Gradients {
 template <int REGISTERS_HELD, typename Number>
 WIDE void add_windows(const Words<Number> &words, const Gradients &gradients, ptrdiff_t filter,
                       ptrdiff_t from, float *d_weights) {
-    __m512 sums[REGISTERS_HELD];
-    for (auto &sum : sums) sum = _mm512_setzero_ps();
+    Sixteen sums[REGISTERS_HELD];
+    for (auto &sum : sums) sum = all(0.0f);
     for (ptrdiff_t word = 0; word < words.number; word++) {
         const ptrdiff_t k = word * REGISTER + filter;
-        const __m512 gradient = _mm512_set1_ps(gradients.numbers[k]);
+        const Sixteen gradient = all(gradients.numbers[k]);
         const Number *window =
             words.characters + word * words.size() + gradients.places[k] * words.dim + from;
         for (int r = 0; r < REGISTERS_HELD; r++)
-            sums[r] = _mm512_fmadd_ps(gradient, load(window + r * REGISTER), sums[r]);
+            sums[r] = fused(gradient, load(window + r * REGISTER), sums[r]);
     }
     for (int r = 0; r < REGISTERS_HELD; r++) store(sums[r], d_weights + from + r * REGISTER);
 }
@@ -171,16 +167,19 @@ WIDE void filters_backward(const Words<Number> &words, const Filters<Number> &fi
                            float *d_bias, Gradients &gradients) {
     const ptrdiff_t some = std::min(filters.number - filter, REGISTER);
     const ptrdiff_t inputs = filters.width * words.dim;
-    __m512 sum = _mm512_setzero_ps();
+    Sixteen sum = all(0.0f);
     for (ptrdiff_t word = 0; word < words.number; word++) {
         const ptrdiff_t place = word * words.filters + filters.first + filter;
-        const __m512 own = _mm512_maskz_loadu_ps(first(some), d_maxima + place);
-        const __m128i where = _mm_maskz_loadu_epi8(first(some), places + place);
-        sum = _mm512_add_ps(sum, own);
+        const Sixteen own = load_first(d_maxima + place, some);
+        sum = sum + own;
         store(own, gradients.numbers.data() + word * REGISTER);
-        _mm512_storeu_si512(gradients.places.data() + word * REGISTER, _mm512_cvtepu8_epi32(where));
+        std::int32_t *where = gradients.places.data() + word * REGISTER;
+        if (some == REGISTER)
+            std::copy_n(places + place, REGISTER, where);
+        else
+            std::copy_n(places + place, some, where);
     }
-    _mm512_mask_storeu_ps(d_bias + filters.first + filter, first(some), sum);
+    store_first(sum, d_bias + filters.first + filter, some);
     for (ptrdiff_t k = 0; k < some; k++)
         add_windows(words, gradients, k, inputs, filters.d_weights + (filter + k) * inputs);
 }
@@ -194,11 +193,11 @@ WIDE void word_backward(const Words<Number> &words, const Filters<Number> *filte
         const ptrdiff_t inputs = own->width * words.dim;
         for (ptrdiff_t filter = 0; filter < own->number; filter++) {
             const ptrdiff_t place = own->first + filter;
-            const __m512 gradient = _mm512_set1_ps(d_maxima[place]);
+            const Sixteen gradient = all(d_maxima[place]);
             const float *weights = own->weights + filter * inputs;
             float *window = d_characters + places[place] * words.dim;
             for (ptrdiff_t k = 0; k < inputs; k += REGISTER)
-                store(_mm512_fmadd_ps(gradient, load(weights + k), load(window + k)), window + k);
+                store(fused(gradient, load(weights + k), load(window + k)), window + k);
         }
     }
 }
@@ -222,10 +221,11 @@ void maxima_backward(const Words<Number> &words, const Filters<Number> *filters,
     }
 }
 
-}  // namespace
+}  // namespace OF_INSTRUCTIONS
+}  // namespace elmo_scratch
 
 // compiled_convolution.py calls these by their names, and checks what they are given.
-#define FUNCTIONS(NAME, NUMBER)                                                                    \
+#define CONVOLUTION_FUNCTIONS(NAME, NUMBER)                                                        \
     void convolve_##NAME(const Words<NUMBER> *words, const Filters<NUMBER> *filters,               \
                          ptrdiff_t kinds, float *highest, std::uint8_t *places, int threads,       \
                          int has_tiles) {                                                          \
@@ -237,12 +237,5 @@ void maxima_backward(const Words<Number> &words, const Filters<Number> *filters,
                                   int threads) {                                                   \
         maxima_backward(*words, filters, kinds, d_maxima, places, d_characters, d_bias, threads);  \
     }
-
-extern "C" {
-
-FUNCTIONS(float32, float)
-FUNCTIONS(bfloat16, Bfloat16)
-
-}  // extern "C"
 
 #endif

@@ -1,14 +1,15 @@
 // The way back through the steps of an LSTM: steps_backward.py says the same with PyTorch's
 // operations.
 
+#pragma once
+
 #include "lstm_run.h"
 #include "wide_memory_cell.h"
 
 #ifdef HAS_WIDE_CODE
 
-using namespace elmo_scratch;
-
-namespace {
+namespace elmo_scratch {
+inline namespace OF_INSTRUCTIONS {
 
 // What a run's way back reads and writes, with the names and shapes of compiled_run.py.
 template <typename Number>
@@ -43,7 +44,7 @@ template <typename Number>
 WIDE void open_panel_backward(ptrdiff_t rows, ptrdiff_t own, const float *sums, ptrdiff_t cells,
                               float clip, const Number *gates, const float *before,
                               const float *after, float *d_cell, Number *d_gates) {
-    const __m512 bound = all(clip);
+    const Sixteen bound = all(clip);
     for (ptrdiff_t row = 0; row < rows; row++) {
         for (ptrdiff_t gate = 0; gate < 4; gate++) {
             fetch(gates + gate * cells + PANEL, PANEL);
@@ -54,7 +55,7 @@ WIDE void open_panel_backward(ptrdiff_t rows, ptrdiff_t own, const float *sums, 
         for (ptrdiff_t k = 0; k < own; k += REGISTER) {
             const WideGates opened = {load(gates + k), load(gates + cells + k),
                                       load(gates + 2 * cells + k), load(gates + 3 * cells + k)};
-            __m512 d_c = load(d_cell + k);
+            Sixteen d_c = load(d_cell + k);
             const WideGates d = open_cells_backward(opened, load(before + k), load(after + k),
                                                     bound, load(sums + k), d_c);
             store(d.i, d_gates + k);
@@ -127,20 +128,14 @@ WIDE void read_share_backward(const Sizes &sizes, const Backward<Number> &run, c
     }
 }
 
-}  // namespace
+}  // namespace OF_INSTRUCTIONS
+}  // namespace elmo_scratch
 
 // compiled_run.py calls these by their names, and checks what they are given.
-#define FUNCTION(NAME, NUMBER)                                                                     \
+#define BACKWARD_FUNCTION(NAME, NUMBER)                                                            \
     void read_backward_##NAME(const Sizes *sizes, const Backward<NUMBER> *run, int threads,        \
                               int has_tiles) {                                                     \
         read_shares<NUMBER>(*sizes, *run, read_share_backward<NUMBER>, threads, has_tiles);        \
     }
-
-extern "C" {
-
-FUNCTION(float32, float)
-FUNCTION(bfloat16, Bfloat16)
-
-}  // extern "C"
 
 #endif
