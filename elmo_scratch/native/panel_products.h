@@ -1,6 +1,6 @@
 // Products of a few rows with weights.
 //
-// Weights are kept in panels of 64 outputs, one after the other, as panels.cpp lays them: for
+// Weights are kept in panels of 64 outputs, one after the other, as panels.h lays them: for
 // tiles as these are read; otherwise in lanes, four bytes of each output, which are one float or
 // two numbers in bfloat16, the products of which are added to one sum. A sum is made in the order
 // of the inputs, whatever other rows there are.

@@ -23,18 +23,23 @@ def trainer_of(model: torch.nn.Module, **settings: Any) -> Any:
     return SimpleNamespace(_pytorch_model=model, model=model, **{**standard, **settings})
 
 
+def assert_follows(average: ExponentialMovingAverage, weight: torch.Tensor) -> None:
+    """Whether an average of 3, by halves, sees that the weight becomes 5."""
+    weight.data.fill_(5.0)
+    average.apply()
+    average.assign_average_value()
+    assert weight.item() == 4.0
+    average.restore()
+    assert weight.item() == 5.0
+
+
 def test_a_moving_average_follows_the_model_again() -> None:
     model = torch.nn.Linear(1, 1, bias=False)
     model.weight.data.fill_(3.0)
     average = ExponentialMovingAverage(model.named_parameters(), decay=0.5)
     average._parameters = [("weight", torch.nn.Parameter(torch.zeros(1, 1)))]
     reattach_moving_average(trainer_of(model, _moving_average=average))
-    model.weight.data.fill_(5.0)
-    average.apply()
-    average.assign_average_value()
-    assert model.weight.item() == 4.0
-    average.restore()
-    assert model.weight.item() == 5.0
+    assert_follows(average, model.weight)
 
 
 class OfWorkers(torch.nn.Module):
@@ -55,12 +60,7 @@ def test_a_moving_average_follows_a_model_of_another_number_of_workers(of_worker
         kept.fill_(3.0)
     reattach_moving_average(trainer_of(now, _moving_average=average))
     assert [name for name, _ in average._parameters] == [name for name, _ in now.named_parameters()]
-    model.weight.data.fill_(5.0)
-    average.apply()
-    average.assign_average_value()
-    assert model.weight.item() == 4.0
-    average.restore()
-    assert model.weight.item() == 5.0
+    assert_follows(average, model.weight)
 
 
 def test_without_a_moving_average_there_is_nothing_to_attach() -> None:

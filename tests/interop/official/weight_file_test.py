@@ -112,12 +112,9 @@ def test_a_damaged_name_is_an_error(tmp_path: Path) -> None:
     assert reading_error(files).startswith(f"{files.weights}: expected the weights of a biLM")
 
 
-@pytest.mark.parametrize("error", [requests.ConnectionError, requests.HTTPError, ValueError])
-def test_an_address_that_cannot_be_reached_is_an_error(
-    error: type, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_address_that_cannot_be_reached_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: str) -> str:
-        raise error("offline")
+        raise requests.ConnectionError("offline")
 
     monkeypatch.setattr("elmo_scratch.located.cached_path", fail)
     with pytest.raises(ConfigurationError, match="http://x/options.json: .*offline"):
