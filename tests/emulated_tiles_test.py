@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_scratch.native_library import INSTRUCTIONS, LIBRARY, Instructions
+from elmo_scratch.native_library import INSTRUCTIONS, LIBRARY, SWITCH, Instructions
 
 ROOT = Path(__file__).parents[1]
 EMULATED_TILES = Path(__file__).parent / "emulated_tiles.h"
@@ -40,6 +40,7 @@ def test_products_by_tiles_pass_their_tests(tmp_path: Path) -> None:
             shutil.copy(ROOT / name, tmp_path)
     flags = f"-include {EMULATED_TILES}"
     environment = dict(os.environ, CFLAGS=flags, CXXFLAGS=flags, PYTHONPATH=str(tmp_path))
+    environment[SWITCH] = Instructions.TILES.name
 
     def run(*arguments: str) -> str:
         done = subprocess.run(

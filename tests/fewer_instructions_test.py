@@ -13,6 +13,8 @@ TESTS = [
     "tests/modules/lstms/compiled_reading_test.py",
     "tests/modules/lstms/compiled_run_test.py",
     "tests/modules/lstms/filled_run_test.py",
+    "tests/modules/lstms/kept_run_test.py",
+    "tests/modules/lstms/projected_lstm_test.py",
     "tests/modules/compiled_convolution_test.py",
     "tests/modules/products/panels_test.py",
     "tests/equal_vectors_test.py",

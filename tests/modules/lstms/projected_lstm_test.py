@@ -11,6 +11,7 @@ from elmo_scratch.modules.lstms import compiled_run, filled_run
 from elmo_scratch.modules.lstms.kept_run import KeptRun
 from elmo_scratch.modules.lstms.steps import LstmWeights
 from elmo_scratch.modules.products import MixedPrecision
+from tests.modules.compiled_dtypes import each_dtype_of
 from tests.modules.frozen_weights import Change, each_change, needs_onednn
 from tests.modules.lstms.plain_lstm import Clipped, read_packed, read_plainly
 
@@ -217,10 +218,10 @@ def test_frozen_weights_give_what_trained_ones_give(dim: int, dtype: str) -> Non
 
 @pytest.mark.skipif(not compiled_run.READ, reason="there is no compiled run for this processor")
 @pytest.mark.parametrize("is_frozen", [False, True])
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@each_dtype_of(compiled_run.READ)
 @pytest.mark.parametrize("dim, cell", [(64, 128), (50, 100)])
 def test_with_gradients_it_runs_compiled(
-    dim: int, cell: int, dtype: str, is_frozen: bool, monkeypatch: pytest.MonkeyPatch
+    dim: int, cell: int, dtype: torch.dtype, is_frozen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: List[int] = []
 
@@ -231,7 +232,7 @@ def test_with_gradients_it_runs_compiled(
     monkeypatch.setattr(filled_run, "run_compiled", counted)
     torch.manual_seed(13)
     lstm = ProjectedLstm(24, dim, cell).requires_grad_(not is_frozen)
-    MixedPrecision.set_everywhere(lstm, dtype)
+    MixedPrecision.set_everywhere(lstm, str(dtype).removeprefix("torch."))
     inputs = torch.randn(2 * 3, 24, requires_grad=True)
     outputs = lstm(inputs, [3, 3]).outputs
     assert runs == [64]
