@@ -211,12 +211,16 @@ def _check_sizes(
     encoder = plan.get("token_encoder")
     parts: Dict[str, Any] = encoder if isinstance(encoder, dict) else {}
     filters = parts.get("filters")
-    num_filters = len(filters) if isinstance(filters, list) else 0
-    for asked in (plan.get("num_layers"), parts.get("num_highway"), num_filters):
+    counts = {
+        "num_layers": plan.get("num_layers"),
+        "num_highway": parts.get("num_highway"),
+        "filters": len(filters) if isinstance(filters, list) else 0,
+    }
+    for name, asked in counts.items():
         if isinstance(asked, int) and asked > len(state):
             raise ConfigurationError(
-                f"{archive_file}: the weights do not fit the config. It asks for {asked} layers, "
-                f"but there are {len(state)} tensors"
+                f"{archive_file}: the weights do not fit the config. Its `{name}` asks for {asked} "
+                f"layers or convolutions, but there are {len(state)} tensors"
             )
     try:
         with torch.device("meta"):

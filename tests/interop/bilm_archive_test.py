@@ -177,14 +177,14 @@ def test_a_config_is_data_and_no_program(program: str, unpacked: Path) -> None:
     [
         # More than any memory holds, or any time builds.
         ({"cell_size": 10**6}, "do not fit the config.* shape .* where .*4000000"),
-        ({"num_layers": 10**9}, "do not fit the config. It asks for 1000000000 layers, but"),
+        ({"num_layers": 10**9}, "`num_layers` asks for 1000000000 layers or convolutions, but"),
         (
             {"token_encoder": {**BILM["token_encoder"], "num_highway": 10**9}},
-            "do not fit the config. It asks for 1000000000 layers, but",
+            "`num_highway` asks for 1000000000 layers or convolutions, but",
         ),
         (
             {"token_encoder": {**BILM["token_encoder"], "filters": [[1, 1]] * 10**4}},
-            "do not fit the config. It asks for 10000 layers, but",
+            "`filters` asks for 10000 layers or convolutions, but",
         ),
         ({"cell_size": -1}, "expected `cell_size` of 1 or more"),
         ({"cell_size": "large"}, "its config describes no biLM"),
