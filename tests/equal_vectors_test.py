@@ -75,7 +75,8 @@ def layers_of(sizes: Sizes, state: str, dtype: str = "float32") -> SentenceLayer
         CharCnnOptions(16, sizes.filters, 2, "relu", 50),
     )
     bilm = build_bilm(options, None, state=state, matmul_dtype=dtype)
-    layers = SentenceLayers(ReadableBiLm(bilm, CharacterSpeller(50), ReadFiles([])))
+    readable = ReadableBiLm(bilm, CharacterSpeller(50), ReadFiles([]))
+    layers = SentenceLayers(readable, matmul_dtype=dtype)
     if state == "warm":
         layers.warm_up(sentences_of_all_lengths())
     return layers
