@@ -74,9 +74,10 @@ def layers_of(sizes: Sizes, state: str, dtype: str = "float32") -> SentenceLayer
         LstmOptions(sizes.cell, sizes.dim, 2, 3.0, 3.0, True),
         CharCnnOptions(16, sizes.filters, 2, "relu", 50),
     )
-    bilm = build_bilm(options, None, state=state, matmul_dtype=dtype)
+    bilm = build_bilm(options, None, state=state, matmul_dtype="float32")
     readable = ReadableBiLm(bilm, CharacterSpeller(50), ReadFiles([]))
     layers = SentenceLayers(readable, matmul_dtype=dtype)
+    assert layers.matmul_dtype == dtype
     if state == "warm":
         layers.warm_up(sentences_of_all_lengths())
     return layers

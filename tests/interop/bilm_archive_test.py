@@ -177,14 +177,17 @@ def test_a_config_is_data_and_no_program(program: str, unpacked: Path) -> None:
     [
         # More than any memory holds, or any time builds.
         ({"cell_size": 10**6}, "do not fit the config.* shape .* where .*4000000"),
-        ({"num_layers": 10**9}, "`num_layers` asks for 1000000000 layers or convolutions, but"),
+        (
+            {"num_layers": 10**9},
+            "do not fit the config. Its `num_layers` asks for 1000000000 layers or .*, but",
+        ),
         (
             {"token_encoder": {**BILM["token_encoder"], "num_highway": 10**9}},
-            "`num_highway` asks for 1000000000 layers or convolutions, but",
+            "do not fit the config. Its `num_highway` asks for 1000000000 layers or .*, but",
         ),
         (
             {"token_encoder": {**BILM["token_encoder"], "filters": [[1, 1]] * 10**4}},
-            "`filters` asks for 10000 layers or convolutions, but",
+            "do not fit the config. Its `filters` asks for 10000 layers or convolutions, but",
         ),
         ({"cell_size": -1}, "expected `cell_size` of 1 or more"),
         ({"cell_size": "large"}, "its config describes no biLM"),

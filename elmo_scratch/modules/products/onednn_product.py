@@ -12,8 +12,8 @@ class OneDnnProduct:
     """
     Computes `x Wᵀ` for one `W`, where PyTorch was built with oneDNN. But for bfloat16 on a
     processor with tiles a row's result does not depend on how many rows come with it, to the bit.
-    That is true of oneDNN 3.12, which PyTorch 2.13 has. That of PyTorch 2.11, 3.10, sums fewer
-    than 16 rows in another order.
+    That is true of oneDNN 3.12, which PyTorch 2.13 has. That of PyTorch 2.11, 3.10, sums few rows
+    in another order: fewer than 16 with some packed weights, more with others.
 
     # Parameters
 
