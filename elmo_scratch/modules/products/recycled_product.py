@@ -1,9 +1,10 @@
-"""Products whose results lie in memory that was in use before."""
+"""Products of training, whose large results lie in memory that was in use before."""
 
 from typing import Optional
 
 import torch
 
+from elmo_scratch.modules.products import float32_product
 from elmo_scratch.modules.products.recycled_memory import RECYCLED
 
 
@@ -25,6 +26,8 @@ def recycled_product(
     `torch.Tensor`
         Shape `(rows, columns)`: the product and what is added to it.
     """
+    if float32_product.can_multiply(left, right, summand):
+        return float32_product.multiply(left, right, summand)
     result = RECYCLED.empty((left.size(0), right.size(1)), left.dtype)
     if summand is None:
         return torch.mm(left, right, out=result)

@@ -3,7 +3,12 @@ from typing import Optional
 import pytest
 import torch
 
-from elmo_scratch.modules.products import recycled_product
+from elmo_scratch.modules.products import float32_product, recycled_product
+
+
+@pytest.fixture(params=[False, True], ids=["PyTorch's", "oneDNN's"], autouse=True)
+def each_product(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(float32_product, "is_faster", lambda: request.param)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 700])

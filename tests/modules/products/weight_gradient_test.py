@@ -3,16 +3,19 @@ from typing import Tuple
 import pytest
 import torch
 
+from elmo_scratch.modules.products import float32_product, weight_gradients
 from elmo_scratch.modules.products import weight_gradient as module
-from elmo_scratch.modules.products import weight_gradients
 from elmo_scratch.modules.products.weight_gradient import OUTPUTS_AT_ONCE
 
 
-@pytest.fixture(params=["as it is", "without tiles"])
+@pytest.fixture(params=["as it is", "without tiles", "oneDNN's products", "PyTorch's products"])
 def each_processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This one, and one without tiles."""
+    """This one, one without tiles, and ones for either product in float32."""
     if request.param == "without tiles":
         monkeypatch.setattr(module, "can_multiply_gradients", lambda *_: False)
+    elif request.param != "as it is":
+        is_faster = request.param == "oneDNN's products"
+        monkeypatch.setattr(float32_product, "is_faster", lambda: is_faster)
 
 
 @pytest.mark.usefixtures("each_processor")

@@ -1,0 +1,117 @@
+"""Products in float32 by oneDNN, where that is faster than what PyTorch multiplies with."""
+
+from functools import lru_cache
+from typing import Optional
+
+import torch
+
+from elmo_scratch.modules.products.onednn_product import ROWS_TOGETHER, OneDnnProduct
+from elmo_scratch.modules.products.recycled_memory import RECYCLED
+from elmo_scratch.processors import vendor_and_family
+
+FIRST_WITH_WIDE_UNITS = ("AuthenticAMD", 26)
+"""The family of AMD's first processors that multiply 16 floats as fast as others do 8 (Zen 5)."""
+
+LARGE_RESULT = 2**23
+"""From so many numbers on a result takes memory that was in use before. Smaller ones come faster
+from where the last one of their size has just gone."""
+
+ROWS_AT_ONCE = 512
+"""So many rows of such a result are made at once, and copied while they are in a cache."""
+
+
+@lru_cache(maxsize=None)
+def is_faster() -> bool:
+    """
+    # Returns
+
+    `bool`
+        Whether oneDNN multiplies in float32 clearly faster than PyTorch's own product. That is
+        MKL's, which has kernels for AVX-512 for Intel's processors alone; those for AVX2, which
+        others get, take twice as long where units are wider. What it says depends on nothing but
+        the processor and PyTorch, so that sums are rounded alike in each run.
+    """
+    vendor, family = vendor_and_family()
+    return (
+        torch.backends.mkl.is_available()
+        and torch.backends.mkldnn.is_available()
+        and vendor == FIRST_WITH_WIDE_UNITS[0]
+        and family >= FIRST_WITH_WIDE_UNITS[1]
+    )
+
+
+def can_multiply(
+    left: torch.Tensor, right: torch.Tensor, summand: Optional[torch.Tensor] = None
+) -> bool:
+    """
+    # Parameters
+
+    left, right, summand
+        As in `multiply`.
+
+    # Returns
+
+    `bool`
+        Whether `multiply` can, and is the faster one.
+    """
+    return (
+        left.dtype == torch.float32
+        and left.numel() > 0
+        and (summand is None or summand.dim() == 1)
+        and OneDnnProduct.knows(right)
+        and is_faster()
+    )
+
+
+def multiply(
+    left: torch.Tensor, right: torch.Tensor, summand: Optional[torch.Tensor] = None
+) -> torch.Tensor:
+    """
+    # Parameters
+
+    left : `torch.Tensor`
+        Shape `(rows, inputs)`, in float32, without a gradient.
+    right : `torch.Tensor`
+        Shape `(inputs, columns)`, in float32.
+    summand : `torch.Tensor`, optional (default = `None`)
+        Shape `(columns,)`, in float32.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(rows, columns)`: the product and what is added to each of its rows.
+    """
+    if left.is_contiguous():
+        return _product(left, right, summand)
+    # The rows of a batch are summed over. oneDNN compiles a kernel for each number of them too, and
+    # keeps it: PyTorch's product adds those beyond a multiple.
+    whole = left.size(1) - left.size(1) % ROWS_TOGETHER
+    if whole == 0:
+        return torch.mm(left, right) if summand is None else torch.addmm(summand, left, right)
+    result = _product(left[:, :whole], right[:whole], summand)
+    return result if whole == left.size(1) else result.addmm_(left[:, whole:], right[whole:])
+
+
+def _product(
+    left: torch.Tensor, right: torch.Tensor, summand: Optional[torch.Tensor]
+) -> torch.Tensor:
+    """As `multiply`, with a kernel for this number of inputs."""
+    shape = (left.size(0), right.size(1))
+    size = shape[0] * shape[1]
+    # oneDNN reads the left one row by row. To turn a small result takes less than a large factor.
+    if summand is None and not left.is_contiguous() and left.numel() > right.numel() + size:
+        turned = OneDnnProduct(_dense(left), is_packed=False)(right.t().contiguous())
+        return RECYCLED.empty(shape, left.dtype).copy_(turned.t())
+    product = OneDnnProduct(_dense(right.t()), is_packed=False)
+    if size < LARGE_RESULT:
+        return product(left.contiguous(), summand)
+    result = RECYCLED.empty(shape, left.dtype)
+    for place, rows in zip(result.split(ROWS_AT_ONCE), left.split(ROWS_AT_ONCE)):
+        place.copy_(product(rows.contiguous(), summand))
+    return result
+
+
+def _dense(matrix: torch.Tensor) -> torch.Tensor:
+    """Without gaps: those make oneDNN multiply without its kernels, a hundred times as slow."""
+    is_dense = matrix.is_contiguous() or matrix.t().is_contiguous()
+    return matrix if is_dense else matrix.contiguous()
