@@ -6,18 +6,14 @@ from typing import Optional
 import torch
 
 from elmo_scratch.modules.products.onednn_product import ROWS_TOGETHER, OneDnnProduct
-from elmo_scratch.modules.products.recycled_memory import RECYCLED
+from elmo_scratch.modules.products.recycled_memory import LARGE_RESULT, RECYCLED
 from elmo_scratch.processors import vendor_and_family
 
 FIRST_WITH_WIDE_UNITS = ("AuthenticAMD", 26)
 """The family of AMD's first processors that multiply 16 floats as fast as others do 8 (Zen 5)."""
 
-LARGE_RESULT = 2**23
-"""From so many numbers on a result takes memory that was in use before. Smaller ones come faster
-from where the last one of their size has just gone."""
-
 ROWS_AT_ONCE = 512
-"""So many rows of such a result are made at once, and copied while they are in a cache."""
+"""So many rows of a large result are made at once, and copied while they are in a cache."""
 
 
 @lru_cache(maxsize=None)

@@ -13,6 +13,10 @@ SMALLEST = 2**18
 MOST_FREE = 2**29
 """How many bytes may wait to be used again."""
 
+LARGE_RESULT = 2**23
+"""From so many numbers on what a library makes is worth copying to such memory. Smaller results
+come faster from where the last one of their size has just gone."""
+
 ALIGNMENT = 64
 """Where numbers begin, in bytes: as PyTorch's own, at the beginning of a line of the caches."""
 

@@ -5,7 +5,7 @@ from typing import Any, Optional, Tuple
 
 import torch
 
-from elmo_scratch.modules.products.recycled_memory import RECYCLED
+from elmo_scratch.modules.products.recycled_memory import LARGE_RESULT, RECYCLED
 from elmo_scratch.native_library import (
     COUNT,
     INSTRUCTIONS,
@@ -28,10 +28,6 @@ MANY_PANELS = 16
 
 FEW_NUMBERS = 2**20
 """As long as vectors have no more, which the caches hold."""
-
-LARGE_RESULT = 2**23
-"""From so many numbers on a result takes memory that was in use before. Smaller ones come faster
-from where the last one of their size has just gone."""
 
 DTYPES = (torch.float32, torch.bfloat16)
 """The types of weights that it rounds, if need be."""
