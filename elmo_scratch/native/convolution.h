@@ -20,6 +20,8 @@ constexpr ptrdiff_t WORDS_AT_ONCE = 16;
 constexpr ptrdiff_t WINDOWS_AT_ONCE = 32;
 // Numbers behind a word's last that are multiplied with weights of zero.
 constexpr ptrdiff_t BEHIND = 2 * REGISTER;
+// Words whose characters' gradients are added up by turns.
+constexpr ptrdiff_t WORDS_WRITTEN = 4;
 // So many registers hold a filter's gradient at once.
 constexpr ptrdiff_t HELD = INSTRUCTIONS == AVX2 ? 4 : 8;
 
@@ -184,20 +186,24 @@ WIDE void filters_backward(const Words<Number> &words, const Filters<Number> &fi
         add_windows(words, gradients, k, inputs, filters.d_weights + (filter + k) * inputs);
 }
 
-// Those of a word's characters.
+// Those of some words' characters. A filter adds to what the one before has just written, which a
+// processor waits for: meanwhile it adds to other words.
 template <typename Number>
-WIDE void word_backward(const Words<Number> &words, const Filters<Number> *filters, ptrdiff_t kinds,
-                        const float *d_maxima, const std::uint8_t *places, float *d_characters) {
-    std::fill_n(d_characters, words.size(), 0.0f);
+WIDE void words_backward(const Words<Number> &words, const Filters<Number> *filters,
+                         ptrdiff_t kinds, ptrdiff_t start, ptrdiff_t end, const float *d_maxima,
+                         const std::uint8_t *places, float *d_characters) {
+    std::fill(d_characters + start * words.size(), d_characters + end * words.size(), 0.0f);
     for (const Filters<Number> *own = filters; own < filters + kinds; own++) {
         const ptrdiff_t inputs = own->width * words.dim;
         for (ptrdiff_t filter = 0; filter < own->number; filter++) {
-            const ptrdiff_t place = own->first + filter;
-            const Sixteen gradient = all(d_maxima[place]);
             const float *weights = own->weights + filter * inputs;
-            float *window = d_characters + places[place] * words.dim;
-            for (ptrdiff_t k = 0; k < inputs; k += REGISTER)
-                store(fused(gradient, load(weights + k), load(window + k)), window + k);
+            for (ptrdiff_t word = start; word < end; word++) {
+                const ptrdiff_t place = word * words.filters + own->first + filter;
+                const Sixteen gradient = all(d_maxima[place]);
+                float *window = d_characters + word * words.size() + places[place] * words.dim;
+                for (ptrdiff_t k = 0; k < inputs; k += REGISTER)
+                    store(fused(gradient, load(weights + k), load(window + k)), window + k);
+            }
         }
     }
 }
@@ -214,10 +220,11 @@ void maxima_backward(const Words<Number> &words, const Filters<Number> *filters,
 #pragma omp for schedule(dynamic) nowait
             for (ptrdiff_t filter = 0; filter < own->number; filter += REGISTER)
                 filters_backward(words, *own, filter, d_maxima, places, d_bias, gradients);
-#pragma omp for schedule(dynamic, WORDS_AT_ONCE)
-        for (ptrdiff_t word = 0; word < words.number; word++)
-            word_backward(words, filters, kinds, d_maxima + word * words.filters,
-                          places + word * words.filters, d_characters + word * words.size());
+#pragma omp for schedule(dynamic)
+        for (ptrdiff_t word = 0; word < words.number; word += WORDS_WRITTEN)
+            words_backward(words, filters, kinds, word,
+                           std::min(word + WORDS_WRITTEN, words.number), d_maxima, places,
+                           d_characters);
     }
 }
 
