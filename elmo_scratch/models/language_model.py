@@ -19,7 +19,7 @@ from elmo_scratch.interop.word_list import WordList
 from elmo_scratch.metrics import Perplexity, WordPrediction
 from elmo_scratch.models.predictions import Predictions
 from elmo_scratch.models.starting_words import start_words
-from elmo_scratch.modules import BiLm, OutputSoftmax
+from elmo_scratch.modules import BiLm, Dropout, OutputSoftmax
 from elmo_scratch.modules.boundaries import add_boundaries
 from elmo_scratch.modules.products import MixedPrecision, without_autocast
 from elmo_scratch.modules.softmaxes import FullSoftmax
@@ -110,7 +110,7 @@ class LanguageModel(Model):
                 "vocabulary `elmo_scratch_corpus`, which begins with it.",
                 END_SENTENCE_WORD,
             )
-        self.dropout = torch.nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         if matmul_dtype is not None:
             MixedPrecision.set_everywhere(self, matmul_dtype)
         self._loss_weight = loss_weight

@@ -24,6 +24,7 @@ A mask is a boolean tensor in which `True` marks a real token; real tokens come 
 
 from elmo_scratch.modules.bilm import BiLm as BiLm
 from elmo_scratch.modules.bilm_output import BiLmOutput as BiLmOutput
+from elmo_scratch.modules.dropout import Dropout as Dropout
 from elmo_scratch.modules.lstms import LstmStack as LstmStack
 from elmo_scratch.modules.lstms import LstmState as LstmState
 from elmo_scratch.modules.lstms import ProjectedLstm as ProjectedLstm
@@ -35,6 +36,7 @@ from elmo_scratch.modules.token_encoders import TokenEncoder as TokenEncoder
 __all__ = [
     "BiLm",
     "BiLmOutput",
+    "Dropout",
     "LayerMix",
     "LstmStack",
     "LstmState",

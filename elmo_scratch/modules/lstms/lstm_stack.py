@@ -4,6 +4,7 @@ from typing import List, NamedTuple, Optional, Sequence
 
 import torch
 
+from elmo_scratch.modules.dropout import Dropout
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.projected_lstm import ProjectedLstm
 
@@ -77,7 +78,7 @@ class LstmStack(torch.nn.Module):
         self.cell_size = cell_size
         self.cell_clip = cell_clip
         self.projection_clip = projection_clip
-        self.dropout = torch.nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.use_skip_connections = use_skip_connections
 
     def forward(
