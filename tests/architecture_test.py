@@ -17,6 +17,7 @@ FLOORS = [
         "alphabet",
         "checked_json",
         "cuda_graphs",
+        "freed_memory",
         "located",
         "native_library",
         "on_demand",

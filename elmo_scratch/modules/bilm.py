@@ -5,6 +5,7 @@ from typing import Iterable, List, Optional, Tuple
 import torch
 from allennlp.common import FromParams
 
+from elmo_scratch.freed_memory import keep_freed_memory
 from elmo_scratch.modules.bilm_output import BiLmOutput, ReadSentences, ReadWindows
 from elmo_scratch.modules.evaluating import evaluating
 from elmo_scratch.modules.lstms import LstmStack, LstmState, ReadingOrder, StackOutput
@@ -275,6 +276,8 @@ class BiLm(torch.nn.Module, FromParams):
         start: LstmState,
     ) -> Tuple[List[StackOutput], LstmState]:
         """What each direction makes of its vectors, and both directions' last states."""
+        if torch.is_grad_enabled() and vectors[0].requires_grad and vectors[0].device.type == "cpu":
+            keep_freed_memory()
         stacks: List[StackOutput] = []
         finals: List[LstmState] = []
         for direction, stack in enumerate((self.left_to_right, self.right_to_left)):
