@@ -11,6 +11,7 @@ from elmo_scratch.modules.products.precision import precision_of as precision_of
 from elmo_scratch.modules.products.precision import without_autocast as without_autocast
 from elmo_scratch.modules.products.recycled_memory import RECYCLED as RECYCLED
 from elmo_scratch.modules.products.recycled_product import recycled_product as recycled_product
+from elmo_scratch.modules.products.weight_gradient import add_weight_gradient as add_weight_gradient
 from elmo_scratch.modules.products.weight_gradient import weight_gradients as weight_gradients
 from elmo_scratch.modules.products.weight_product import WeightProduct as WeightProduct
 
@@ -22,6 +23,7 @@ __all__ = [
     "MixedPrecision",
     "RECYCLED",
     "WeightProduct",
+    "add_weight_gradient",
     "are_frozen",
     "filled_up",
     "precision_of",

@@ -75,7 +75,8 @@ def multiply(
     # Returns
 
     `torch.Tensor`
-        Shape `(rows, columns)`: the product and what is added to each of its rows.
+        Shape `(rows, columns)`: the product and what is added to each of its rows. The numbers of
+        a column may lie side by side, if those of `left` do.
     """
     if left.is_contiguous():
         return _product(left, right, summand)
@@ -94,10 +95,9 @@ def _product(
     """As `multiply`, with a kernel for this number of inputs."""
     shape = (left.size(0), right.size(1))
     size = shape[0] * shape[1]
-    # oneDNN reads the left one row by row. To turn a small result takes less than a large factor.
-    if summand is None and not left.is_contiguous() and left.numel() > right.numel() + size:
-        turned = OneDnnProduct(_dense(left), is_packed=False)(right.t().contiguous())
-        return RECYCLED.empty(shape, left.dtype).copy_(turned.t())
+    # oneDNN reads the left one row by row. To turn the right one takes less than a large left one.
+    if summand is None and not left.is_contiguous() and left.numel() > right.numel():
+        return OneDnnProduct(_dense(left), is_packed=False)(right.t().contiguous()).t()
     product = OneDnnProduct(_dense(right.t()), is_packed=False)
     if size < LARGE_RESULT:
         return product(left.contiguous(), summand)

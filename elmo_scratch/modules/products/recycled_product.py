@@ -24,7 +24,8 @@ def recycled_product(
     # Returns
 
     `torch.Tensor`
-        Shape `(rows, columns)`: the product and what is added to it.
+        Shape `(rows, columns)`: the product and what is added to it. The numbers of a column may
+        lie side by side, if those of `left` do.
     """
     if float32_product.can_multiply(left, right, summand):
         return float32_product.multiply(left, right, summand)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.modules.products import WeightProduct, filled_up, weight_gradients
+from elmo_scratch.modules.products import WeightProduct, add_weight_gradient, filled_up
 from elmo_scratch.modules.softmaxes.top_scores import top_scores
 
 CHUNK_SIZE = 2**21
@@ -19,9 +19,6 @@ MIN_ROWS = 256
 Predictions of a chunk, however many the words are: for fewer of them, reading the weights of a
 large vocabulary takes longer than the products.
 """
-
-WORDS_AT_ONCE = 2**16
-"""For so many words the gradient of their weights is made at once, where products are rounded."""
 
 
 class CrossEntropy(NamedTuple):
@@ -148,15 +145,11 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             losses[chunk] = (log_sum - at_target).squeeze(1)
             if has_gradients:
                 shares.scatter_add_(1, own, -torch.ones_like(at_target))
-                if dtype == weight.dtype:
-                    of_states[chunk] = product_back(shares)
-                    of_weight.addmm_(shares.t(), scaled[chunk])
-                else:
+                rounded = shares
+                if dtype != weight.dtype:
                     rounded = rounded_space[: len(own)].copy_(shares)
-                    of_states[chunk] = product_back(rounded)
-                    pieces = rounded.split(WORDS_AT_ONCE, dim=1)
-                    for place, piece in zip(of_weight.split(WORDS_AT_ONCE), pieces):
-                        place += weight_gradients(piece, [scaled[chunk]], weight.dtype).weights[0]
+                of_states[chunk] = product_back(rounded)
+                add_weight_gradient(of_weight, rounded, scaled[chunk])
                 of_bias.addmv_(shares.t(), counts[chunk])
         if has_gradients:
             ctx.save_for_backward(of_states[:predicted].mul_(share), of_weight, of_bias)

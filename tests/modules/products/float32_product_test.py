@@ -45,7 +45,7 @@ class TestMultiply:
         if right_is_turned:
             right = right.t().contiguous().t()
         result = multiply(left, right, summand)
-        assert result.is_contiguous()
+        assert result.is_contiguous() or (left_is_turned and result.t().is_contiguous())
         assert torch.allclose(result, expected, rtol=1e-5, atol=2e-4)
 
     @pytest.mark.parametrize("inputs", [32, 41])

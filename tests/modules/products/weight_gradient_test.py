@@ -3,7 +3,11 @@ from typing import Tuple
 import pytest
 import torch
 
-from elmo_scratch.modules.products import float32_product, weight_gradients
+from elmo_scratch.modules.products import (
+    add_weight_gradient,
+    float32_product,
+    weight_gradients,
+)
 from elmo_scratch.modules.products import weight_gradient as module
 from elmo_scratch.modules.products.weight_gradient import OUTPUTS_AT_ONCE
 
@@ -63,3 +67,21 @@ def test_they_are_not_changed_by_the_next_ones() -> None:
     factors = [torch.full((2, 600), number) for number in (1.0, 2.0)]
     first, second = (weight_gradients(factor, [factor], torch.float32) for factor in factors)
     assert first.weights[0].eq(2).all() and second.weights[0].eq(8).all()
+
+
+@pytest.mark.usefixtures("each_processor")
+@pytest.mark.parametrize("rows, outputs", [(0, 9), (40, 7), (40, 300), (37, 2 * 128 + 3)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_one_is_added_to_others(
+    rows: int, outputs: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "OUTPUTS_OF_A_SUM", 128)
+    torch.manual_seed(13)
+    gradients, vectors = torch.randn(rows, outputs).to(dtype), torch.randn(rows, 24).to(dtype)
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    before = torch.randn(outputs, 24, dtype=wide)
+    total = before.clone()
+    add_weight_gradient(total, gradients, vectors)
+    exact = gradients.double().t() @ vectors.double()
+    added = total.double() - before.double()
+    assert torch.allclose(added, exact, rtol=torch.finfo(dtype).eps, atol=1e-4)
