@@ -9,9 +9,9 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 NEVER = -1
 
-LARGEST_KEPT = 2**30, 2**25
-"""Bytes of the largest tensor whose memory is kept: the second is the most that a C library from
-before 2.35 allows."""
+LARGEST_KEPT = 2**25
+"""Bytes of the largest tensor whose memory is kept, the most that any release of the library
+allows. Among still larger ones much would lie unused; those that come in each step are recycled."""
 
 CHOSEN_BY_USERS = "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"
 """Environment variables by which users choose such settings themselves."""
@@ -35,5 +35,4 @@ def keep_freed_memory() -> bool:
     if set_option is None:
         return False
     # A threshold that is set ends the library's own adjusting of the other.
-    is_set = any(set_option(M_MMAP_THRESHOLD, size) for size in LARGEST_KEPT)
-    return is_set and bool(set_option(M_TRIM_THRESHOLD, NEVER))
+    return bool(set_option(M_MMAP_THRESHOLD, LARGEST_KEPT) and set_option(M_TRIM_THRESHOLD, NEVER))
