@@ -7,7 +7,7 @@ import torch
 from elmo_scratch.modules.products import RECYCLED
 
 BITS = 16
-"""Of each number. PyTorch draws more of them, which takes longer than all else that dropout does."""
+"""Of each number. PyTorch draws more, which takes longer than all else that dropout does."""
 
 PARTS = 2**BITS
 """The probability is a whole number of such parts: it is met within a 130,000th."""
