@@ -262,7 +262,8 @@ def _run_compiled_backward(
 def _share_of_inputs(
     inputs: torch.Tensor, weight: torch.Tensor, dtype: torch.dtype
 ) -> torch.Tensor:
-    """Of the gates, shape `(read, 4 * cell)`, in memory of its own."""
+    """Of the gates, shape `(read, 4 * cell)`, in memory of its own, row by row."""
+    inputs = inputs.contiguous()  # A product lies as its left one does.
     if dtype == torch.bfloat16 and _has_tiles():
         return WeightProduct(weight, dtype, num_uses=1)(inputs)
     return recycled_product(inputs.to(dtype), weight.to(dtype).t())

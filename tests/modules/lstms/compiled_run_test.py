@@ -8,6 +8,7 @@ from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.lstms import compiled_run
 from elmo_scratch.modules.lstms.compiled_run import can_run_compiled
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
+from elmo_scratch.modules.products import float32_product
 from elmo_scratch.native_library import INSTRUCTIONS, Instructions
 from tests.modules.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.modules.lstms.random_run import CELLS, DIM, RandomRun, random_run, tensors_of
@@ -160,6 +161,19 @@ def test_states_may_lie_scattered_in_memory() -> None:
         weights=LstmWeights(*(weight.t().contiguous().t() for weight in run.weights)),
     )
     assert torch.allclose(scattered.compiled().outputs, run.compiled().outputs, atol=1e-6)
+
+
+@pytest.mark.parametrize("is_faster", [False, True])
+def test_many_inputs_may_lie_scattered_too(
+    is_faster: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(float32_product, "is_faster", lambda: is_faster)
+    run = random_run([3 * CELLS] * 2)
+    scattered = run._replace(inputs=run.inputs.t().contiguous().t())
+    done, expected = scattered.compiled(), run.compiled()
+    assert torch.allclose(done.outputs, expected.outputs, atol=1e-6)
+    for ours, theirs in zip(scattered.back(done)[:3], run.back(expected)[:3], strict=True):
+        assert torch.allclose(ours, theirs, atol=1e-5)
 
 
 def is_known(run: RandomRun) -> bool:
