@@ -6,7 +6,8 @@ import os
 import socket
 from contextlib import suppress
 from pathlib import Path
-from typing import Optional
+from typing import MutableMapping, Optional, TextIO, Tuple
+from weakref import WeakValueDictionary
 
 from allennlp.common.checks import ConfigurationError
 
@@ -16,6 +17,11 @@ last."""
 
 HELD = (errno.EACCES, errno.EAGAIN)
 """What a system says where another process has the lock."""
+
+
+_OPEN: MutableMapping[Tuple[int, int], TextIO] = WeakValueDictionary()
+"""Files of this process's locks, by device and number. Whoever closes one of two that are the same
+ends the lock of both, so there is never a second one."""
 
 
 class TrainingLock:
@@ -42,8 +48,7 @@ class TrainingLock:
         self._path = folder / LOCK
         self._locked: Optional[os.stat_result] = None
         try:
-            # Not cut off before it is locked: it says who has the lock.
-            self._file = open(self._path, "a+", encoding="utf-8")
+            self._file = _opened(self._path)
         except OSError:
             return
         try:
@@ -75,3 +80,17 @@ class TrainingLock:
                     f"{self._path.parent}: another training has begun here since this one did, in "
                     "a new folder of the name. Nothing more is written to it."
                 )
+
+
+def _opened(path: Path) -> TextIO:
+    """The file of a lock, which need not be there yet."""
+    with suppress(FileNotFoundError):
+        there = os.stat(path)
+        file = _OPEN.get((there.st_dev, there.st_ino))
+        if file is not None:
+            return file
+    # Not cut off before it is locked: it says who has the lock.
+    file = open(path, "a+", encoding="utf-8")
+    there = os.fstat(file.fileno())
+    _OPEN[there.st_dev, there.st_ino] = file
+    return file

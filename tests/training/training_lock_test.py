@@ -102,10 +102,13 @@ def hold(folder: Path, places: Any) -> None:
         places.put("refused")
 
 
-def test_it_is_over_with_the_instance(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [1, 3])
+def test_it_is_over_with_the_last_instance(count: int, tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     places, found = context.Queue(), []
-    locks = [TrainingLock(tmp_path)]
+    locks = [TrainingLock(tmp_path) for _ in range(count)]
+    # Those of trainings that were stopped, as in a notebook.
+    del locks[:-1]
     for _ in range(2):
         other = context.Process(target=hold, args=(tmp_path, places))
         other.start()
