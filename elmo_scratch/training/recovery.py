@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import re
 from pathlib import Path
 from typing import Any, Container, Dict, NamedTuple, Optional
 
@@ -14,6 +15,9 @@ from elmo_scratch.training.averaged_weights import averaged_weights
 from elmo_scratch.whole_file import whole_file
 
 logger = logging.getLogger(__name__)
+
+METRICS = re.compile(r"metrics_epoch_(\d+)\.json")
+"""Names of the files in which AllenNLP tells what each epoch measured."""
 
 OF_WORKERS = "module."
 """What names of weights begin with in `DistributedDataParallel`."""
@@ -81,14 +85,20 @@ def add_last_epoch(metrics: Dict[str, Any], folder: str) -> None:
     """
     A training that is recovered behind its last epoch measures nothing more, and AllenNLP would
     write hardly any metrics in the place of those that were there. What the last epoch measured is
-    added.
+    added, unless its file can't be read: the training is over, and its weights are worth more.
     """
-    found = Path(folder).glob("metrics_epoch_*.json")
-    numbers = [int(path.stem.rpartition("_")[2]) for path in found]
-    if numbers:
-        last = Path(folder) / f"metrics_epoch_{max(numbers)}.json"
-        for name, value in json.loads(last.read_text(encoding="utf-8")).items():
-            metrics.setdefault(name, value)
+    found = filter(None, (METRICS.fullmatch(path.name) for path in Path(folder).iterdir()))
+    last = max(found, key=lambda name: int(name[1]), default=None)
+    if last is None:
+        return
+    path = Path(folder) / last[0]
+    try:
+        measured = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, TypeError, ValueError) as error:
+        logger.warning("%s: can't be read (%s). Its metrics are left out.", path, error)
+        return
+    for name, value in measured.items():
+        metrics.setdefault(name, value)
 
 
 class Progress(NamedTuple):

@@ -10,6 +10,7 @@ from allennlp.training.moving_average import ExponentialMovingAverage
 
 from elmo_scratch.training.recovery import (
     Progress,
+    add_last_epoch,
     end_confidence_checks,
     find_best_weights,
     reattach_moving_average,
@@ -175,3 +176,40 @@ def test_where_no_rate_is_scheduled_there_is_nothing_to_stretch() -> None:
     trainer = recovered(None, 8, 10, (3, 0))
     stretch_schedule(trainer, Progress(4, 5, 15))
     assert trainer._learning_rate_scheduler is None
+
+
+def write_metrics(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        (folder / f"metrics_epoch_{name}.json").write_text(text, encoding="utf-8")
+
+
+def test_what_the_last_epoch_measured_is_added(tmp_path: Path) -> None:
+    write_metrics(tmp_path, **{"9": '{"loss": 3}', "10": '{"loss": 2, "epoch": 10}'})
+    metrics = {"loss": 1}
+    add_last_epoch(metrics, str(tmp_path))
+    assert metrics == {"loss": 1, "epoch": 10}
+
+
+def test_other_files_of_the_folder_are_none_of_an_epoch(tmp_path: Path) -> None:
+    copies = {"2_old": "", "3 (1)": "", "4.backup": "", "": "", "5x": ""}
+    write_metrics(tmp_path, **{"1": '{"loss": 3}', **copies})
+    metrics: Dict[str, Any] = {}
+    add_last_epoch(metrics, str(tmp_path))
+    assert metrics == {"loss": 3}
+
+
+@pytest.mark.parametrize("text", ['{"loss": 3', "3"])
+def test_metrics_that_cannot_be_read_are_left_out(
+    text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_metrics(tmp_path, **{"1": text})
+    metrics = {"best_epoch": 0}
+    add_last_epoch(metrics, str(tmp_path))
+    assert metrics == {"best_epoch": 0}
+    assert f"{tmp_path / 'metrics_epoch_1.json'}: can't be read" in caplog.text
+
+
+def test_without_epochs_there_is_nothing_to_add(tmp_path: Path) -> None:
+    metrics: Dict[str, Any] = {}
+    add_last_epoch(metrics, str(tmp_path))
+    assert metrics == {}
