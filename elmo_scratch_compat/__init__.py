@@ -36,7 +36,7 @@ HELP: Dict[str, str] = {
     "allennlp.modules.vision.region_detector": "absent_torchvision.without_torchvision",
     "allennlp.nn.parallel.ddp_accelerator": "sparse_gradients.clip_sparse_norms",
     "allennlp.training.callbacks.console_logger": "training.print_numbers_only",
-    "allennlp.training.gradient_descent_trainer": "sparse_gradients.clip_sparse",
+    "allennlp.training.gradient_descent_trainer": "training.clip_sparse_and_keep_best_weights",
     "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": "training.drop_verbose",
     "allennlp.training.trainer": "training.accept_old_autocast",
     "allennlp.training.util": "training.clip_sparse_norms_and_keep_folders",

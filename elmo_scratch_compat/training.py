@@ -8,7 +8,8 @@ import os
 import warnings
 from typing import Any, Dict
 
-from elmo_scratch_compat.sparse_gradients import clip_sparse_norms
+from elmo_scratch_compat.sparse_gradients import clip_sparse, clip_sparse_norms
+from elmo_scratch_compat.whole_files import written_beside
 
 LOCK = "training.lock"
 """What a process that trains with the checkpointer `elmo_scratch_whole` keeps locked."""
@@ -18,6 +19,29 @@ def clip_sparse_norms_and_keep_folders(util: Any) -> None:
     """Helps what trainings share."""
     clip_sparse_norms(util)
     keep_folders_of_trainings(util)
+
+
+def clip_sparse_and_keep_best_weights(trainer: Any) -> None:
+    """Helps the trainer."""
+    clip_sparse(trainer)
+    keep_best_weights(trainer)
+
+
+def keep_best_weights(trainer: Any) -> None:
+    """
+    AllenNLP writes the weights of a better epoch into the `best.th` of an earlier one, where they
+    come without a checkpoint or are those of a moving average. Killed in that moment, or where the
+    disk is full, a training had neither. Where the file was another name of the last checkpoint's,
+    that changed with it. Here the new file takes the place of the old one when it is whole.
+    """
+    original = trainer.GradientDescentTrainer._save_model_state
+
+    @functools.wraps(original)
+    def _save_model_state(self: Any, path: str) -> None:
+        with written_beside(path) as part:
+            original(self, part)
+
+    trainer.GradientDescentTrainer._save_model_state = _save_model_state
 
 
 def keep_folders_of_trainings(util: Any) -> None:

@@ -13,9 +13,11 @@ import logging
 import subprocess
 import sys
 import tarfile
+import threading
 import warnings
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Callable, Dict, List
 
 import torch
@@ -27,6 +29,7 @@ from allennlp.common.plugins import import_plugins
 from allennlp.data import DatasetReader
 from allennlp.models import Model, archival
 from allennlp.nn.parallel.ddp_accelerator import DdpWrappedModel
+from allennlp.training import GradientDescentTrainer
 from allennlp.training import util as training_util
 from allennlp.training.callbacks import ConsoleLoggerCallback
 
@@ -163,6 +166,17 @@ def older_archive_outlasts_a_failure(folder: Path) -> List[Any]:
     return [(folder / "model.tar.gz").read_bytes() == b"older", names_in(folder)]
 
 
+def best_weights_outlast_a_failure(folder: Path) -> List[Any]:
+    """What is in the best weights when those of a better epoch failed, and what files there are."""
+    (folder / "best.th").write_text("older", encoding="utf-8")
+    # What stands in memory alone is written by no one.
+    model = SimpleNamespace(state_dict=lambda: {"weight": threading.Lock()})
+    trainer: Any = SimpleNamespace(model=model, _ddp_wrapped_model=None)
+    with suppress(TypeError):
+        GradientDescentTrainer._save_model_state(trainer, str(folder / "best.th"))
+    return [(folder / "best.th").read_bytes() == b"older", names_in(folder)]
+
+
 def forced_training_waits_for_another(folder: Path) -> List[str]:
     """The error for `--force` in a folder where another process trains, and what is left there."""
     run = folder / "run"
@@ -285,6 +299,7 @@ BEHAVIOURS: List[Callable[[Path], Any]] = [
     archives_stay_in_their_folder,
     text_is_no_archive,
     older_archive_outlasts_a_failure,
+    best_weights_outlast_a_failure,
     forced_training_waits_for_another,
     names_are_found_after_a_plain_import,
 ]

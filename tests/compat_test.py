@@ -449,6 +449,13 @@ def test_an_older_archive_stays_until_the_new_one_is_whole(
     assert stock["older_archive_outlasts_a_failure"] == [False, files]
 
 
+def test_the_best_weights_stay_until_better_ones_are_whole(
+    helped: Outcomes, stock: Outcomes
+) -> None:
+    assert helped["best_weights_outlast_a_failure"] == [True, ["best.th"]]
+    assert stock["best_weights_outlast_a_failure"] == [False, ["best.th"]]
+
+
 def test_a_folder_in_which_another_process_trains_is_not_removed(
     helped: Outcomes, stock: Outcomes
 ) -> None:

@@ -21,7 +21,6 @@ from elmo_scratch.interop.torch_file import (
 from elmo_scratch.training.shared_clock import SharedClock
 from elmo_scratch.training.training_lock import TrainingLock
 from elmo_scratch.training.workers import gathered
-from elmo_scratch.whole_file import whole_file
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +30,7 @@ Point = Tuple[int, int]
 WRITTEN_WHOLE = ("*_state_e*_b*.th", "best.th", "metrics_epoch_*.json")
 """What this package writes to the folder of a training, each file beside its place at first."""
 
-ARCHIVE, VOCABULARIES = "model.tar.gz", ".vocabulary.*"
+WRITTEN_BESIDE, VOCABULARIES = ("model.tar.gz", "best.th"), ".vocabulary.*"
 """What elmo_scratch_compat writes there, beside its place too."""
 
 
@@ -124,19 +123,7 @@ class WholeCheckpointer(Checkpointer):
         if is_time and not is_saved:
             self.save_checkpoint(trainer)
             is_saved = True
-        if self._writes and not is_saved and num_batches_in_epoch_completed == 0:
-            self._part_best_weights()
         return is_saved
-
-    def _part_best_weights(self) -> None:
-        """
-        AllenNLP makes `best.th` another name of the checkpoint that was written with it. Better
-        ones that come without a checkpoint are written into that file, and so into the checkpoint.
-        """
-        best = self._folder / "best.th"
-        if best.is_file() and best.stat().st_nlink > 1:
-            with whole_file(best) as part:
-                shutil.copyfile(best, part)
 
     def save_checkpoint(self, trainer: Trainer) -> None:
         assert isinstance(trainer, GradientDescentTrainer)
@@ -279,8 +266,9 @@ class WholeCheckpointer(Checkpointer):
         for name in WRITTEN_WHOLE:
             for part in self._folder.glob(f".{name}.*.part"):
                 part.unlink(missing_ok=True)
-        for part in self._folder.glob(f"{ARCHIVE}.*.part"):
-            part.unlink(missing_ok=True)
+        for name in WRITTEN_BESIDE:
+            for part in self._folder.glob(f"{name}.*.part"):
+                part.unlink(missing_ok=True)
         for unfinished in self._folder.glob(VOCABULARIES):
             shutil.rmtree(unfinished, ignore_errors=True)
         models = self._folder.glob("model_state_e*_b*.th")

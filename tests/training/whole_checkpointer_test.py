@@ -140,6 +140,7 @@ def test_what_a_killed_save_has_left_is_removed(tmp_path: Path) -> None:
         ".best.th.0a1b2c3d.123.part",
         ".metrics_epoch_0.json.0a1b2c3d.123.part",
         "model.tar.gz.123.part",
+        "best.th.123.part",
         "training_state_e0_b2.th",
         "training_state_e0_b2_w1.th",
     ):
