@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import namespace_match
 from allennlp.data import Vocabulary
 from allennlp.data.tokenizers import Tokenizer
-from allennlp.data.vocabulary import DEFAULT_PADDING_TOKEN
+from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
 from elmo_scratch.data.corpus import PreparedCorpus
 from elmo_scratch.data.vocabulary_file import (
@@ -168,7 +168,8 @@ def _frequent_words(
     corpus: PreparedCorpus, min_count: int, max_size: Optional[int], lowercase: bool
 ) -> List[str]:
     """The words to know, the most frequent first, without the marks."""
-    special = {*MARKS, DEFAULT_PADDING_TOKEN}
+    # AllenNLP would take its own unknown word for the one of these words.
+    special = {*MARKS, DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN}
     counted: Iterable[Any] = zip(corpus.words, corpus.words.counts.tolist())
     if lowercase:
         totals: Dict[str, int] = {}

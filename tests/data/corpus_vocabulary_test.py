@@ -73,6 +73,17 @@ def test_marks_come_first_and_then_words_by_frequency(text: str) -> None:
     assert words_of(vocab) == [*MARKS, *words]
 
 
+def test_allennlps_own_unknown_word_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text("the @@UNKNOWN@@ cat\n")
+    vocab = built(data_path=str(path))
+    assert words_of(vocab) == [*MARKS, "cat", "the"]
+    vocab.save_to_files(str(tmp_path / "vocabulary"))
+    # As AllenNLP reads it when it recovers a distributed training.
+    again = Vocabulary.from_files(str(tmp_path / "vocabulary"))
+    assert again.get_token_index("dog") == again.get_token_index("<UNK>") == 3
+
+
 def test_an_unknown_word_has_the_id_of_its_mark(text: str) -> None:
     vocab = built(data_path=text)
     assert vocab.get_token_index("dog") == vocab.get_token_index("<UNK>") == 3
