@@ -1,5 +1,5 @@
 import copy
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Tuple
 
 import pytest
 import torch
@@ -161,6 +161,18 @@ def test_gradients_reach_every_parameter(encoder: str) -> None:
         assert parameter.grad is not None and parameter.grad.any(), name
 
 
+@pytest.mark.parametrize("is_trained, has_gradients", [(True, True), (False, True), (True, False)])
+def test_freed_memory_is_kept_where_it_is_trained(
+    is_trained: bool, has_gradients: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: List[None] = []
+    monkeypatch.setattr("elmo_scratch.modules.bilm.keep_freed_memory", lambda: calls.append(None))
+    bilm = bilm_of().requires_grad_(is_trained)
+    with torch.set_grad_enabled(has_gradients):
+        read(bilm, IDS)
+    assert bool(calls) == (is_trained and has_gradients)
+
+
 @each_encoder
 def test_bfloat16_is_close_to_float32(encoder: str) -> None:
     found = []
@@ -251,6 +263,8 @@ def test_a_setting_that_there_is_not_is_an_error(setting: str) -> None:
         {"cell_size": -4},
         {"cell_clip": 0.0},
         {"projection_clip": -3.0},
+        {"recurrent_dropout": -0.1},
+        {"recurrent_dropout": 1.0},
     ],
 )
 def test_a_setting_that_would_ruin_it_is_an_error(settings: Dict[str, Any]) -> None:

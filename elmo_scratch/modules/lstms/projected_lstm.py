@@ -58,6 +58,11 @@ class ProjectedLstm(MixedPrecision):
         Share of the numbers of a sentence's outputs that is dropped in training, the same ones at
         every step, in `[0, 1)`.
 
+    # Raises
+
+    ValueError
+        If `recurrent_dropout` is not in that range.
+
     # Source
 
     Sak, Senior and Beaufays 2014, "Long Short-Term Memory Based Recurrent Neural Network
@@ -78,6 +83,10 @@ class ProjectedLstm(MixedPrecision):
         recurrent_dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if not 0.0 <= recurrent_dropout < 1.0:
+            raise ValueError(
+                f"expected `recurrent_dropout` from 0 on and below 1, but got {recurrent_dropout}"
+            )
         self.dim = dim
         self.cell_size = cell_size
         self.cell_clip = cell_clip
