@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 from functools import partial
+from itertools import pairwise
 from typing import Any, Dict, List
 
 import torch
@@ -69,6 +70,8 @@ def measure(name: str, args: argparse.Namespace) -> Dict[str, Any]:
     params = {"type": name, **({"num_samples": samples} if name == "sampled" else {})}
     softmax = OutputSoftmax.from_params(Params(params), num_words=args.words, dim=args.dim)
     MixedPrecision.set_everywhere(softmax, args.dtype)
+    if isinstance(softmax, AdaptiveSoftmax):
+        know_frequencies(softmax)
     optimizer = FusedAdagrad(
         list(softmax.named_parameters()), lr=0.2, initial_accumulator_value=1.0
     )
@@ -105,6 +108,21 @@ def measure(name: str, args: argparse.Namespace) -> Dict[str, Any]:
         "product_gflop_per_s": round(rate / 1e9, 1),
         "peak_mib": round(peak_memory()),
     }
+
+
+def know_frequencies(softmax: AdaptiveSoftmax) -> None:
+    """
+    Gives words and clusters the probabilities that they have in a text. Which clusters the
+    evaluation looks into depends on them; a trained softmax knows more, and looks into fewer.
+    """
+    adaptive = softmax.adaptive
+    ends = torch.tensor([1, *(end + 1 for end in adaptive.cutoffs)], dtype=torch.float64)
+    clusters = (ends[2:] / ends[1:-1]).log()  # in the measure in which word n has 1 / n
+    words = [1.0 / torch.arange(*span) for span in pairwise((ends.long()).tolist())]
+    with torch.no_grad():
+        adaptive.head.bias.copy_(torch.cat([words[0], clusters]).log())
+        for tail, of_tail in zip(adaptive.tail, words[1:]):
+            tail[-1].bias.copy_(of_tail.log())
 
 
 def train(softmax: torch.nn.Module, states: torch.Tensor, targets: torch.Tensor) -> None:

@@ -1,15 +1,17 @@
 """A softmax that spends less on rare words."""
 
+import math
 from typing import List, Optional
 
 import torch
 
 from elmo_scratch.modules.products import Affine
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
-from elmo_scratch.modules.softmaxes.top_scores import top_scores
+from elmo_scratch.modules.softmaxes.top_scores import TopScores, top_scores
 
 CHUNK_SIZE = 2**24
-"""Log probabilities that are held at a time in evaluation: 64 MiB in float32, a few times over."""
+"""Log probabilities that are looked at together for the best words: 64 MiB in float32, a few times
+over."""
 
 
 @OutputSoftmax.register("adaptive")
@@ -98,13 +100,39 @@ class AdaptiveSoftmax(OutputSoftmax):
     @torch.no_grad()
     def _best(self, states: torch.Tensor) -> torch.Tensor:
         """The most probable words, best first. Shape `(predicted, 5)`, or fewer columns."""
-        words = self.adaptive.n_classes
-        return torch.cat(
-            [
-                top_scores(self.adaptive.log_prob(chunk), min(NUM_BEST, words)).indices
-                for chunk in states.split(max(1, CHUNK_SIZE // words))
-            ]
-        )
+        chunks = states.split(max(1, CHUNK_SIZE // self.adaptive.head_size))
+        return torch.cat([self._best_of_chunk(chunk) for chunk in chunks])
+
+    def _best_of_chunk(self, states: torch.Tensor) -> torch.Tensor:
+        """
+        As `_best`. No word is more probable than its cluster, so that a cluster is looked into only
+        for those states for which it may hold better words than the clusters before.
+        """
+        adaptive = self.adaptive
+        wanted = min(NUM_BEST, adaptive.n_classes)
+        head = torch.log_softmax(adaptive.head(states), dim=1)
+        frequent, clusters = head.split([adaptive.shortlist_size, adaptive.n_clusters], dim=1)
+        best = _padded(top_scores(frequent, min(wanted, adaptive.shortlist_size)), wanted)
+        for place, tail in enumerate(adaptive.tail):
+            first, end = adaptive.cutoffs[place : place + 2]
+            rows = (clusters[:, place] > best.values[:, -1]).nonzero().squeeze(1)
+            # Without rows a split has one part all the same.
+            for some in rows.split(max(1, CHUNK_SIZE // (end - first))) if len(rows) else ():
+                within = torch.log_softmax(tail(states[some]), dim=1)
+                top = top_scores(within, min(wanted, end - first))
+                found = top.values + clusters[some, place].unsqueeze(1)
+                values = torch.cat([best.values[some], found], dim=1)
+                words = torch.cat([best.indices[some], first + top.indices], dim=1)
+                best.values[some], order = values.topk(wanted)
+                best.indices[some] = words.gather(1, order)
+        return best.indices
+
+
+def _padded(top: TopScores, wanted: int) -> TopScores:
+    """With as many scores as are wanted, the missing ones worse than all."""
+    missing = (0, wanted - top.values.size(1))
+    pad = torch.nn.functional.pad
+    return TopScores(pad(top.values, missing, value=-math.inf), pad(top.indices, missing))
 
 
 def _like(linear: torch.nn.Linear) -> Affine:

@@ -93,6 +93,33 @@ def test_the_best_words_are_found_in_evaluation_whatever_the_chunks(
         assert torch.equal(softmax.eval()(states, targets).best, expected)
 
 
+@pytest.mark.parametrize("cutoffs", [[1], [3, 7], [5, 20], [90], [40, 60, 80]])
+@pytest.mark.parametrize("num_words", [91, 500])
+def test_the_best_words_are_found_wherever_they_are(num_words: int, cutoffs: List[int]) -> None:
+    torch.manual_seed(13)
+    softmax = AdaptiveSoftmax(num_words=num_words, dim=8, cutoffs=cutoffs, div_value=1.5).double()
+    for spread in (0.1, 1.0, 10.0):
+        states = spread * torch.randn(64, 8).double()
+        best = softmax.eval()(states, torch.zeros(64, dtype=torch.long)).best
+        assert torch.equal(best, softmax.adaptive.log_prob(states).topk(5).indices)
+
+
+def test_clusters_are_looked_into_only_for_what_they_may_hold(
+    softmax: AdaptiveSoftmax, states: torch.Tensor
+) -> None:
+    read: List[int] = []
+    for tail in softmax.adaptive.tail:
+        tail.register_forward_hook(lambda _, inputs, __: read.append(len(inputs[0])))
+    head = dict(softmax.named_parameters())["adaptive.head.bias"]
+    with torch.no_grad():
+        # Five of the words are in the head and the first cluster.
+        head[CUTOFFS[0] + 1] -= 100.0
+    targets = torch.zeros(WORDS, dtype=torch.long)
+    best = softmax.eval()(states, targets).best
+    assert read == [WORDS]
+    assert torch.equal(best, log_probabilities(softmax, states).topk(5).indices)
+
+
 def test_no_best_words_are_looked_for_in_training(
     softmax: AdaptiveSoftmax, states: torch.Tensor
 ) -> None:
