@@ -87,7 +87,8 @@ def add_last_epoch(metrics: Dict[str, Any], folder: str) -> None:
     write hardly any metrics in the place of those that were there. What the last epoch measured is
     added, unless its file can't be read: the training is over, and its weights are worth more.
     """
-    found = filter(None, (METRICS.fullmatch(path.name) for path in Path(folder).iterdir()))
+    files = Path(folder).glob("metrics_epoch_*.json")
+    found = filter(None, (METRICS.fullmatch(path.name) for path in files))
     last = max(found, key=lambda name: int(name[1]), default=None)
     if last is None:
         return

@@ -212,4 +212,5 @@ def test_metrics_that_cannot_be_read_are_left_out(
 def test_without_epochs_there_is_nothing_to_add(tmp_path: Path) -> None:
     metrics: Dict[str, Any] = {}
     add_last_epoch(metrics, str(tmp_path))
+    add_last_epoch(metrics, str(tmp_path / "removed"))
     assert metrics == {}
