@@ -6,8 +6,8 @@ peak memory of `allennlp train`, on a GPU the GPU's, each config as it is, in a 
     python benchmarks/configs.py original --text ptb.train.txt --steps 4
 
 Only a few steps are trained, of a text as long as they need, but with the vocabulary of the whole;
-`small` and `original` with as many words as the released models have. Nothing is validated or
-saved. See benchmarks/README.md for what the numbers mean.
+`small` and `original` with as many words as the released models have, and those of fixtures on all
+of theirs. Nothing is validated or saved. See benchmarks/README.md for what the numbers mean.
 """
 
 import argparse
@@ -24,7 +24,16 @@ from allennlp.common import Params
 from allennlp.common.params import evaluate_file
 from memory import peak_memory_on
 
-CONFIGS = Path(__file__).parent.parent / "training_config" / "bilm"
+ROOT = Path(__file__).parent.parent
+CONFIGS = ROOT / "training_config" / "bilm"
+FIXTURES = ROOT / "fixtures"
+OF_FIXTURES = {
+    "fixture": "sentences.txt",
+    "fixture_characters": "sentences.txt",
+    "fixture_senses": "senses.txt",
+}
+"""And the text of each that reads one."""
+
 OF_NEWS = ["ag_news", "ag_news_characters", "ag_news_titles"]
 OF_TEXT = ["ptb", "small", "original"]
 OFFICIAL_WORDS = 793_471
@@ -47,7 +56,7 @@ def main() -> None:
             config = Path(folder) / "config.json"
             config.write_text(json.dumps(shortened(name, args, Path(folder))), encoding="utf-8")
             found = in_a_process(config)
-        bilm, softmax = (f"{found[part] / 1e6:.1f}" for part in ("bilm", "softmax"))
+        bilm, softmax = (in_millions(found[part]) for part in ("bilm", "softmax"))
         print(
             f"| `{name}` | {bilm} + {softmax} million | {found['words']:,.0f} "
             f"| {found['tokens_per_s']:,.0f} | {found['peak_mib'] / 1024:.1f} GiB |",
@@ -55,13 +64,18 @@ def main() -> None:
         )
 
 
+def in_millions(number: float) -> str:
+    """With one digit behind the point, or two where else there would be none."""
+    return f"{number / 1e6:.{1 if number >= 1e5 else 2}f}"
+
+
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    known = [*OF_NEWS, *OF_TEXT, "fine_tune"]
-    parser.add_argument("names", nargs="*", help=f"of {', '.join(known)} (default: those given)")
+    known = [*OF_FIXTURES, *OF_NEWS, *OF_TEXT, "fine_tune"]
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(known)} (default: all possible)")
     parser.add_argument(
         "--ag-news", nargs=2, metavar=("TRAIN", "DEV"), help=f"for {', '.join(OF_NEWS)}"
     )
@@ -72,8 +86,6 @@ def parse_arguments() -> argparse.Namespace:
     args = parser.parse_args()
     possible = [name for name in known if is_given(name, args)]
     args.names = args.names or possible
-    if not args.names and not args.measure:
-        parser.error("expected --ag-news, --text, or both")
     for name in args.names:
         if name not in possible and not args.measure:
             parser.error(f"{name}: no such config, or one that needs --ag-news, --text or --bilm")
@@ -82,6 +94,8 @@ def parse_arguments() -> argparse.Namespace:
 
 def is_given(name: str, args: argparse.Namespace) -> bool:
     """Whether there is all that a config needs."""
+    if name in OF_FIXTURES:
+        return True
     if name in OF_NEWS:
         return args.ag_news is not None
     return args.text is not None and (name != "fine_tune" or args.bilm is not None)
@@ -89,11 +103,14 @@ def is_given(name: str, args: argparse.Namespace) -> bool:
 
 def shortened(name: str, args: argparse.Namespace, folder: Path) -> Dict[str, Any]:
     """The config, for a few steps."""
-    train, dev = args.ag_news or (str(args.text), str(args.text))
+    news = [str(FIXTURES / "news" / part) for part in ("train.csv", "dev.csv")]
+    text_file = FIXTURES / "text" / OF_FIXTURES[name] if name in OF_FIXTURES else args.text
+    train, dev = args.ag_news or news
     variables = {"AG_NEWS_TRAIN": train, "AG_NEWS_DEV": dev, "WORD_VECTORS": ""}
+    variables.update(NEWS_TRAIN=news[0], NEWS_DEV=news[1])
     variables.update(
         {
-            f"{text}_{part}": str(args.text)
+            f"{text}_{part}": str(text_file)
             for text in ("PTB", "CORPUS")
             for part in ("TRAIN", "DEV")
         }
@@ -101,15 +118,16 @@ def shortened(name: str, args: argparse.Namespace, folder: Path) -> Dict[str, An
     variables["BILM_ARCHIVE"] = args.bilm or ""
     config = json.loads(evaluate_file(str(CONFIGS / f"{name}.jsonnet"), ext_vars=variables))
     loader = config["data_loader"]
-    if loader.get("type") == "elmo_scratch_stream":
+    if name not in OF_FIXTURES and loader.get("type") == "elmo_scratch_stream":
         positions = loader["batch_size"] * loader["unroll_steps"] * args.steps
         config["train_data_path"] = str(cut(args.text, positions, folder / "text.txt"))
-    else:
+    elif name not in OF_FIXTURES:
         loader["batches_per_epoch"] = args.steps
     if name in ("small", "original"):
         words = released_size_of(args.text, folder / "vocab.txt")
         config["vocabulary"] = {"type": "elmo_scratch_corpus", "vocab_file": str(words)}
-    del config["validation_data_path"], config["validation_data_loader"]
+    for part in ("validation_data_path", "validation_data_loader"):
+        config.pop(part, None)
     trainer = config["trainer"]
     del trainer["validation_metric"]
     trainer.update(num_epochs=EPOCHS, callbacks=[{"type": "elmo_scratch_speed"}])
