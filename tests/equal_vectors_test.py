@@ -16,7 +16,7 @@ from elmo_scratch.interop.official import build_bilm
 from elmo_scratch.native_library import INSTRUCTIONS, Instructions
 from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
 from tests import FIXTURES_ROOT
-from tests.modules.frozen_weights import needs_onednn
+from tests.modules.frozen_weights import needs_independent_rows
 
 LENGTHS = [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]
 BATCH_SIZES = [1, 2, 7, 16, 41]
@@ -114,7 +114,7 @@ def check_any_order(layers: SentenceLayers, alone: List[numpy.ndarray]) -> None:
             assert numpy.array_equal(array, alone[number]), (size, len(sentences[number]))
 
 
-@needs_onednn
+@needs_independent_rows
 @each_precision
 @each_size
 def test_vectors_depend_neither_on_the_batch_nor_on_the_order_nor_on_threads(
@@ -127,14 +127,14 @@ def test_vectors_depend_neither_on_the_batch_nor_on_the_order_nor_on_threads(
     check_any_order(layers, alone)
 
 
-@needs_onednn
+@needs_independent_rows
 @each_size
 def test_nor_do_they_warmed_up(sizes: Sizes) -> None:
     layers = layers_of(sizes, "warm")
     check_any_order(layers, [layers([sentence])[0] for sentence in sentences_of_all_lengths()])
 
 
-@needs_onednn
+@needs_independent_rows
 @each_size
 def test_vectors_do_not_depend_on_pieces(sizes: Sizes) -> None:
     sentences = sentences_of_all_lengths()

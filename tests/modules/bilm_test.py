@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import EncodedTokens
-from tests.modules.frozen_weights import needs_onednn
+from tests.modules.frozen_weights import EACH_INDEPENDENT_PRECISION
 from tests.modules.tiny_bilms import (
     CELL,
     DIM,
@@ -99,9 +99,8 @@ def test_a_sentence_alone_equals_itself_among_others(encoder: str, is_frozen: bo
     assert same_layers(alone, read(bilm, many).layers[:, 3:4, :5])
 
 
-@needs_onednn
 @each_encoder
-@pytest.mark.parametrize("matmul_dtype", PRECISIONS)
+@pytest.mark.parametrize("matmul_dtype", EACH_INDEPENDENT_PRECISION)
 @pytest.mark.parametrize("cell_size", [CELL, 32])
 def test_a_sentence_alone_equals_itself_among_others_to_the_bit(
     encoder: str, cell_size: int, matmul_dtype: str

@@ -5,7 +5,7 @@ from typing import Callable
 import pytest
 import torch
 
-from elmo_scratch.native_library import INSTRUCTIONS, Instructions
+from elmo_scratch.modules.products import rows_are_independent
 
 Change = Callable[[torch.nn.Module, torch.nn.Module], None]
 """Gives the first module the weights of the second."""
@@ -52,12 +52,32 @@ CHANGES = [
 
 each_change = pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 
-needs_onednn = pytest.mark.skipif(
-    not torch.backends.mkldnn.is_available(), reason="only packed products promise equal bits"
-)
 
-needs_equal_rows = pytest.mark.skipif(
-    torch.cpu._is_amx_tile_supported() and INSTRUCTIONS < Instructions.TILES,
-    reason="with tiles oneDNN sums rounded numbers in an order that the number of rows decides",
-)
-"""Of products in bfloat16."""
+def _needs_independent_rows(dtype: torch.dtype) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(
+        not rows_are_independent(dtype),
+        reason=f"on this machine rows of products in {dtype} depend on how many there are",
+    )
+
+
+needs_independent_rows = _needs_independent_rows(torch.float32)
+
+
+def as_promised(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether both are equal: to the bit where this machine promises it, else within rounding."""
+    if rows_are_independent(torch.float32):
+        return torch.equal(one, other)
+    return torch.allclose(one, other, rtol=0, atol=1e-6)
+
+
+EACH_INDEPENDENT_DTYPE = [
+    pytest.param(dtype, marks=_needs_independent_rows(dtype))
+    for dtype in (torch.float32, torch.bfloat16)
+]
+"""The precisions in which rows of products are promised to be equal to the bit."""
+
+EACH_INDEPENDENT_PRECISION = [
+    pytest.param(name, marks=_needs_independent_rows(dtype))
+    for name, dtype in [("float32", torch.float32), ("bfloat16", torch.bfloat16)]
+]
+"""Their names in configs."""

@@ -7,7 +7,7 @@ from elmo_scratch.modules import BiLm, LstmState
 from elmo_scratch.modules.bilm_output import ReadSentences
 from elmo_scratch.modules.lstms import LstmStack
 from elmo_scratch.modules.reading_in_pieces import read_in_pieces
-from tests.modules.frozen_weights import needs_onednn
+from tests.modules.frozen_weights import needs_independent_rows
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 
 IDS = torch.tensor([[2, 3, 4, 5, 6, 7, 8], [7, 8, 9, 0, 0, 0, 0], [0] * 7, [10] + [0] * 6])
@@ -40,7 +40,7 @@ def test_pieces_of_any_size_give_what_the_whole_gives(encoder: str, positions_at
         assert torch.allclose(part.double(), expected.double(), rtol=0, atol=1e-6)
 
 
-@needs_onednn
+@needs_independent_rows
 @each_encoder
 @pytest.mark.parametrize("positions_at_once", [1, 3, 5])
 def test_frozen_they_do_to_the_bit(encoder: str, positions_at_once: int) -> None:

@@ -1,5 +1,6 @@
 """Runs a biLM over the texts that it has not read yet."""
 
+import logging
 from hashlib import blake2b, sha256
 from typing import Any, List, Optional
 
@@ -11,8 +12,15 @@ from elmo_scratch.embedders.kept_layers.layer_store import LayerStore
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.evaluating import evaluating
 from elmo_scratch.modules.masks import sentence_lengths
-from elmo_scratch.modules.products import Fingerprint, MixedPrecision, without_autocast
+from elmo_scratch.modules.products import (
+    Fingerprint,
+    MixedPrecision,
+    rows_are_independent,
+    without_autocast,
+)
 from elmo_scratch.modules.token_encoders.id_check import check_id_type
+
+logger = logging.getLogger(__name__)
 
 COMPUTATION = 1
 """Higher where the package makes other numbers of the same weights: what was kept before then
@@ -47,6 +55,7 @@ class KeptLayers(torch.nn.Module):
         _check_frozen(bilm)
         self._store = store
         self._has_begun = False
+        self._has_said = False
         self._identity = b""
         self._fingerprint: Optional[Fingerprint] = None
         self._buffers_seen: List[torch.Tensor] = []
@@ -89,6 +98,7 @@ class KeptLayers(torch.nn.Module):
         # A text that comes twice in the batch is read once.
         missing = {key: row for row, key in enumerate(keys) if key not in found}
         if missing:
+            self._say_what_is_equal(bilm)
             rows = list(missing.values())
             layers = self._read(bilm, ids[rows], mask[rows], [lengths[row] for row in rows])
             read = dict(zip(missing, layers))
@@ -117,6 +127,22 @@ class KeptLayers(torch.nn.Module):
             self._identity + blake2b(row[:length].tobytes(), digest_size=16).digest()
             for row, length in zip(rows, lengths)
         ]
+
+    def _say_what_is_equal(self, bilm: BiLm) -> None:
+        """Says once where a text's layers may depend on its batch in the last bits."""
+        if self._has_said:
+            return
+        self._has_said = True
+        device = next(bilm.parameters()).device
+        is_rounded = MixedPrecision.is_asked_for(bilm) and (
+            MixedPrecision.used("bfloat16", device) == "bfloat16"
+        )
+        dtype = torch.bfloat16 if is_rounded else torch.float32
+        if device.type != "cpu" or not rows_are_independent(dtype):
+            logger.info(
+                "On this machine the layers of a text depend within rounding on the texts that it "
+                "is read with: those that are kept are of the batch in which it was read first."
+            )
 
     def _read(
         self, bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor, lengths: List[int]

@@ -14,6 +14,9 @@ from elmo_scratch.modules.products.recycled_product import recycled_product as r
 from elmo_scratch.modules.products.weight_gradient import add_weight_gradient as add_weight_gradient
 from elmo_scratch.modules.products.weight_gradient import weight_gradients as weight_gradients
 from elmo_scratch.modules.products.weight_product import WeightProduct as WeightProduct
+from elmo_scratch.modules.products.weight_product import (
+    rows_are_independent as rows_are_independent,
+)
 
 __all__ = [
     "Affine",
@@ -28,6 +31,7 @@ __all__ = [
     "filled_up",
     "precision_of",
     "recycled_product",
+    "rows_are_independent",
     "weight_gradients",
     "without_autocast",
 ]

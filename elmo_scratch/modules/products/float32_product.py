@@ -1,39 +1,20 @@
-"""Products in float32 by oneDNN, where that is faster than what PyTorch multiplies with."""
+"""
+Products in float32 by oneDNN, in training.
 
-from functools import lru_cache
+PyTorch's own product is MKL's where it has one. MKL has AVX-512 kernels for Intel's processors
+alone, and sums a row in an order that depends on how many rows come with it. oneDNN has kernels for
+each instruction set, and its rows don't depend on each other.
+"""
+
 from typing import Optional
 
 import torch
 
 from elmo_scratch.modules.products.onednn_product import ROWS_TOGETHER, OneDnnProduct
 from elmo_scratch.modules.products.recycled_memory import LARGE_RESULT, RECYCLED
-from elmo_scratch.processors import vendor_and_family
-
-FIRST_WITH_WIDE_UNITS = ("AuthenticAMD", 26)
-"""The family of AMD's first processors that multiply 16 floats as fast as others do 8 (Zen 5)."""
 
 ROWS_AT_ONCE = 512
 """So many rows of a large result are made at once, and copied while they are in a cache."""
-
-
-@lru_cache(maxsize=None)
-def is_faster() -> bool:
-    """
-    # Returns
-
-    `bool`
-        Whether oneDNN multiplies in float32 clearly faster than PyTorch's own product. That is
-        MKL's, which has kernels for AVX-512 for Intel's processors alone; those for AVX2, which
-        others get, take twice as long where units are wider. What it says depends on nothing but
-        the processor and PyTorch, so that sums are rounded alike in each run.
-    """
-    vendor, family = vendor_and_family()
-    return (
-        torch.backends.mkl.is_available()
-        and torch.backends.mkldnn.is_available()
-        and vendor == FIRST_WITH_WIDE_UNITS[0]
-        and family >= FIRST_WITH_WIDE_UNITS[1]
-    )
 
 
 def can_multiply(
@@ -48,14 +29,13 @@ def can_multiply(
     # Returns
 
     `bool`
-        Whether `multiply` can, and is the faster one.
+        Whether `multiply` can.
     """
     return (
         left.dtype == torch.float32
         and left.numel() > 0
         and (summand is None or summand.dim() == 1)
         and OneDnnProduct.knows(right)
-        and is_faster()
     )
 
 

@@ -1,5 +1,6 @@
 """The product of many vectors with one matrix of weights, by oneDNN."""
 
+from functools import lru_cache
 from typing import Optional
 
 import torch
@@ -44,11 +45,7 @@ class OneDnnProduct:
         """
         if weight.device.type != "cpu" or weight.numel() == 0 or not torch.backends.mkldnn.enabled:
             return False
-        if not torch.backends.mkldnn.is_available():
-            return False
-        if weight.dtype == torch.bfloat16:
-            return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-        return weight.dtype == torch.float32
+        return weight.dtype in (torch.float32, torch.bfloat16) and _has_kernels(weight.dtype)
 
     def can_take(
         self,
@@ -100,6 +97,26 @@ class OneDnnProduct:
     def unpacked(self) -> torch.Tensor:
         """The weights in an ordinary layout."""
         return self._weight.to_dense() if self._is_packed else self._weight
+
+
+@lru_cache(maxsize=None)
+def _has_kernels(dtype: torch.dtype) -> bool:
+    """
+    Whether this processor has the instructions for oneDNN's kernels in `dtype`. A product is tried:
+    oneDNN may be held to fewer instructions (`ONEDNN_MAX_CPU_ISA`) than PyTorch asks the processor
+    for, and where it lacks a kernel it raises an error.
+    """
+    if not torch.backends.mkldnn.is_available():
+        return False
+    if dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return False
+    with torch.inference_mode():
+        ones = torch.ones(2, 2, dtype=dtype, device="cpu")
+        try:
+            OneDnnProduct(ones, is_packed=True)(ones)
+        except RuntimeError:
+            return False
+    return True
 
 
 def filled_up(num_rows: int) -> int:

@@ -1,11 +1,17 @@
 """The product of many vectors with one matrix of weights."""
 
+from functools import lru_cache
 from typing import Optional, Union
 
 import torch
 
 from elmo_scratch.modules.products.onednn_product import OneDnnProduct
 from elmo_scratch.modules.products.tiled_product import TiledProduct
+
+OUTPUTS_TRIED, INPUTS_TRIED = 512, 2048
+"""A product by which `rows_are_independent` tells: large enough for every way of splitting sums."""
+
+ROWS_TRIED = (1, 2, 3, 5, 16, 31, 67, 70, 130)
 
 
 class WeightProduct:
@@ -14,8 +20,8 @@ class WeightProduct:
 
     On a processor `W` is copied once into a layout that fast kernels read, `TiledProduct`'s or
     `OneDnnProduct`'s: the few rows of a recurrent step then run at nearly the rate of a large
-    product, and a row's result does not depend on how many rows come with it, to the bit. Where
-    there are none it is an ordinary product.
+    product. Where there are none it is an ordinary product. `rows_are_independent` says whether a
+    row's result is the same, to the bit, however many rows come with it.
 
     # Parameters
 
@@ -92,6 +98,41 @@ class WeightProduct:
             return self._product.unpacked()
         assert self._weight is not None
         return self._weight
+
+
+@lru_cache(maxsize=None)
+def rows_are_independent(dtype: torch.dtype) -> bool:
+    """
+    Whether this machine gives a row the same result, to the bit, however many rows are multiplied
+    with it. What the package promises "to the bit" about texts read in other batches holds where
+    this is true; elsewhere it holds within rounding.
+
+    The answer is measured once, in some milliseconds: it depends on the instruction set, on how
+    many of its instructions the libraries may use, and on the version of oneDNN.
+
+    # Parameters
+
+    dtype : `torch.dtype`
+        The precision of products.
+    """
+    packed, once = (
+        WeightProduct(_irregular(OUTPUTS_TRIED, INPUTS_TRIED), dtype, uses) for uses in (None, 1)
+    )
+    if packed._product is None or once._product is None:
+        return False
+    vectors = _irregular(ROWS_TRIED[-1], INPUTS_TRIED)
+    with torch.inference_mode(), torch.autocast("cpu", enabled=False):
+        for product in (packed, once):
+            whole = product(vectors)
+            if not all(torch.equal(product(vectors[:rows]), whole[:rows]) for rows in ROWS_TRIED):
+                return False
+    return True
+
+
+def _irregular(rows: int, columns: int) -> torch.Tensor:
+    """Numbers in `[-1, 1]`, of which sums in another order are rounded differently."""
+    places = torch.arange(rows * columns, dtype=torch.float64, device="cpu")
+    return places.mul_(0.7).sin_().float().view(rows, columns)
 
 
 def _enough(weight: torch.Tensor) -> int:

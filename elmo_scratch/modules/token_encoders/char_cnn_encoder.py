@@ -14,7 +14,7 @@ from elmo_scratch.modules.boundaries import add_boundaries
 from elmo_scratch.modules.character_convolution import CharacterConvolution, lengths
 from elmo_scratch.modules.distinct_words import DistinctWords
 from elmo_scratch.modules.highway import Highway
-from elmo_scratch.modules.products import Affine, float32_product
+from elmo_scratch.modules.products import Affine
 from elmo_scratch.modules.token_encoders.char_cnn_settings import check_settings
 from elmo_scratch.modules.token_encoders.id_check import check_ids
 from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder
@@ -273,18 +273,10 @@ class CharCnnEncoder(TokenEncoder):
     def _encode_sorted(self, ids: torch.Tensor) -> torch.Tensor:
         """The vectors of words in order of their lengths, shape `(words, dim)`."""
         num_words = len(ids)
-        missing = self._missing(num_words)
-        # By empty words, the shortest ones.
+        missing = -num_words % WORDS_TOGETHER
+        # Empty words, the shortest ones, bring the products' rows to a multiple.
         ids = torch.cat([ids.new_full((missing, ids.size(1)), PADDING_ID), ids])
         vectors = self.convolution(ids)
         for highway in self.highways:
             vectors = highway(vectors)
         return self.projection(vectors)[missing:]
-
-    def _missing(self, num_words: int) -> int:
-        """By how many words they are filled up."""
-        weight = self.convolution.embedding.weight
-        is_rounded = self.convolution.matmul_dtype_for(weight) != weight.dtype
-        # Not all processors multiply by oneDNN what is trained in float32.
-        is_by_onednn = is_rounded or not torch.is_grad_enabled() or float32_product.is_faster()
-        return -num_words % WORDS_TOGETHER if is_by_onednn else 0

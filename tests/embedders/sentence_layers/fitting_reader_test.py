@@ -11,7 +11,7 @@ from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.distinct_words import DistinctWords
 from elmo_scratch.modules.lstms import LstmStack, ProjectedLstm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
-from tests.modules.frozen_weights import needs_onednn
+from tests.modules.frozen_weights import needs_independent_rows
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 
 LAYERS = 3
@@ -88,7 +88,7 @@ def with_distinct_words(batch: SpelledBatch) -> SpelledBatch:
     return batch._replace(words=words.ids, ids=words.places.view(batch.mask.shape))
 
 
-@needs_onednn
+@needs_independent_rows
 @each_state
 @pytest.mark.parametrize("positions_at_once", [13, 1000])
 def test_words_that_are_spelled_once_have_the_same_layers(

@@ -11,7 +11,7 @@ import elmo_scratch
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.interop import read_bilm_archive, read_official_bilm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
-from tests.modules.frozen_weights import needs_onednn
+from tests.modules.frozen_weights import needs_independent_rows
 from tests.tiny_elmo import BATCHES, NUM_LAYERS, WIDTH, OfficialFiles, write_files
 
 SENTENCES = ["the bank of the river".split(), ["Goal"], "a mouse ran at night".split(), []]
@@ -186,7 +186,7 @@ def test_warm_every_sentence_starts_from_where_a_text_ended(files: OfficialFiles
         carrying.warm_up(TEXT)
 
 
-@needs_onednn
+@needs_independent_rows
 def test_words_that_are_encoded_ahead_have_the_same_vectors(
     files: OfficialFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:

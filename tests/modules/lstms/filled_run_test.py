@@ -5,6 +5,7 @@ import torch
 
 from elmo_scratch.modules.lstms import compiled_run
 from tests.modules.compiled_dtypes import each_dtype_of, needs_bfloat16
+from tests.modules.frozen_weights import needs_independent_rows
 from tests.modules.lstms.random_run import random_run, tensors_of
 
 pytestmark = pytest.mark.skipif(
@@ -79,6 +80,7 @@ def test_what_is_filled_in_changes_nothing(dtype: torch.dtype) -> None:
     assert all(torch.equal(ours, theirs) for ours, theirs in pairs)
 
 
+@needs_independent_rows
 @each_dtype
 @each_size
 def test_no_sentence_depends_on_others_to_the_bit(dtype: torch.dtype, dim: int, cells: int) -> None:

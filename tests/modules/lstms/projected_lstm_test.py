@@ -12,7 +12,7 @@ from elmo_scratch.modules.lstms.kept_run import KeptRun
 from elmo_scratch.modules.lstms.steps import LstmWeights
 from elmo_scratch.modules.products import MixedPrecision
 from tests.modules.compiled_dtypes import each_dtype_of
-from tests.modules.frozen_weights import Change, each_change, needs_onednn
+from tests.modules.frozen_weights import EACH_INDEPENDENT_PRECISION, Change, each_change
 from tests.modules.lstms.plain_lstm import Clipped, read_packed, read_plainly
 
 LENGTHS = [3, 5, 0, 1, 5]
@@ -290,8 +290,7 @@ def test_what_inference_mode_has_left_behind_serves_a_training_on_top() -> None:
     assert inputs.grad is not None and inputs.grad.any(dim=1).all()
 
 
-@needs_onednn
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", EACH_INDEPENDENT_PRECISION)
 def test_a_row_does_not_depend_on_how_many_rows_come_with_it(dtype: str) -> None:
     torch.manual_seed(13)
     # PyTorch takes the sigmoid of 32 numbers at once, and of those left over in another way.

@@ -5,7 +5,12 @@ import pytest
 import torch
 
 from elmo_scratch.modules.products import Affine, MixedPrecision
-from tests.modules.frozen_weights import Change, each_change, needs_onednn
+from tests.modules.frozen_weights import (
+    EACH_INDEPENDENT_PRECISION,
+    Change,
+    each_change,
+    needs_independent_rows,
+)
 
 ROWS, INPUT_DIM, OUTPUT_DIM = 3, 5, 7
 
@@ -137,8 +142,7 @@ def test_what_inference_mode_has_left_behind_serves_a_training_on_top() -> None:
     assert scale.grad.item() == pytest.approx(expected, rel=1e-5)
 
 
-@needs_onednn
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", EACH_INDEPENDENT_PRECISION)
 def test_a_row_does_not_depend_on_how_many_rows_come_with_it(dtype: str) -> None:
     affine = Affine(67, 37).requires_grad_(False)
     MixedPrecision.set_everywhere(affine, dtype)
@@ -153,7 +157,7 @@ def test_names_of_its_tensors_are_a_file_format() -> None:
     assert shapes == {"weight": (OUTPUT_DIM, INPUT_DIM), "bias": (OUTPUT_DIM,)}
 
 
-@needs_onednn
+@needs_independent_rows
 def test_a_change_that_was_not_seen_has_its_effect_after_forgetting() -> None:
     affine = Affine(32, 32).requires_grad_(False)
     vectors = torch.eye(32)

@@ -4,16 +4,7 @@ import pytest
 import torch
 
 from elmo_scratch.modules.products import float32_product
-from elmo_scratch.modules.products.float32_product import can_multiply, is_faster, multiply
-
-WITH_BOTH = torch.backends.mkl.is_available() and torch.backends.mkldnn.is_available()
-
-
-@pytest.fixture(autouse=True)
-def forget_the_answer() -> Any:
-    is_faster.cache_clear()
-    yield
-    is_faster.cache_clear()
+from elmo_scratch.modules.products.float32_product import can_multiply, multiply
 
 
 def exact(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -78,30 +69,13 @@ class TestMultiply:
         assert seen == [16, 16, 128, 128, 144, 144]
 
 
-class TestIsFaster:
-    @pytest.mark.parametrize(
-        "vendor, family, expected",
-        [
-            ("AuthenticAMD", 26, WITH_BOTH),
-            ("AuthenticAMD", 25, False),
-            ("GenuineIntel", 26, False),
-            ("", 0, False),
-        ],
-    )
-    def test_the_processor_decides(
-        self, vendor: str, family: int, expected: bool, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(float32_product, "vendor_and_family", lambda: (vendor, family))
-        assert is_faster() is expected
-
-    def test_what_it_is_not_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(float32_product, "is_faster", lambda: True)
-        left, right = torch.randn(4, 5), torch.randn(5, 6)
-        assert can_multiply(left, right) is torch.backends.mkldnn.is_available()
-        assert not can_multiply(left.double(), right.double())
-        assert not can_multiply(left.bfloat16(), right.bfloat16())
-        assert not can_multiply(left[:0], right)
-        assert not can_multiply(left, right[:, :0])
-        assert not can_multiply(left, right, torch.randn(4, 6))
-        monkeypatch.setattr(float32_product, "is_faster", lambda: False)
+def test_what_it_is_for() -> None:
+    left, right = torch.randn(4, 5), torch.randn(5, 6)
+    assert can_multiply(left, right) is torch.backends.mkldnn.is_available()
+    assert not can_multiply(left.double(), right.double())
+    assert not can_multiply(left.bfloat16(), right.bfloat16())
+    assert not can_multiply(left[:0], right)
+    assert not can_multiply(left, right[:, :0])
+    assert not can_multiply(left, right, torch.randn(4, 6))
+    with torch.backends.mkldnn.flags(enabled=False):
         assert not can_multiply(left, right)

@@ -3,9 +3,9 @@ from typing import List, Optional
 import pytest
 import torch
 
-from elmo_scratch.modules.products import WeightProduct
+from elmo_scratch.modules.products import WeightProduct, rows_are_independent
 from elmo_scratch.native_library import INSTRUCTIONS, Instructions
-from tests.modules.frozen_weights import needs_equal_rows, needs_onednn
+from tests.modules.frozen_weights import EACH_INDEPENDENT_DTYPE
 
 ROWS, INPUTS, OUTPUTS = 3, 5, 7
 
@@ -89,10 +89,7 @@ def test_it_works_without_onednn() -> None:
     assert torch.allclose(product.added_to(summand, vectors), summand + expected, atol=1e-5)
 
 
-@needs_onednn
-@pytest.mark.parametrize(
-    "dtype", [torch.float32, pytest.param(torch.bfloat16, marks=needs_equal_rows)]
-)
+@pytest.mark.parametrize("dtype", EACH_INDEPENDENT_DTYPE)
 @pytest.mark.parametrize(
     "inputs, outputs", [(INPUTS, OUTPUTS), (67, 37), (512, 67), (2048, 67), (4096, 512)]
 )
@@ -108,6 +105,24 @@ def test_a_row_does_not_depend_on_how_many_rows_come_with_it(
         few, summand = vectors[start:end], summands[start:end].clone()
         assert torch.equal(product(few, bias), together[start:end])
         assert torch.equal(product.added_to(summand, few), added[start:end])
+
+
+def test_without_onednn_equal_bits_are_not_promised() -> None:
+    with torch.backends.mkldnn.flags(enabled=False):
+        assert not rows_are_independent.__wrapped__(torch.float32)
+    assert not rows_are_independent(torch.float64)
+
+
+def test_a_product_whose_rows_depend_on_their_number_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    multiply = WeightProduct.__call__
+
+    def uneven(self: WeightProduct, vectors: torch.Tensor) -> torch.Tensor:
+        return multiply(self, vectors) + (len(vectors) == 2) * 1e-3
+
+    monkeypatch.setattr(WeightProduct, "__call__", uneven)
+    assert not rows_are_independent.__wrapped__(torch.float32)
 
 
 @each_dtype

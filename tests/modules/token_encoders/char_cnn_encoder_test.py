@@ -8,9 +8,14 @@ from allennlp.common import Params
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, character_ids
 from elmo_scratch.modules import character_convolution
-from elmo_scratch.modules.products import MixedPrecision, float32_product
+from elmo_scratch.modules.products import MixedPrecision
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, char_cnn_encoder
-from tests.modules.frozen_weights import Change, each_change, needs_onednn
+from tests.modules.frozen_weights import (
+    EACH_INDEPENDENT_PRECISION,
+    Change,
+    each_change,
+    needs_independent_rows,
+)
 
 CHARACTERS, DIM, NUM_FILTERS = 12, 5, 11
 SENTENCES = [["the", "cat", "sat", "on", "the", "mat"], ["the", "extraordinary", "cat"], []]
@@ -101,8 +106,7 @@ def test_what_lies_under_the_padding_changes_no_bit() -> None:
     assert torch.equal(encoder(littered, mask).vectors, encoder(ids, mask).vectors)
 
 
-@needs_onednn
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", EACH_INDEPENDENT_PRECISION)
 def test_a_frozen_vector_depends_on_the_word_alone_to_the_bit(dtype: str) -> None:
     # PyTorch takes the sigmoid of 32 numbers at once, and of those left over in another way.
     encoder = encoder_of(filters=[(1, 13), (3, 19)], cached_words=0).requires_grad_(False)
@@ -154,7 +158,7 @@ def test_after_forgetting_a_change_that_was_not_seen_has_its_effect(part: str) -
     assert torch.allclose(after, encode(other, SENTENCES), atol=1e-6)
 
 
-@needs_onednn
+@needs_independent_rows
 def test_words_that_are_kept_are_encoded_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = encoder_of(cached_words=1).requires_grad_(False)
     expected = encode(encoder, SENTENCES)
@@ -237,7 +241,6 @@ def test_gradients_are_those_of_every_word_for_itself() -> None:
 def test_words_that_fill_a_product_up_do_not_show(
     num_words: int, dtype: str, within: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(float32_product, "is_faster", lambda: True)
     encoder = encoder_of()
     MixedPrecision.set_everywhere(encoder, dtype)
     ids = batch_of([[f"{number}w" * (1 + number % 3) for number in range(num_words)]])[0]
