@@ -10,7 +10,7 @@ COMPILED := $(sort $(wildcard elmo_scratch/native/*.cpp elmo_scratch/native/*.h)
 # Setup is done when a stamp with the fingerprint of what it installs exists.
 STAMP := $(VENV)/installed-$(shell cat Makefile requirements-dev.txt requirements.txt setup.py $(COMPILED) | cksum | cut -d' ' -f1)
 
-.PHONY: help setup demo test test-install test-large check lint format requirements clean
+.PHONY: help setup demo test test-levels test-install test-large check lint format requirements clean
 .DEFAULT_GOAL := help
 
 help:  ## list what there is to make
@@ -39,6 +39,10 @@ demo: setup  ## pre-train, classify, evaluate and export on the fixtures
 test: export GOMP_SPINCOUNT ?= 1000
 test: setup  ## the tests, without those that install or need much memory, on all cores
 	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not install and not large"
+
+test-levels: export GOMP_SPINCOUNT ?= 1000
+test-levels: setup  ## the numeric tests without compiled code, at AVX2, at AVX-512, as far as the processor has more
+	@$(BIN)/python -m tests.instruction_levels -n auto
 
 test-install: setup  ## follow README.md's install lines in an empty environment
 	@$(BIN)/python -m pytest -m install

@@ -1,0 +1,114 @@
+"""
+Runs the numeric tests at each instruction level below that of this processor, one after the other:
+
+    python -m tests.instruction_levels [arguments for pytest]
+
+The compiled code and the libraries that multiply are held to the level by environment variables.
+What can't be run here is named as not run. `make test` runs the same tests at the highest level.
+"""
+
+import os
+import subprocess
+import sys
+from typing import Dict, List, NamedTuple
+
+from elmo_scratch.native_library import INSTRUCTIONS, SWITCH, Instructions
+from tests import PROJECT_ROOT
+
+NUMERIC_TESTS = [
+    "tests/modules",
+    "tests/elmo_module_test.py",
+    "tests/elmo_state_test.py",
+    "tests/equal_vectors_test.py",
+]
+
+
+class Level(NamedTuple):
+    """
+    A processor that can do less than others.
+
+    # Parameters
+
+    name : `str`
+        What it is called.
+    instructions : `Instructions`
+        The best that its compiled code uses.
+    environment : `Dict[str, str]`
+        The variables that hold compiled code and libraries to it.
+    """
+
+    name: str
+    instructions: Instructions
+    environment: Dict[str, str]
+
+
+LEVELS = [
+    Level("no compiled code", Instructions.COMMON, {SWITCH: "0"}),
+    Level(
+        "AVX2, libraries included",
+        Instructions.AVX2,
+        {
+            SWITCH: "avx2",
+            "ATEN_CPU_CAPABILITY": "avx2",
+            "ONEDNN_MAX_CPU_ISA": "AVX2",
+            "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        },
+    ),
+    Level(
+        "AVX-512 without bfloat16, libraries included",
+        Instructions.AVX512,
+        {SWITCH: "avx512", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE"},
+    ),
+    Level(
+        "AVX-512 with bfloat16, without AMX, libraries included",
+        Instructions.BFLOAT16,
+        {SWITCH: "bfloat16", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"},
+    ),
+]
+
+
+def run_level(level: Level, arguments: List[str]) -> bool:
+    """
+    # Returns
+
+    `bool`
+        Whether the numeric tests pass at this level. What they print names each skipped test and
+        why it wasn't run.
+    """
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, *arguments, *NUMERIC_TESTS],
+        cwd=PROJECT_ROOT,
+        env={**os.environ, **level.environment},
+    )
+    return done.returncode == 0
+
+
+def main(arguments: List[str]) -> int:
+    """
+    # Returns
+
+    `int`
+        The exit status: 1 if a test fails at some level.
+    """
+    if INSTRUCTIONS == Instructions.COMMON:
+        # Nothing is compiled for some processors alone, and so there is nothing to do without.
+        print("not run: any lower level, as this processor or installation has no compiled code")
+        return 0
+    failed = []
+    for level in LEVELS:
+        if level.instructions >= INSTRUCTIONS:
+            print(f"not run: {level.name}: this processor has no more than {INSTRUCTIONS.name}")
+            continue
+        print(f"=== {level.name}", flush=True)
+        if not run_level(level, arguments):
+            failed.append(level.name)
+    if INSTRUCTIONS < Instructions.TILES:
+        print("not run: AMX: this processor has none")
+    for name in failed:
+        print(f"failed: {name}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
