@@ -10,11 +10,11 @@ COMPILED := $(sort $(wildcard elmo_scratch/native/*.cpp elmo_scratch/native/*.h)
 # Setup is done when a stamp with the fingerprint of what it installs exists.
 STAMP := $(VENV)/installed-$(shell cat Makefile requirements-dev.txt requirements.txt setup.py $(COMPILED) | cksum | cut -d' ' -f1)
 
-.PHONY: help setup demo test test-levels test-install test-large check lint format requirements clean
+.PHONY: help setup demo test test-exhaustive test-levels test-all test-install test-large check lint format requirements clean
 .DEFAULT_GOAL := help
 
 help:  ## list what there is to make
-	@awk -F ':.*##' '/^[a-z-]+:.*##/ { printf "%-14s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*##' '/^[a-z-]+:.*##/ { printf "%-17s%s\n", $$1, $$2 }' Makefile
 
 setup: $(STAMP)  ## create .venv with all that is needed (PYTHON=python3.12 to choose the Python)
 
@@ -35,14 +35,21 @@ $(STAMP):
 demo: setup  ## pre-train, classify, evaluate and export on the fixtures
 	@$(BIN)/python examples/demo.py
 
-# Of trainings side by side, a thread that waits for another one would keep a processor from the rest.
-test: export GOMP_SPINCOUNT ?= 1000
-test: setup  ## the tests, without those that install or need much memory, on all cores
-	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not install and not large"
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile
 
-test-levels: export GOMP_SPINCOUNT ?= 1000
+# Where trainings run side by side, a thread that waits for another one would keep a processor from the rest.
+test test-exhaustive test-levels: export GOMP_SPINCOUNT ?= 1000
+
+test: setup  ## the tests of a few minutes, on all cores
+	@$(PYTEST) -m "not install and not large and not exhaustive"
+
+test-exhaustive: setup  ## the tests that `test` leaves out: large grids, kills, several processes
+	@$(PYTEST) -m "exhaustive and not install and not large"
+
 test-levels: setup  ## the numeric tests without compiled code, at AVX2, at AVX-512, as far as the processor has more
 	@$(BIN)/python -m tests.instruction_levels -n auto
+
+test-all: test test-exhaustive test-levels  ## all three
 
 test-install: setup  ## follow README.md's install lines in an empty environment
 	@$(BIN)/python -m pytest -m install
