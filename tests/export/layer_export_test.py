@@ -24,6 +24,7 @@ from elmo_scratch.export import (
     layer_export,
     part_writing,
 )
+from elmo_scratch.export.layer_export import has_parts
 from elmo_scratch.export.output_size import in_words
 from elmo_scratch.export.part_folder import Span
 from tests import PROJECT_ROOT
@@ -104,7 +105,7 @@ def test_an_interrupted_export_goes_on_to_the_same_file(
         monkeypatch.setattr(layers, "read", _Interrupting(layers.read, num_batches))
         with pytest.raises(Interrupted):
             export_layers(text, output, layers, settings, resume=True, engine=OneProcess(0))
-        assert not output.exists()
+        assert not output.exists() and has_parts(output) and not has_parts(whole)
     assert len(list(tmp_path.glob("x.hdf5.parts/0*.hdf5"))) >= 3
     export_layers(text, output, new_layers(state), settings, resume=True, engine=OneProcess(0))
     assert_same(data_sets(whole), data_sets(output))

@@ -3,7 +3,7 @@ from typing import Tuple
 import pytest
 import torch
 
-from elmo_scratch.modules.products import Affine, MixedPrecision, precision
+from elmo_scratch.modules.products import Affine, MixedPrecision, precision, without_autocast
 
 
 def test_it_is_abstract() -> None:
@@ -34,6 +34,16 @@ def test_weights_keep_their_type() -> None:
     MixedPrecision.set_everywhere(affine, "bfloat16")
     affine(torch.ones(2, 3))
     assert {parameter.dtype for parameter in affine.parameters()} == {torch.float32}
+
+
+def test_a_block_can_be_without_autocast() -> None:
+    matrix = torch.ones(2, 2)
+    with torch.autocast("cpu", torch.bfloat16):
+        with without_autocast(matrix.device):
+            assert (matrix @ matrix).dtype == torch.float32
+        assert (matrix @ matrix).dtype == torch.bfloat16
+    with without_autocast(torch.device("meta")):
+        pass  # a device that knows no autocast
 
 
 def test_a_precision_that_there_is_not_is_an_error() -> None:
