@@ -1,8 +1,9 @@
 """What several tests share, each made once: a tiny biLM, a classifier on top, official files."""
 
 import random
+from itertools import groupby
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, List
 
 import numpy
 import pytest
@@ -11,11 +12,34 @@ import torch
 import elmo_scratch  # noqa: F401  (registers what the configs name)
 from elmo_scratch.interop import PretrainedBiLm, read_bilm_archive
 from elmo_scratch.modules.products import BFLOAT16
+from tests.grids import Case, standing_for_all
 from tests.tiny_elmo import OfficialFiles, write_files
 from tests.tiny_training import CONFIGS, params_on_fixtures, train
 
 # Threads cost more than they bring where tensors are tiny.
 torch.set_num_threads(1)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: List[pytest.Item]) -> None:
+    """Marks the cases of large grids as exhaustive, except for those that stand for the others."""
+    for _, cases in groupby(items, key=lambda item: item.nodeid.partition("[")[0]):
+        grid = list(cases)
+        chosen = set(standing_for_all([values_of(item) for item in grid]))
+        for place, item in enumerate(grid):
+            if place not in chosen:
+                item.add_marker("exhaustive")
+
+
+def values_of(item: pytest.Item) -> Case:
+    """What a case gives to its parameters: one value for those that are given values together."""
+    params = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+    values: Case = {}
+    for mark in item.iter_markers("parametrize"):
+        names = mark.args[0].split(",") if isinstance(mark.args[0], str) else mark.args[0]
+        together = [name.strip() for name in names]
+        values[",".join(together)] = repr([params.pop(name) for name in together])
+    return {**values, **{name: repr(value) for name, value in params.items()}}
 
 
 @pytest.fixture(autouse=True, scope="session")
