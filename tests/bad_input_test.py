@@ -177,6 +177,7 @@ def test_training_into_a_folder_that_cannot_be_made_is_an_error_that_names_it(
     assert (outputs / "file").read_text() == "old"
 
 
+@pytest.mark.exhaustive
 def test_in_a_process_of_its_own_a_bad_file_is_exit_status_1_and_named_at_the_end(
     bilm_config: Callable[[Path], Path], tmp_path: Path
 ) -> None:

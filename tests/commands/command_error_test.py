@@ -15,6 +15,7 @@ def test_it_is_caught_as_either(kind: type) -> None:
         raise CommandError("elmo", "no such file")
 
 
+@pytest.mark.exhaustive
 def test_uncaught_it_is_one_line_and_exit_status_1() -> None:
     program = (
         "from elmo_scratch.commands.command_error import CommandError\n"

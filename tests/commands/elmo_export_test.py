@@ -127,6 +127,7 @@ def test_what_is_lost_is_a_warning(
     assert sorted(os.listdir(tmp_path / "official")) == FILES
 
 
+@pytest.mark.exhaustive
 def test_in_a_process_of_its_own_an_error_is_exit_status_1_and_one_line(tmp_path: Path) -> None:
     program = (
         "import elmo_scratch, allennlp.commands as commands\n"

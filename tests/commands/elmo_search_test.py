@@ -19,6 +19,7 @@ parameters:
 """
 
 
+@pytest.mark.exhaustive
 def test_it_trains_tells_and_keeps_the_best(
     allennlp: Allennlp,
     bilm_archive: Path,

@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -22,17 +23,28 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.commands import elmo
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.sentence_layers import fitting_reader
-from elmo_scratch.export import model_source
+from elmo_scratch.export import embedded_batches, model_source
 from elmo_scratch.interop import LayerFileWriter
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 from elmo_scratch.terminated import Terminated
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.commands.conftest import Allennlp
+from tests.forked import run_forked
 from tests.tiny_elmo import OfficialFiles
 
 TOUR = FIXTURES_ROOT / "text" / "tour.txt"
 LINES = TOUR.read_text(encoding="utf-8").splitlines()
 LAYERS, WIDTH = 3, 64
+
+# What other libraries warn of when they are imported is not the command's, and other plugins have
+# nothing to add.
+OWN_PROCESS = [
+    *(sys.executable, "-W", "ignore", "-c"),
+    "import elmo_scratch, allennlp.commands as commands\n"
+    "commands.import_plugins = lambda: None\n"
+    "commands.main('allennlp')\n",
+]
+"""`allennlp` of a process of its own, the words of its command line to follow."""
 
 
 @pytest.fixture
@@ -170,6 +182,7 @@ def test_warm_vectors_do_not_depend_on_the_order_of_the_lines(
         assert numpy.array_equal(one, other)
 
 
+@pytest.mark.exhaustive
 def test_a_cluster_does_the_same_work(
     export: Callable[..., h5py.File],
     allennlp: Allennlp,
@@ -237,6 +250,7 @@ def test_what_no_name_may_hold_is_no_key(
     assert export("--all", text=text)["1"].shape == (LAYERS, 3, WIDTH)
 
 
+@pytest.mark.exhaustive
 def test_a_sentence_of_fifty_thousand_tokens_goes_through_in_pieces(
     export: Callable[..., h5py.File], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -515,23 +529,29 @@ def test_what_cannot_work_is_told_before_the_model_is_fetched(
 @pytest.mark.parametrize(
     "number, status, engine",
     [
-        (signal.SIGINT, 130, []),
         (signal.SIGTERM, 143, []),
-        (signal.SIGTERM, 143, ["--state", "reset", "--engine", "ray", "--workers", "1"]),
+        pytest.param(signal.SIGINT, 130, [], marks=pytest.mark.exhaustive),
+        pytest.param(
+            *(signal.SIGTERM, 143, ["--state", "reset", "--engine", "ray", "--workers", "1"]),
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_a_real_export_ends_by_a_signal_and_goes_on(
-    number: signal.Signals, status: int, engine: List[str], files: OfficialFiles, tmp_path: Path
+    number: signal.Signals,
+    status: int,
+    engine: List[str],
+    allennlp: Allennlp,
+    files: OfficialFiles,
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "text.txt").write_text("\n".join(LINES * 150), encoding="utf-8")
     words = ["elmo", "text.txt", "x.hdf5", "--all", "--batch-size", "2", *engine]
     words += ["--options-file", files.options, "--weight-file", files.weights]
-    command = [sys.executable, "-W", "ignore", "-m", "allennlp", *words]
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT_ROOT)}
     process = subprocess.Popen(
-        command,
+        [*OWN_PROCESS, *words],
         cwd=tmp_path,
-        env=environment,
+        env={**os.environ, "PYTHONPATH": str(PROJECT_ROOT)},
         stderr=subprocess.PIPE,
         text=True,
         # What runs in the background of a shell has SIGINT ignored, and so have its children.
@@ -544,7 +564,7 @@ def test_a_real_export_ends_by_a_signal_and_goes_on(
     _, errors = process.communicate(timeout=120)
     assert (process.returncode, "Traceback" in errors) == (status, False), errors
     assert errors.splitlines()[-1] == "allennlp elmo: interrupted; go on with --resume"
-    subprocess.run([*command, "--resume"], cwd=tmp_path, env=environment, check=True, timeout=300)
+    allennlp(*words, "--resume")
     assert sorted(os.listdir(tmp_path)) == ["text.txt", "x.hdf5"]
     with h5py.File(tmp_path / "x.hdf5") as file:
         assert len(file) == 150 * len(LINES) + 1
@@ -563,31 +583,25 @@ def test_a_full_disk_is_an_error(
 
 
 def test_an_export_goes_on_when_there_is_room_again(
-    allennlp: Allennlp, files: OfficialFiles, tmp_path: Path
+    allennlp: Allennlp,
+    files: OfficialFiles,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     long_line = " ".join(40 * LINES)
     (tmp_path / "text.txt").write_text("\n".join([*10 * LINES, long_line, *LINES]))
     words = ["text.txt", "x.hdf5", "--all", "--batch-size", "8"]
     words += ["--options-file", files.options, "--weight-file", files.weights]
-    # The system refuses to let a file grow, which a full disk does too.
-    program = (
-        "import resource\n"
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({2**17}, resource.RLIM_INFINITY))\n"
-        "import elmo_scratch, allennlp.commands as commands\n"
-        "from elmo_scratch.export import embedded_batches\n"
-        "embedded_batches.SENTENCES_A_PART = 16\n"
-        "commands.import_plugins = lambda: None\n"
-        "commands.main('allennlp')\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, "elmo", *map(str, words)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PROJECT_ROOT)},
-        capture_output=True,
-        text=True,
-    )
-    assert ended.returncode == 1
-    last = ended.stderr.splitlines()[-1]
+
+    def export_where_files_cannot_grow() -> None:
+        # The system refuses to let a file grow, which a full disk does too.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2**17, resource.RLIM_INFINITY))
+        embedded_batches.SENTENCES_A_PART = 16
+        allennlp("elmo", *words)
+
+    ended = run_forked(export_where_files_cannot_grow, tmp_path_factory.mktemp("log") / "errors")
+    assert ended.status == 1
+    last = ended.errors.splitlines()[-1]
     assert last.startswith("allennlp elmo: error: x.hdf5: [Errno 27] File too large")
     assert last.endswith("What is done is kept: go on with --resume")
     assert sorted(os.listdir(tmp_path)) == ["text.txt", "x.hdf5.parts"]
@@ -627,16 +641,10 @@ def test_an_interruption_is_one_line(
 
 def test_in_a_process_of_its_own_an_error_is_exit_status_1_and_one_line(tmp_path: Path) -> None:
     text = FIXTURES_ROOT / "bad" / "blank_line.txt"
-    program = (
-        "import elmo_scratch, allennlp.commands as commands\n"
-        "commands.import_plugins = lambda: None\n"
-        "commands.main('allennlp')\n"
-    )
     words = ["elmo", str(text), "layers.hdf5", "--all", "--weight-file", "none.tar.gz"]
     path = os.pathsep.join([str(PROJECT_ROOT), os.environ.get("PYTHONPATH", "")])
-    # What other libraries warn of when they are imported is not the command's.
     ended = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program, *words],
+        [*OWN_PROCESS, *words],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,

@@ -1,0 +1,35 @@
+"""Processes that cost no imports: copies of the one that runs the tests."""
+
+import multiprocessing
+import sys
+from pathlib import Path
+from typing import Callable, NamedTuple
+
+PATIENCE = 300  # seconds
+
+
+class Ended(NamedTuple):
+    """How a process ended."""
+
+    status: int
+    """Its exit status, or the negative number of the signal that killed it."""
+
+    errors: str
+    """All that it wrote to stderr."""
+
+
+def run_forked(function: Callable[[], object], errors_file: Path) -> Ended:
+    """Calls `function` in a copy of this process, the stderr of which goes to a file."""
+
+    def run() -> None:
+        sys.stderr = open(errors_file, "w", encoding="utf-8", buffering=1)
+        function()
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    process.join(PATIENCE)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+    assert process.exitcode is not None
+    return Ended(process.exitcode, errors_file.read_text(encoding="utf-8"))
