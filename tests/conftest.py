@@ -1,5 +1,6 @@
 """What several tests share, each made once: a tiny biLM, a classifier on top, official files."""
 
+import os
 import random
 from itertools import groupby
 from pathlib import Path
@@ -16,8 +17,9 @@ from tests.grids import Case, standing_for_all
 from tests.tiny_elmo import OfficialFiles, write_files
 from tests.tiny_training import CONFIGS, params_on_fixtures, train
 
-# Threads cost more than they bring where tensors are tiny.
+# Threads cost more than they bring where tensors are tiny, here and in the processes of tests.
 torch.set_num_threads(1)
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.hookimpl(tryfirst=True)
