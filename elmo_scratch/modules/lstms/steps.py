@@ -5,7 +5,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence
 import torch
 
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.memory_cells import MemoryCells, Opened, memory_cells_for
+from elmo_scratch.modules.lstms.memory_cells import CellOutput, MemoryCells, memory_cells_for
 from elmo_scratch.modules.lstms.step_groups import step_groups
 from elmo_scratch.modules.products import WeightProduct
 
@@ -103,14 +103,14 @@ class Step(NamedTuple):
 
     previous_cell : `torch.Tensor`
         Shape `(active, cell)`: memory before the step.
-    opened : `Opened`
+    opened : `CellOutput`
         What became of it.
     output : `torch.Tensor`
         Shape `(active, dim)`: clipped, before dropout.
     """
 
     previous_cell: torch.Tensor
-    opened: Opened
+    opened: CellOutput
     output: torch.Tensor
 
 
@@ -180,7 +180,7 @@ def run_steps(
             ended.append(LstmState(hidden[active:].to(cell.dtype), cell[active:]))
             hidden, cell = hidden[:active], cell[:active]
         gates = products.from_hidden.added_to(from_inputs, hidden)
-        opened = memory_cells.open_gates(gates, cell, clips.cell)
+        opened = memory_cells.lstm_cell(gates, cell, clips.cell)
         output = opened.output
         if products.projection is not None:
             output = products.projection(output)

@@ -65,7 +65,7 @@ def run_steps_backward(
                 )
             projected_gradients[start:end] = d_output
             d_output = to_cell(d_output)  # (active, cell)
-        memory_cells.open_gates_backward(
+        memory_cells.lstm_cell_backward(
             step.opened,
             step.previous_cell,
             clips.cell,

@@ -7,7 +7,7 @@ import torch
 
 from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients, gradients_or_zeros
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.memory_cells import MemoryCells, Opened
+from elmo_scratch.modules.lstms.memory_cells import CellOutput, MemoryCells
 from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Step, run_steps
 from elmo_scratch.modules.lstms.steps_backward import run_steps_backward
 from elmo_scratch.modules.products import WeightProduct
@@ -105,5 +105,5 @@ def tensors_of(step: Step) -> List[torch.Tensor]:
 
 def _steps_of(tensors: Sequence[torch.Tensor]) -> List[Step]:
     """The steps whose tensors these are, one step after the other."""
-    parts = [iter(tensors)] * (2 + len(Opened._fields))
-    return [Step(before, Opened(*opened), output) for before, *opened, output in zip(*parts)]
+    parts = [iter(tensors)] * (2 + len(CellOutput._fields))
+    return [Step(before, CellOutput(*opened), output) for before, *opened, output in zip(*parts)]

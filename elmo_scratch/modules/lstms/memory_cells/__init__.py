@@ -1,7 +1,7 @@
 """What one step does to the memory of an LSTM, number by number."""
 
 from elmo_scratch.modules.lstms.memory_cells.choice import memory_cells_for as memory_cells_for
+from elmo_scratch.modules.lstms.memory_cells.memory_cells import CellOutput as CellOutput
 from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells as MemoryCells
-from elmo_scratch.modules.lstms.memory_cells.memory_cells import Opened as Opened
 
-__all__ = ["MemoryCells", "Opened", "memory_cells_for"]
+__all__ = ["MemoryCells", "CellOutput", "memory_cells_for"]

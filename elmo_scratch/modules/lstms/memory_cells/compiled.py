@@ -6,14 +6,14 @@ from typing import Optional, Sequence
 
 import torch
 
-from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells, Opened
+from elmo_scratch.modules.lstms.memory_cells.memory_cells import CellOutput, MemoryCells
 from elmo_scratch.native_library import COUNT, POINTER, SIZE, functions
 
 DTYPES = (torch.float32, torch.bfloat16)
 """The types of gates that it knows. Memory is in float32."""
 
-OPEN_GATES = [POINTER, POINTER, SIZE, SIZE, ctypes.c_float, POINTER, POINTER, COUNT]
-OPEN_GATES_BACKWARD = [*[POINTER] * 3, SIZE, SIZE, ctypes.c_float, *[POINTER] * 3, COUNT]
+LSTM_CELL = [POINTER, POINTER, SIZE, SIZE, ctypes.c_float, POINTER, POINTER, COUNT]
+LSTM_CELL_BACKWARD = [*[POINTER] * 3, SIZE, SIZE, ctypes.c_float, *[POINTER] * 3, COUNT]
 """What its functions take."""
 
 
@@ -30,17 +30,19 @@ class CompiledMemoryCells(MemoryCells):
     """
 
     def __init__(self, library: ctypes.CDLL) -> None:
-        self._open_gates = functions(library, "open_gates", DTYPES, OPEN_GATES)
-        self._open_gates_backward = functions(
-            library, "open_gates_backward", DTYPES, OPEN_GATES_BACKWARD
+        self._lstm_cell = functions(library, "open_gates", DTYPES, LSTM_CELL)
+        self._lstm_cell_backward = functions(
+            library, "open_gates_backward", DTYPES, LSTM_CELL_BACKWARD
         )
 
-    def open_gates(self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]) -> Opened:
+    def lstm_cell(
+        self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]
+    ) -> CellOutput:
         gates, cell = gates.contiguous(), cell.contiguous()
         _check([gates], [cell], [])
         after = torch.empty_like(cell)
         output = torch.empty_like(cell, dtype=gates.dtype)
-        self._open_gates[gates.dtype](
+        self._lstm_cell[gates.dtype](
             gates.data_ptr(),
             cell.data_ptr(),
             *cell.shape,
@@ -49,11 +51,11 @@ class CompiledMemoryCells(MemoryCells):
             output.data_ptr(),
             torch.get_num_threads(),
         )
-        return Opened(after, output, gates)
+        return CellOutput(after, output, gates)
 
-    def open_gates_backward(
+    def lstm_cell_backward(
         self,
-        opened: Opened,
+        cell_output: CellOutput,
         previous_cell: torch.Tensor,
         clip: Optional[float],
         output_gradient: torch.Tensor,
@@ -63,14 +65,14 @@ class CompiledMemoryCells(MemoryCells):
         dtype = gates_gradient.dtype
         # What was saved for the backward pass may have been kept by others, in their own way.
         gates, output_gradient = (
-            part.to(dtype).contiguous() for part in (opened.gates, output_gradient)
+            part.to(dtype).contiguous() for part in (cell_output.gates, output_gradient)
         )
         cell, previous_cell = (
-            part.to(torch.float32).contiguous() for part in (opened.cell, previous_cell)
+            part.to(torch.float32).contiguous() for part in (cell_output.cell, previous_cell)
         )
         cells = (cell, previous_cell, cell_gradient)
         _check([gates_gradient, gates], cells, [output_gradient])
-        self._open_gates_backward[dtype](
+        self._lstm_cell_backward[dtype](
             gates.data_ptr(),
             previous_cell.data_ptr(),
             cell.data_ptr(),

@@ -7,7 +7,7 @@ from typing import Callable, Optional, Sequence
 
 import torch
 
-from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells, Opened
+from elmo_scratch.modules.lstms.memory_cells.memory_cells import CellOutput, MemoryCells
 
 logger = logging.getLogger(__name__)
 
@@ -15,8 +15,8 @@ LOGISTIC = """
 template <typename T> T logistic(T x) { return T(1) / (T(1) + ::exp(-x)); }
 """
 
-OPEN_GATES = """
-template <typename T> void open_gates(
+LSTM_CELL = """
+template <typename T> void lstm_cell(
     T i, T j, T f, T o, T cell, T clip, T& after, T& output
 ) {
   const T sum = logistic(f) * cell + logistic(i) * ::tanh(j);
@@ -25,8 +25,8 @@ template <typename T> void open_gates(
 }
 """
 
-OPEN_GATES_BACKWARD = """
-template <typename T> void open_gates_backward(
+LSTM_CELL_BACKWARD = """
+template <typename T> void lstm_cell_backward(
     T i, T j, T f, T o, T after, T before, T d_output, T d_after, T clip,
     T& d_i, T& d_j, T& d_f, T& d_o, T& d_before
 ) {
@@ -53,15 +53,17 @@ class JittedMemoryCells(MemoryCells):
     as they came, and computes in the type of memory.
     """
 
-    def open_gates(self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]) -> Opened:
+    def lstm_cell(
+        self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]
+    ) -> CellOutput:
         # The kernel takes several times as long to convert them.
         wide = gates.to(cell.dtype)
-        after, output = _kernel(OPEN_GATES, 2)(*wide.chunk(4, dim=1), cell, clip=_bound(clip))
-        return Opened(after, output.to(gates.dtype), gates)
+        after, output = _kernel(LSTM_CELL, 2)(*wide.chunk(4, dim=1), cell, clip=_bound(clip))
+        return CellOutput(after, output.to(gates.dtype), gates)
 
-    def open_gates_backward(
+    def lstm_cell_backward(
         self,
-        opened: Opened,
+        cell_output: CellOutput,
         previous_cell: torch.Tensor,
         clip: Optional[float],
         output_gradient: torch.Tensor,
@@ -69,10 +71,10 @@ class JittedMemoryCells(MemoryCells):
         gates_gradient: torch.Tensor,
     ) -> None:
         dtype = cell_gradient.dtype
-        cells = (opened.cell.to(dtype), previous_cell.to(dtype))
+        cells = (cell_output.cell.to(dtype), previous_cell.to(dtype))
         gradients = (output_gradient.to(dtype), cell_gradient)
-        *gates, before = _kernel(OPEN_GATES_BACKWARD, 5)(
-            *opened.gates.to(dtype).chunk(4, dim=1), *cells, *gradients, clip=_bound(clip)
+        *gates, before = _kernel(LSTM_CELL_BACKWARD, 5)(
+            *cell_output.gates.to(dtype).chunk(4, dim=1), *cells, *gradients, clip=_bound(clip)
         )
         if gates_gradient.dtype == dtype:
             torch.cat(gates, dim=1, out=gates_gradient)
@@ -97,8 +99,10 @@ def kernels_work(device: torch.device) -> bool:
     cells, (row,) = JittedMemoryCells(), torch.zeros(1, 1, 5, device=device)
     gates, cell = row[:, :4], row[:, 4:]
     try:
-        opened = cells.open_gates(gates, cell, None)
-        cells.open_gates_backward(opened, cell, None, cell, cell.clone(), torch.empty_like(gates))
+        cell_output = cells.lstm_cell(gates, cell, None)
+        cells.lstm_cell_backward(
+            cell_output, cell, None, cell, cell.clone(), torch.empty_like(gates)
+        )
     except RuntimeError as error:
         logger.warning(
             "PyTorch can't compile a kernel for the memory cells of LSTMs, and its operations take "

@@ -6,7 +6,7 @@ from typing import NamedTuple, Optional
 import torch
 
 
-class Opened(NamedTuple):
+class CellOutput(NamedTuple):
     """
     What a step makes of its gates, for the `active` sentences that have not ended.
 
@@ -37,7 +37,9 @@ class MemoryCells(ABC):
     """
 
     @abstractmethod
-    def open_gates(self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]) -> Opened:
+    def lstm_cell(
+        self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]
+    ) -> CellOutput:
         """
         # Parameters
 
@@ -51,9 +53,9 @@ class MemoryCells(ABC):
         """
 
     @abstractmethod
-    def open_gates_backward(
+    def lstm_cell_backward(
         self,
-        opened: Opened,
+        cell_output: CellOutput,
         previous_cell: torch.Tensor,
         clip: Optional[float],
         output_gradient: torch.Tensor,
@@ -61,11 +63,11 @@ class MemoryCells(ABC):
         gates_gradient: torch.Tensor,
     ) -> None:
         """
-        The backward pass through `open_gates`.
+        The backward pass through `lstm_cell`.
 
         # Parameters
 
-        opened : `Opened`
+        cell_output : `CellOutput`
             What it returned.
         previous_cell, clip
             What it was given.

@@ -4,7 +4,7 @@ from typing import Optional
 
 import torch
 
-from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells, Opened
+from elmo_scratch.modules.lstms.memory_cells.memory_cells import CellOutput, MemoryCells
 from elmo_scratch.modules.sigmoid import sigmoid_
 
 
@@ -14,7 +14,9 @@ class PlainMemoryCells(MemoryCells):
     type of memory.
     """
 
-    def open_gates(self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]) -> Opened:
+    def lstm_cell(
+        self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]
+    ) -> CellOutput:
         dtype = gates.dtype
         gates = gates.to(cell.dtype)
         num_cells = cell.size(1)
@@ -27,11 +29,11 @@ class PlainMemoryCells(MemoryCells):
         after = torch.mul(f, cell).addcmul_(i, j)
         if clip is not None:
             after.clamp_(-clip, clip)
-        return Opened(after, tanh(after).mul_(o).to(dtype), gates)
+        return CellOutput(after, tanh(after).mul_(o).to(dtype), gates)
 
-    def open_gates_backward(
+    def lstm_cell_backward(
         self,
-        opened: Opened,
+        cell_output: CellOutput,
         previous_cell: torch.Tensor,
         clip: Optional[float],
         output_gradient: torch.Tensor,
@@ -39,13 +41,13 @@ class PlainMemoryCells(MemoryCells):
         gates_gradient: torch.Tensor,
     ) -> None:
         aten = torch.ops.aten
-        squashed = tanh(opened.cell)
+        squashed = tanh(cell_output.cell)
         output_gradient = output_gradient.to(squashed.dtype)
-        i, j, f, o = opened.gates.chunk(4, dim=1)
+        i, j, f, o = cell_output.gates.chunk(4, dim=1)
         cell_gradient += aten.tanh_backward(output_gradient * o, squashed)
         if clip is not None:
             aten.hardtanh_backward(
-                cell_gradient, opened.cell, -clip, clip, grad_input=cell_gradient
+                cell_gradient, cell_output.cell, -clip, clip, grad_input=cell_gradient
             )
         d_i, d_j, d_f, d_o = gates_gradient.chunk(4, dim=1)
         d_i.copy_(aten.sigmoid_backward(cell_gradient * j, i))

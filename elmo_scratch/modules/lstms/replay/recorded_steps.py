@@ -6,7 +6,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 import torch
 
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.memory_cells import MemoryCells, Opened, memory_cells_for
+from elmo_scratch.modules.lstms.memory_cells import CellOutput, MemoryCells, memory_cells_for
 from elmo_scratch.modules.lstms.replay.recording import Recording
 from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Step, run_steps
 from elmo_scratch.modules.lstms.steps_backward import run_steps_backward
@@ -152,7 +152,7 @@ class StepRecorder(NamedTuple):
         before, *histories, d_outputs, d_hidden, d_cell = given[:8]
         after, gates, opened, projected = (part.split(self.num_rows) for part in histories)
         steps = [
-            Step(previous, Opened(cell, own_opened, own_gates), output)
+            Step(previous, CellOutput(cell, own_opened, own_gates), output)
             for previous, cell, own_gates, own_opened, output in zip(
                 (before, *after), after, gates, opened, projected
             )

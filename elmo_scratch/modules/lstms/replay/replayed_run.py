@@ -7,7 +7,7 @@ import torch
 
 from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.memory_cells import Opened
+from elmo_scratch.modules.lstms.memory_cells import CellOutput
 from elmo_scratch.modules.lstms.replay.grid import Grid, grid_of
 from elmo_scratch.modules.lstms.replay.recorded_steps import NUM_STEPS, RecordedSteps, address_of
 from elmo_scratch.modules.lstms.steps import Clips, LstmWeights, Step
@@ -119,7 +119,7 @@ def _steps_of(
     histories = (part.split(list(batch_sizes)) for part in (after, gates, opened, projected))
     for own_after, own_gates, own_opened, output in zip(*histories):
         previous = cells[-1][: len(output)]
-        steps.append(Step(previous, Opened(own_after, own_opened, own_gates), output))
+        steps.append(Step(previous, CellOutput(own_after, own_opened, own_gates), output))
         cells.append(own_after)
     return steps
 

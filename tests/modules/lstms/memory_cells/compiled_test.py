@@ -6,7 +6,7 @@ import torch
 
 from elmo_scratch.modules.lstms.memory_cells import choice
 from elmo_scratch.modules.lstms.memory_cells.compiled import CompiledMemoryCells
-from elmo_scratch.modules.lstms.memory_cells.memory_cells import Opened
+from elmo_scratch.modules.lstms.memory_cells.memory_cells import CellOutput
 from tests.modules.lstms.memory_cells.plain_test import by_the_formula
 
 pytestmark = pytest.mark.skipif(
@@ -40,10 +40,10 @@ def test_memory_and_output_are_those_of_the_formula(
 ) -> None:
     gates, cell = random(active, 4 * cells), random(active, cells)
     expected = by_the_formula(gates.double(), cell.double(), clip)
-    opened = cells_at_work.open_gates(gates, cell, clip)
-    assert torch.allclose(opened.cell.double(), expected[0], rtol=6e-7, atol=6e-7)
-    assert torch.allclose(opened.output.double(), expected[1], rtol=6e-7, atol=6e-7)
-    assert opened.cell.dtype == opened.output.dtype == torch.float32
+    done = cells_at_work.lstm_cell(gates, cell, clip)
+    assert torch.allclose(done.cell.double(), expected[0], rtol=6e-7, atol=6e-7)
+    assert torch.allclose(done.output.double(), expected[1], rtol=6e-7, atol=6e-7)
+    assert done.cell.dtype == done.output.dtype == torch.float32
 
 
 @each_clip
@@ -64,8 +64,8 @@ def test_the_way_back_is_that_of_autograd(
         by_the_formula(asking[0], asking[1], clip), asking, (from_cell.double(), from_output)
     )
     gates_gradient = torch.empty_like(gates)
-    opened = cells_at_work.open_gates(gates, cell, clip)
-    cells_at_work.open_gates_backward(opened, cell, clip, from_output, from_cell, gates_gradient)
+    done = cells_at_work.lstm_cell(gates, cell, clip)
+    cells_at_work.lstm_cell_backward(done, cell, clip, from_output, from_cell, gates_gradient)
     assert torch.allclose(gates_gradient.double(), expected[0], rtol=closeness, atol=closeness)
     assert torch.allclose(from_cell.double(), expected[1], rtol=4e-6, atol=4e-6)
     assert gates_gradient.any() and from_cell.any()
@@ -73,10 +73,10 @@ def test_the_way_back_is_that_of_autograd(
 
 def squashed(numbers: torch.Tensor, cells: CompiledMemoryCells) -> List[torch.Tensor]:
     """Their σ and tanh, by gates that are wide open or shut: i tanh(j) alone, and f c alone."""
-    opened, shut = torch.full_like(numbers, math.inf), torch.full_like(numbers, -math.inf)
+    wide, shut = torch.full_like(numbers, math.inf), torch.full_like(numbers, -math.inf)
     nothing, ones = torch.zeros_like(numbers), torch.ones_like(numbers)
-    sigmoids = cells.open_gates(torch.cat([shut, nothing, numbers, opened], dim=1), ones, None)
-    tanhs = cells.open_gates(torch.cat([opened, numbers, shut, opened], dim=1), nothing, None)
+    sigmoids = cells.lstm_cell(torch.cat([shut, nothing, numbers, wide], dim=1), ones, None)
+    tanhs = cells.lstm_cell(torch.cat([wide, numbers, shut, wide], dim=1), nothing, None)
     return [sigmoids.cell, tanhs.cell]
 
 
@@ -103,9 +103,9 @@ def test_what_is_no_number_stays_none(
 ) -> None:
     gates = torch.zeros(1, 4, 20, dtype=dtype)
     gates[0, gate, 7] = math.nan
-    opened = cells_at_work.open_gates(gates.flatten(1), torch.ones(1, 20), 3.0)
-    assert opened.output.isnan().nonzero().tolist() == [[0, 7]]
-    assert opened.cell.isnan().any() == (gate < 3)
+    done = cells_at_work.lstm_cell(gates.flatten(1), torch.ones(1, 20), 3.0)
+    assert done.output.isnan().nonzero().tolist() == [[0, 7]]
+    assert done.cell.isnan().any() == (gate < 3)
 
 
 @each_clip
@@ -113,8 +113,8 @@ def test_bfloat16_is_what_pytorch_rounds_to(
     clip: Optional[float], cells_at_work: CompiledMemoryCells
 ) -> None:
     gates, cell = random(7, 4 * 50, dtype=torch.bfloat16), random(7, 50)
-    rounded = cells_at_work.open_gates(gates, cell, clip)
-    whole = cells_at_work.open_gates(gates.float(), cell, clip)
+    rounded = cells_at_work.lstm_cell(gates, cell, clip)
+    whole = cells_at_work.lstm_cell(gates.float(), cell, clip)
     assert torch.equal(rounded.cell, whole.cell)
     assert torch.equal(rounded.output, whole.output.to(torch.bfloat16))
 
@@ -128,12 +128,12 @@ def test_no_number_depends_on_its_place_or_on_others(
 
     def run(rows: slice, cells: slice) -> List[torch.Tensor]:
         before = cell[rows, cells].contiguous()
-        opened = cells_at_work.open_gates(gates[rows, :, cells].flatten(1), before, 2.0)
-        gradients = torch.empty(opened.gates.shape, dtype=dtype)
+        done = cells_at_work.lstm_cell(gates[rows, :, cells].flatten(1), before, 2.0)
+        gradients = torch.empty(done.gates.shape, dtype=dtype)
         d_cell = from_cell[rows, cells].clone()
         d_output = from_output[rows, cells]
-        cells_at_work.open_gates_backward(opened, before, 2.0, d_output, d_cell, gradients)
-        return [opened.cell, opened.output, d_cell, *gradients.chunk(4, dim=1)]
+        cells_at_work.lstm_cell_backward(done, before, 2.0, d_output, d_cell, gradients)
+        return [done.cell, done.output, d_cell, *gradients.chunk(4, dim=1)]
 
     together = run(slice(None), slice(None))
     for start in range(71):
@@ -147,9 +147,9 @@ def test_numbers_that_do_not_lie_side_by_side_are_read_too(
     cells_at_work: CompiledMemoryCells,
 ) -> None:
     gates, cell = random(4 * 5, 6).t(), random(5, 6).t()
-    opened = cells_at_work.open_gates(gates, cell, None)
-    expected = cells_at_work.open_gates(gates.contiguous(), cell.contiguous(), None)
-    assert all(torch.equal(*pair) for pair in zip(opened, expected, strict=True))
+    done = cells_at_work.lstm_cell(gates, cell, None)
+    expected = cells_at_work.lstm_cell(gates.contiguous(), cell.contiguous(), None)
+    assert all(torch.equal(*pair) for pair in zip(done, expected, strict=True))
 
 
 @pytest.mark.parametrize("shape", [(2, 5), (3, 4)])
@@ -157,7 +157,7 @@ def test_memory_that_does_not_fit_is_an_error(
     shape: List[int], cells_at_work: CompiledMemoryCells
 ) -> None:
     with pytest.raises(ValueError, match=r"gates and memory of shape \(2, 16\) of torch.float32,"):
-        cells_at_work.open_gates(torch.zeros(2, 16), torch.zeros(shape), None)
+        cells_at_work.lstm_cell(torch.zeros(2, 16), torch.zeros(shape), None)
 
 
 @pytest.mark.parametrize(
@@ -167,15 +167,15 @@ def test_numbers_of_other_types_are_an_error(
     gates: torch.dtype, cell: torch.dtype, cells_at_work: CompiledMemoryCells
 ) -> None:
     with pytest.raises(ValueError, match="expected four gates in float32 or bfloat16"):
-        cells_at_work.open_gates(torch.zeros(1, 4, dtype=gates), torch.zeros(1, 1, dtype=cell), 3)
+        cells_at_work.lstm_cell(torch.zeros(1, 4, dtype=gates), torch.zeros(1, 1, dtype=cell), 3)
 
 
 def test_what_is_written_to_must_have_its_place(cells_at_work: CompiledMemoryCells) -> None:
-    opened = cells_at_work.open_gates(torch.zeros(3, 8), torch.zeros(3, 2), 3.0)
+    done = cells_at_work.lstm_cell(torch.zeros(3, 8), torch.zeros(3, 2), 3.0)
     for gradient in (torch.empty(3, 7), torch.empty(8, 3).t(), torch.empty(3, 8).double()):
         with pytest.raises(ValueError, match="expected four gates"):
-            cells_at_work.open_gates_backward(
-                opened, torch.zeros(3, 2), 3.0, torch.zeros(3, 2), torch.zeros(3, 2), gradient
+            cells_at_work.lstm_cell_backward(
+                done, torch.zeros(3, 2), 3.0, torch.zeros(3, 2), torch.zeros(3, 2), gradient
             )
 
 
@@ -183,18 +183,18 @@ def test_what_others_kept_in_their_own_way_is_read_too(cells_at_work: CompiledMe
     gates, cell = random(6, 8).bfloat16().float(), random(6, 2)
     from_output = random(6, 2)
 
-    def back(opened: Opened) -> List[torch.Tensor]:
+    def back(done: CellOutput) -> List[torch.Tensor]:
         from_cell, gradients = torch.ones(6, 2), torch.empty(6, 8)
-        cells_at_work.open_gates_backward(opened, cell, 2.0, from_output, from_cell, gradients)
+        cells_at_work.lstm_cell_backward(done, cell, 2.0, from_output, from_cell, gradients)
         return [from_cell, gradients]
 
-    opened = cells_at_work.open_gates(gates, cell, 2.0)
-    turned = Opened(*(part.t().contiguous().t() for part in opened))
-    rounded = opened._replace(gates=gates.bfloat16())
+    done = cells_at_work.lstm_cell(gates, cell, 2.0)
+    turned = CellOutput(*(part.t().contiguous().t() for part in done))
+    rounded = done._replace(gates=gates.bfloat16())
     for others in (turned, rounded):
-        assert all(torch.equal(*pair) for pair in zip(back(others), back(opened), strict=True))
+        assert all(torch.equal(*pair) for pair in zip(back(others), back(done), strict=True))
 
 
 def test_without_rows_there_is_nothing(cells_at_work: CompiledMemoryCells) -> None:
-    opened = cells_at_work.open_gates(torch.zeros(0, 16), torch.zeros(0, 4), 3.0)
-    assert opened.cell.shape == opened.output.shape == (0, 4)
+    done = cells_at_work.lstm_cell(torch.zeros(0, 16), torch.zeros(0, 4), 3.0)
+    assert done.cell.shape == done.output.shape == (0, 4)

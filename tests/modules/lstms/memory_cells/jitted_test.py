@@ -7,12 +7,12 @@ import torch
 from elmo_scratch.modules.lstms.memory_cells import jitted, memory_cells_for
 from elmo_scratch.modules.lstms.memory_cells.jitted import (
     LOGISTIC,
-    OPEN_GATES,
-    OPEN_GATES_BACKWARD,
+    LSTM_CELL,
+    LSTM_CELL_BACKWARD,
     JittedMemoryCells,
     kernels_work,
 )
-from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells, Opened
+from elmo_scratch.modules.lstms.memory_cells.memory_cells import CellOutput, MemoryCells
 from elmo_scratch.modules.lstms.memory_cells.plain import PlainMemoryCells
 from tests.gpu import needs_gpu
 
@@ -36,7 +36,7 @@ def test_nobody_looks_for_a_gpu_before_its_time(monkeypatch: pytest.MonkeyPatch)
     assert isinstance(JittedMemoryCells(), MemoryCells)
 
 
-@pytest.mark.parametrize("code", [OPEN_GATES, OPEN_GATES_BACKWARD])
+@pytest.mark.parametrize("code", [LSTM_CELL, LSTM_CELL_BACKWARD])
 def test_pytorch_can_read_the_kernels(code: str) -> None:
     made = torch.cuda.jiterator._create_multi_output_jit_fn(LOGISTIC + code, 2, clip=1.0)
     assert f"{made.kernel_name}(" in code
@@ -59,10 +59,10 @@ def test_they_are_as_the_plain_ones(
     d_output, d_after = random(ACTIVE, CELLS, dtype=dtype), random(ACTIVE, CELLS)
 
     def there_and_back(cells: MemoryCells) -> List[torch.Tensor]:
-        opened: Opened = cells.open_gates(gates.clone(), before, clip)
+        done: CellOutput = cells.lstm_cell(gates.clone(), before, clip)
         d_before, d_gates = d_after.clone(), torch.empty_like(gates)
-        cells.open_gates_backward(opened, before, clip, d_output, d_before, d_gates)
-        return [opened.cell, opened.output, d_before, d_gates]
+        cells.lstm_cell_backward(done, before, clip, d_output, d_before, d_gates)
+        return [done.cell, done.output, d_before, d_gates]
 
     found = zip(there_and_back(JittedMemoryCells()), there_and_back(PlainMemoryCells()))
     for ours, expected in found:

@@ -17,9 +17,9 @@ def there_and_back(
     gates, cell = torch.randn(ROWS, 4 * CELLS).to(dtype), torch.randn(ROWS, CELLS)
     from_output, from_cell = torch.randn(ROWS, CELLS).to(dtype), torch.randn(ROWS, CELLS)
     gates_gradient = torch.empty_like(gates)
-    opened = memory_cells.open_gates(gates, cell, clip)
-    memory_cells.open_gates_backward(opened, cell, clip, from_output, from_cell, gates_gradient)
-    return [opened.cell, opened.output.float(), from_cell, gates_gradient.float()]
+    done = memory_cells.lstm_cell(gates, cell, clip)
+    memory_cells.lstm_cell_backward(done, cell, clip, from_output, from_cell, gates_gradient)
+    return [done.cell, done.output.float(), from_cell, gates_gradient.float()]
 
 
 @pytest.mark.skipif(choice.COMPILED is None, reason="the memory cells were not compiled here")

@@ -38,10 +38,10 @@ def test_the_hyperbolic_tangent_is_exact_within_rounding() -> None:
 def test_memory_and_output_are_those_of_the_formula(clip: Optional[float]) -> None:
     gates, cell = random_gates()
     expected = by_the_formula(gates, cell, clip)
-    opened = PlainMemoryCells().open_gates(gates.clone(), cell, clip)
-    assert torch.allclose(opened.cell, expected[0], rtol=0, atol=1e-14)
-    assert torch.allclose(opened.output, expected[1], rtol=0, atol=1e-14)
-    assert clip is None or (opened.cell.abs() == clip).any()
+    done = PlainMemoryCells().lstm_cell(gates.clone(), cell, clip)
+    assert torch.allclose(done.cell, expected[0], rtol=0, atol=1e-14)
+    assert torch.allclose(done.output, expected[1], rtol=0, atol=1e-14)
+    assert clip is None or (done.cell.abs() == clip).any()
 
 
 @each_clip
@@ -53,9 +53,9 @@ def test_the_way_back_is_that_of_autograd(clip: Optional[float]) -> None:
     )
     gates_gradient = torch.empty(WIDTH, 4 * CELLS).double()
     with torch.no_grad():
-        opened = PlainMemoryCells().open_gates(gates.clone(), cell, clip)
-        PlainMemoryCells().open_gates_backward(
-            opened, cell, clip, from_output, from_cell, gates_gradient
+        done = PlainMemoryCells().lstm_cell(gates.clone(), cell, clip)
+        PlainMemoryCells().lstm_cell_backward(
+            done, cell, clip, from_output, from_cell, gates_gradient
         )
     assert torch.allclose(gates_gradient, expected[0], rtol=0, atol=1e-14)
     assert torch.allclose(from_cell, expected[1], rtol=0, atol=1e-14)
@@ -64,7 +64,7 @@ def test_the_way_back_is_that_of_autograd(clip: Optional[float]) -> None:
 def test_memory_keeps_its_precision_where_gates_have_less() -> None:
     gates, cell = random_gates(torch.bfloat16)
     exact = by_the_formula(gates.double(), cell, None)
-    opened = PlainMemoryCells().open_gates(gates, cell, None)
-    assert torch.allclose(opened.cell, exact[0], rtol=0, atol=1e-14)
-    assert opened.output.dtype == torch.bfloat16
-    assert torch.equal(opened.output, exact[1].to(torch.bfloat16))
+    done = PlainMemoryCells().lstm_cell(gates, cell, None)
+    assert torch.allclose(done.cell, exact[0], rtol=0, atol=1e-14)
+    assert done.output.dtype == torch.bfloat16
+    assert torch.equal(done.output, exact[1].to(torch.bfloat16))
