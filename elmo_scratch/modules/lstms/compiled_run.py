@@ -2,14 +2,17 @@
 
 import ctypes
 import math
-from functools import partial
 from typing import Any, NamedTuple, Optional, Sequence
 
 import torch
 
-from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients, gradients_or_zeros
+from elmo_scratch.modules.lstms.kept_run import (
+    LstmGradients,
+    LstmResult,
+    LstmRun,
+    gradients_or_zeros,
+)
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
 from elmo_scratch.modules.products import RECYCLED, WeightProduct, recycled_product
 from elmo_scratch.modules.products.panels import in_panels
 from elmo_scratch.native_library import (
@@ -63,90 +66,37 @@ READ_BACKWARD = wide_functions(
 
 
 class Panels(NamedTuple):
-    """
-    Weights as compiled code reads them.
+    """An LSTM's weights as native code reads them, except those of inputs, and its `gate_bias`."""
 
-    # Parameters
-
-    to_gates : `torch.Tensor`
-        From the last output.
-    projection : `torch.Tensor`
-        From the memory cells.
-    """
-
-    to_gates: torch.Tensor
+    recurrent: torch.Tensor
     projection: torch.Tensor
+    bias: torch.Tensor
 
     @classmethod
-    def of(cls, weights: LstmWeights, dtype: torch.dtype) -> "Panels":
-        """
-        # Parameters
-
-        weights : `LstmWeights`
-            In float32.
-        dtype : `torch.dtype`
-            The precision of products.
-        """
-        to_gates = in_panels(weights.from_hidden, dtype, _has_tiles(), is_of_gates=True)
-        return cls(to_gates, in_panels(weights.projection, dtype, _has_tiles()))
+    def of(cls, run: LstmRun) -> "Panels":
+        _, recurrent_weight, projection_weight = run.weights
+        return cls(
+            in_panels(recurrent_weight, run.dtype, _has_tiles(), is_of_gates=True),
+            in_panels(projection_weight, run.dtype, _has_tiles()),
+            run.gate_bias(),
+        )
 
 
-class Forward(NamedTuple):
-    """
-    What compiled code makes of a run.
-
-    # Parameters
-
-    outputs : `torch.Tensor`
-        Shape `(read, dim)`, of the type of the weights, as all but memory and last states.
-    last : `LstmState`
-        Of shape `(batch, ...)`: each sentence's own last state.
-    opened : `torch.Tensor`
-        Shape `(read, cell)`: what was projected.
-    projected : `torch.Tensor`
-        Shape `(read, dim)`: outputs before they were scaled.
-    after : `torch.Tensor`
-        Shape `(read, cell)`: memory after each step.
-    """
-
-    outputs: torch.Tensor
-    last: LstmState
-    opened: torch.Tensor
-    projected: torch.Tensor
-    after: torch.Tensor
-
-
-def can_run_compiled(
-    weights: LstmWeights,
-    dtype: torch.dtype,
-    bias: torch.Tensor,
-    inputs: torch.Tensor,
-    batch_sizes: Sequence[int],
-    state: LstmState,
-) -> bool:
-    """
-    # Parameters
-
-    weights, dtype, bias, inputs, batch_sizes, state
-        As in `run_filled`.
-
-    # Returns
-
-    `bool`
-        Whether there is compiled code for all that.
-    """
-    dim, num_cells = weights.projection.shape
-    tensors = (*weights, bias, inputs, *state)
+def can_run_native(run: LstmRun) -> bool:
+    """Whether there is native code for a run, with a backward pass if one is needed."""
+    weights, batch_sizes, state = run.weights, run.batch_sizes, run.state
+    dim, num_cells = weights.projection_weight.shape
+    tensors = run.tensors()
     return (
-        dtype in READ
+        run.dtype in READ
         and dim > 0
         and len(batch_sizes) > 0
         and batch_sizes[-1] > 0
         and all(before >= after for before, after in zip(batch_sizes, batch_sizes[1:]))
-        and inputs.shape == (sum(batch_sizes), weights.from_inputs.size(1))
-        and weights.from_inputs.size(0) == 4 * num_cells
-        and weights.from_hidden.shape == (4 * num_cells, dim)
-        and bias.shape == (4 * num_cells,)
+        and run.inputs.shape == (sum(batch_sizes), weights.input_weight.size(1))
+        and weights.input_weight.size(0) == 4 * num_cells
+        and weights.recurrent_weight.shape == (4 * num_cells, dim)
+        and run.bias.shape == (4 * num_cells,)
         and state.hidden.shape == (batch_sizes[0], dim)
         and state.cell.shape == (batch_sizes[0], num_cells)
         and all(tensor.dtype == torch.float32 for tensor in tensors)
@@ -155,108 +105,79 @@ def can_run_compiled(
     )
 
 
-def run_compiled(
-    weights: LstmWeights,
-    dtype: torch.dtype,
-    bias: torch.Tensor,
-    inputs: torch.Tensor,
-    batch_sizes: Sequence[int],
-    state: LstmState,
-    clips: Clips,
-    output_scale: Optional[torch.Tensor],
-) -> KeptRun:
+def lstm_native_aligned(run: LstmRun) -> LstmResult:
     """
-    Runs an LSTM over the positions of a `ReadingOrder`, as `run_steps`: but for the inputs' share
-    of the gates, all in one call. Where weights are small each thread reads sentences of its own,
-    from the first to the last step, so that none waits for another; large ones pass once a step,
-    and each thread reads some of them for all sentences. The gates of a few cells are opened while
-    they are in the processor's nearest cache.
+    As `lstm_native`, where the numbers of memory cells and of outputs are multiples of
+    `INPUTS_TOGETHER`.
+
+    After the inputs' share of the gates, one call makes all steps. Where weights are small each
+    thread reads sentences of its own, from the first to the last step, so that no thread waits for
+    another. Large weights pass once a step, and each thread reads a part of them for all sentences.
+    The gates of a few cells are opened while they are in the processor's nearest cache.
+    """
+    gates = _share_of_inputs(run.inputs, run.weights.input_weight, run.dtype)
+    return run_panels(run, Panels.of(run), gates)._replace(backward=_lstm_native_aligned_backward)
+
+
+def run_panels(run: LstmRun, panels: Panels, gates: torch.Tensor) -> LstmResult:
+    """
+    Makes all steps from the inputs' share of the gates.
 
     # Parameters
 
-    weights : `LstmWeights`
-        In float32, as all that is not rounded for products; the numbers of memory cells and of
-        outputs are multiples of `INPUTS_TOGETHER`.
-    dtype : `torch.dtype`
-        The precision of products.
-    bias, inputs, batch_sizes, state, clips, output_scale
-        As in `run_steps`.
-    """
-    gates = _share_of_inputs(inputs, weights.from_inputs, dtype)
-    panels = Panels.of(weights, dtype)
-    done = run_forward(panels, bias, gates, batch_sizes, state, clips, output_scale)
-    cell = state.cell.contiguous()
-    kept = [gates, done.opened, done.projected, done.after, cell]
-    kept += [weights.from_hidden, weights.projection]
-    backward = partial(_run_compiled_backward, dtype)
-    return KeptRun(done.outputs.to(cell.dtype), done.last, kept, backward)
-
-
-def run_forward(
-    panels: Panels,
-    bias: torch.Tensor,
-    gates: torch.Tensor,
-    batch_sizes: Sequence[int],
-    state: LstmState,
-    clips: Clips,
-    output_scale: Optional[torch.Tensor],
-) -> Forward:
-    """
-    # Parameters
-
+    run : `LstmRun`
+        The run, whose inputs, weights and bias are not read.
     panels : `Panels`
         The weights.
-    bias, batch_sizes, state, clips, output_scale
-        As in `run_compiled`.
     gates : `torch.Tensor`
-        Shape `(read, 4 * cell)`, of the type of the weights: the share of the inputs. Written over
+        Shape `(packed, 4 * cell)`, of the type of the panels: the share of the inputs. Overwritten
         with the whole gates, before their nonlinearities.
+
+    # Returns
+
+    `LstmResult`
+        It keeps the gates, the memory cells' outputs, the outputs before dropout, and memory after
+        each step.
     """
-    dtype, read, dim = gates.dtype, len(gates), state.hidden.size(1)
-    hidden, cell = state.hidden.to(dtype).contiguous(), state.cell.contiguous()
-    after = RECYCLED.empty((read, cell.size(1)), cell.dtype)
-    opened = RECYCLED.empty((read, cell.size(1)), dtype)
-    projected = RECYCLED.empty((read, dim), dtype)
-    outputs = projected
-    if output_scale is not None:
-        output_scale, outputs = output_scale.contiguous(), torch.empty_like(projected)
+    dtype, rows, dim = gates.dtype, len(gates), run.state.hidden.size(1)
+    hidden, cell = run.state.hidden.to(dtype).contiguous(), run.state.cell.contiguous()
+    after = RECYCLED.empty((rows, cell.size(1)), cell.dtype)
+    cell_outputs = RECYCLED.empty((rows, cell.size(1)), dtype)
+    projected = RECYCLED.empty((rows, dim), dtype)
+    outputs, mask = projected, run.recurrent_dropout_mask
+    if mask is not None:
+        mask, outputs = mask.contiguous(), torch.empty_like(projected)
     last = LstmState(cell.new_empty(len(cell), dim), torch.empty_like(cell))
-    tensors = [*panels, bias.contiguous(), gates, output_scale, hidden, cell, after]
-    tensors += [opened, projected, outputs, *last]
-    _run(READ[dtype], _Forward, batch_sizes, cell, dim, tensors, clips)
-    return Forward(outputs, last, opened, projected, after)
+    tensors = [*panels, gates, mask, hidden, cell, after, cell_outputs, projected, outputs, *last]
+    _call(READ[dtype], _Forward, run, tensors)
+    return LstmResult(outputs.to(cell.dtype), last, [gates, cell_outputs, projected, after])
 
 
-def _run_compiled_backward(
-    dtype: torch.dtype,
+def _lstm_native_aligned_backward(
+    run: LstmRun,
     kept: Sequence[torch.Tensor],
-    batch_sizes: Sequence[int],
-    clips: Clips,
-    output_scale: Optional[torch.Tensor],
     output_gradients: torch.Tensor,
     state_gradients: Optional[LstmState],
-) -> RunGradients:
-    """With the precision of the run's products, a `RunBackward`."""
-    # They may have been kept by others, in their own way.
-    gates, opened, projected = (tensor.to(dtype).contiguous() for tensor in kept[:3])
-    after, cell, from_hidden, projection, d_outputs = (
-        tensor.to(torch.float32).contiguous() for tensor in (*kept[3:], output_gradients)
+) -> LstmGradients:
+    """An `LstmBackward`."""
+    gates, cell_outputs, projected = (tensor.to(run.dtype).contiguous() for tensor in kept[:3])
+    mask = run.recurrent_dropout_mask
+    after, cell, d_outputs, *masks = (
+        tensor.to(torch.float32).contiguous()
+        for tensor in (kept[3], run.state.cell, output_gradients, *([] if mask is None else [mask]))
     )
-    from_gates, unprojection = (
-        in_panels(weight, dtype, _has_tiles(), is_turned=True)
-        for weight in (from_hidden, projection)
-    )
-    if output_scale is not None:
-        output_scale = output_scale.to(torch.float32).contiguous()
-    d_gates, d_projected = (RECYCLED.empty(part.shape, dtype) for part in (gates, projected))
+    turned = [
+        in_panels(weight.to(torch.float32).contiguous(), run.dtype, _has_tiles(), is_turned=True)
+        for weight in run.weights[1:]
+    ]
+    d_gates, d_projected = (RECYCLED.empty(part.shape, run.dtype) for part in (gates, projected))
     # Sentences that end at a step start from the gradient of their last state.
-    given = gradients_or_zeros(state_gradients, output_gradients, cell.shape)
+    given = gradients_or_zeros(state_gradients, output_gradients, cell)
     d_state = LstmState(*(part.clone(memory_format=torch.contiguous_format) for part in given))
-    tensors = [from_gates, unprojection, gates, output_scale, cell, after, projected, d_outputs]
+    tensors = [*turned, gates, masks[0] if masks else None, cell, after, projected, d_outputs]
     tensors += [d_gates, d_projected, *d_state]
-    function, dim = READ_BACKWARD[dtype], projected.size(1)
-    _run(function, _Backward, batch_sizes, cell, dim, tensors, clips)
-    return RunGradients(d_gates, d_projected, opened, d_state)
+    _call(READ_BACKWARD[run.dtype], _Backward, run, tensors)
+    return LstmGradients(d_gates, d_projected, cell_outputs, d_state)
 
 
 def _share_of_inputs(
@@ -269,20 +190,20 @@ def _share_of_inputs(
     return recycled_product(inputs.to(dtype), weight.to(dtype).t())
 
 
-def _run(
-    function: Any,
-    kind: Any,
-    batch_sizes: Sequence[int],
-    cell: torch.Tensor,
-    dim: int,
-    tensors: Sequence[Optional[torch.Tensor]],
-    clips: Clips,
+def _call(
+    function: Any, kind: Any, run: LstmRun, tensors: Sequence[Optional[torch.Tensor]]
 ) -> None:
-    """Calls compiled code with the addresses of `tensors`."""
-    steps = len(batch_sizes)
-    sizes = _Sizes((SIZE * steps)(*batch_sizes), steps, len(cell), cell.size(1), dim)
+    """Calls native code with the addresses of `tensors`."""
+    steps, batch = len(run.batch_sizes), len(run.state.cell)
+    sizes = _Sizes(
+        (SIZE * steps)(*run.batch_sizes),
+        steps,
+        batch,
+        run.state.cell.size(1),
+        run.state.hidden.size(1),
+    )
     places = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
-    bounds = [math.nan if clip is None else clip for clip in clips]
+    bounds = [math.nan if clip is None else clip for clip in run.clips]
     function(
         ctypes.byref(sizes),
         ctypes.byref(kind(*places, *bounds)),

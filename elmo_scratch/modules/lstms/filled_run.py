@@ -1,78 +1,43 @@
-"""All steps of an LSTM of any size by compiled code, which knows some sizes only."""
+"""All steps of an LSTM of any size by native code, which knows some sizes only."""
 
 from functools import partial
 from typing import Optional, Sequence
 
 import torch
 
-from elmo_scratch.modules.lstms.compiled_run import run_compiled
-from elmo_scratch.modules.lstms.filling import Filling
-from elmo_scratch.modules.lstms.kept_run import KeptRun, RunBackward, RunGradients
+from elmo_scratch.modules.lstms.compiled_run import lstm_native_aligned
+from elmo_scratch.modules.lstms.filling import SizePadding
+from elmo_scratch.modules.lstms.kept_run import LstmBackward, LstmGradients, LstmResult, LstmRun
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
 
 
-def run_filled(
-    weights: LstmWeights,
-    dtype: torch.dtype,
-    bias: torch.Tensor,
-    inputs: torch.Tensor,
-    batch_sizes: Sequence[int],
-    state: LstmState,
-    clips: Clips,
-    output_scale: Optional[torch.Tensor],
-) -> KeptRun:
-    """
-    Runs an LSTM as `run_compiled`.
-
-    # Parameters
-
-    weights, dtype, bias, inputs, batch_sizes, state, clips, output_scale
-        As in `run_compiled`, of any size.
-    """
-    filling = Filling.of(weights.projection)
-    done = run_compiled(
-        filling.weights(weights),
-        dtype,
-        filling.bias(bias),
-        inputs,
-        batch_sizes,
-        filling.state(state),
-        clips,
-        filling.scale(output_scale),
-    )
-    if not any(filling):
-        return done
-    return KeptRun(
-        filling.own_outputs(done.outputs),
-        filling.own_state(done.state),
-        done.kept,
-        partial(_run_filled_backward, done.backward, filling),
+def lstm_native(run: LstmRun) -> LstmResult:
+    """Runs an LSTM that `can_run_native` by native code, and keeps what a backward pass needs."""
+    padding = SizePadding.of(run)
+    padded = lstm_native_aligned(padding.pad_sizes(run))
+    if not any(padding):
+        return padded
+    assert padded.backward is not None
+    return LstmResult(
+        padding.unpad_outputs(padded.outputs),
+        padding.unpad_state(padded.state),
+        padded.kept,
+        partial(_lstm_native_backward, padding, padded.backward),
     )
 
 
-def _run_filled_backward(
-    run_backward: RunBackward,
-    filling: Filling,
+def _lstm_native_backward(
+    padding: SizePadding,
+    padded_backward: LstmBackward,
+    run: LstmRun,
     kept: Sequence[torch.Tensor],
-    batch_sizes: Sequence[int],
-    clips: Clips,
-    output_scale: Optional[torch.Tensor],
     output_gradients: torch.Tensor,
     state_gradients: Optional[LstmState],
-) -> RunGradients:
-    """With the backward pass of the filled run and what was filled in, a `RunBackward`."""
-    back = run_backward(
-        kept,
-        batch_sizes,
-        clips,
-        filling.scale(output_scale),
-        filling.outputs(output_gradients),
-        None if state_gradients is None else filling.state(state_gradients),
+) -> LstmGradients:
+    """With its first two arguments, an `LstmBackward`."""
+    if state_gradients is not None:
+        state_gradients = padding.pad_state(state_gradients)
+    gradients = padded_backward(
+        padding.pad_sizes(run), kept, padding.pad_outputs(output_gradients), state_gradients
     )
-    return RunGradients(
-        filling.own_gates(back.gates),
-        filling.own_outputs(back.projected),
-        filling.own_cells(back.opened),
-        filling.own_state(back.state),
-    )
+    return padding.unpad_gradients(gradients)

@@ -1,106 +1,119 @@
-"""An LSTM as one node of PyTorch's graph, with a backward pass of its own."""
+"""An LSTM's run: which way it goes, and how it is one node of PyTorch's graph."""
 
-from typing import Any, NamedTuple, Optional, Sequence, Tuple
+from functools import partial
+from typing import Any, Callable, Optional, Sequence, Tuple
 
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.modules.lstms.filled_run import run_filled
+from elmo_scratch.modules.lstms.compiled_reading import (
+    NativeWeights,
+    can_infer_native,
+    lstm_native_inference,
+)
+from elmo_scratch.modules.lstms.compiled_run import can_run_native
+from elmo_scratch.modules.lstms.filled_run import lstm_native
+from elmo_scratch.modules.lstms.kept_run import LstmResult, LstmRun, LstmWeights
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.replay import RecordedSteps, run_replayed
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights
-from elmo_scratch.modules.lstms.stepwise_run import run_stepwise
-from elmo_scratch.modules.products import WeightProduct, weight_gradients
+from elmo_scratch.modules.lstms.replay import StepRecordings, lstm_replayed
+from elmo_scratch.modules.lstms.steps import LstmProducts, lstm_reference
+from elmo_scratch.modules.products import FrozenProducts, WeightProduct, weight_gradients
+
+Way = Callable[[LstmRun], LstmResult]
+"""How a run is computed."""
 
 
-class RunSettings(NamedTuple):
+class LstmCache:
     """
-    All that an LSTM reads by which is not a tensor with a gradient.
+    What is prepared for the runs of one LSTM: its weights while they are frozen, and CUDA graphs.
 
-    # Parameters
-
-    dtype : `torch.dtype`
-        The precision of products.
-    products : `Optional[LstmProducts]`
-        The weights, prepared for a run step by step; `None` for one by recordings or compiled code.
-    recorded : `Optional[RecordedSteps]`
-        Recordings, if they are to be replayed.
-    batch_sizes : `Sequence[int]`
-        How many sentences are read at each step.
-    clips : `Clips`
-        Bounds of cells and outputs.
-    output_scale : `Optional[torch.Tensor]`
-        As in `read`.
+    Copies and pickles of an instance start empty.
     """
 
-    dtype: torch.dtype
-    products: Optional[LstmProducts]
-    recorded: Optional[RecordedSteps]
-    batch_sizes: Sequence[int]
-    clips: Clips
-    output_scale: Optional[torch.Tensor]
+    def __init__(self) -> None:
+        self.recordings = StepRecordings()
+        self._products = FrozenProducts[LstmProducts]()
+        self._native = FrozenProducts[NativeWeights]()
+
+    def forget(self) -> None:
+        """Lets go of everything."""
+        self.recordings.forget()
+        self._products.forget()
+        self._native.forget()
+
+    def products(self, run: LstmRun, needs_grad: bool) -> LstmProducts:
+        """The weights for `lstm_reference`."""
+        weights = _own_weights(run)
+        # Weights that are trained are prepared for this run alone.
+        is_only_run = needs_grad and any(weight.requires_grad for weight in weights)
+        return self._products.of(weights, run.dtype, lambda: LstmProducts.of(run, is_only_run))
+
+    def native(self, run: LstmRun) -> NativeWeights:
+        """The weights for `lstm_native_inference`."""
+        return self._native.of(_own_weights(run), run.dtype, lambda: NativeWeights.of(run))
+
+
+def lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
+    """
+    Runs an LSTM over the positions of a `ReadingOrder` in the fastest way that there is for its
+    device and types. Where gradients are needed, PyTorch's graph keeps what the backward pass
+    needs, and not the result.
+    """
+    tensors = run.tensors()
+    needs_grad = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    way = _way(run, cache, needs_grad)
+    if not needs_grad:
+        return way(run)
+    outputs, hidden, cell = LstmFunction.apply(way, run, *tensors)
+    return LstmResult(outputs, LstmState(hidden, cell))
+
+
+def _way(run: LstmRun, cache: LstmCache, needs_grad: bool) -> Way:
+    recorded = cache.recordings.of(run, needs_grad)
+    if recorded is not None:
+        return partial(lstm_replayed, recorded=recorded)
+    if needs_grad and can_run_native(run):
+        return lstm_native
+    if not needs_grad and can_infer_native(run):
+        return partial(lstm_native_inference, weights=cache.native(run))
+    products = cache.products(run, needs_grad)
+    return partial(lstm_reference, products=products, needs_grad=needs_grad)
 
 
 class LstmFunction(torch.autograd.Function):
     """
-    The steps of an LSTM. In the backward pass each weight's gradient is one large product over all
+    A run of an LSTM. In the backward pass each weight's gradient is one large product over all
     steps, where PyTorch would make a small one at each and add them up; and of each step only
     gates, cells and outputs are kept.
     """
 
     @staticmethod
     def forward(
-        ctx: Any,
-        settings: RunSettings,
-        inputs: torch.Tensor,
-        input_weight: torch.Tensor,
-        recurrent_weight: torch.Tensor,
-        projection_weight: torch.Tensor,
-        bias: torch.Tensor,
-        hidden: torch.Tensor,
-        cell: torch.Tensor,
+        ctx: Any, way: Way, run: LstmRun, *tensors: torch.Tensor
     ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """
         # Parameters
 
-        settings : `RunSettings`
-            How to read.
-        inputs : `torch.Tensor`
-            Shape `(read, input_dim)`.
-        input_weight : `torch.Tensor`
-            Shape `(4 * cell, input_dim)`.
-        recurrent_weight : `torch.Tensor`
-            Shape `(4 * cell, dim)`.
-        projection_weight : `torch.Tensor`
-            Shape `(dim, cell)`, or `(0, cell)` where outputs are not projected.
-        bias : `torch.Tensor`
-            Shape `(4 * cell,)`, the forget gate's constant included.
-        hidden : `torch.Tensor`
-            Shape `(batch, dim)`.
-        cell : `torch.Tensor`
-            Shape `(batch, cell)`.
+        way : `Way`
+            How to compute it, with a backward pass.
+        run : `LstmRun`
+            The run.
+        tensors : `torch.Tensor`
+            The run's `tensors`, as PyTorch's graph knows only what it is given directly.
 
         # Returns
 
         `Tuple[torch.Tensor, torch.Tensor, torch.Tensor]`
-            Outputs of shape `(read, dim)`, and the last states, shaped as `hidden` and `cell`.
+            Outputs of shape `(packed, dim)`, and the last states, hidden and cell.
         """
-        dtype, products, recorded, batch_sizes, clips, output_scale = settings
-        weights = LstmWeights(input_weight, recurrent_weight, projection_weight)
-        read = (bias, inputs, batch_sizes, LstmState(hidden, cell), clips, output_scale)
-        if recorded is not None:
-            done = run_replayed(recorded, weights, dtype, *read)
-        elif products is not None:
-            done = run_stepwise(weights, dtype, products, *read)
-        else:
-            done = run_filled(weights, dtype, *read)
+        result = way(run)
         ctx.set_materialize_grads(False)
-        ctx.batch_sizes, ctx.clips = batch_sizes, clips
-        ctx.dtype, ctx.run_backward = dtype, done.backward
+        ctx.dtype, ctx.batch_sizes, ctx.clips = run.dtype, run.batch_sizes, run.clips
+        ctx.run_backward = result.backward
         # Unlike attributes, these are let go as soon as the backward pass is done, though a trainer
         # holds on to the loss until it has the next one.
-        ctx.save_for_backward(*(inputs, *weights, hidden, done.outputs, output_scale, *done.kept))
-        return done.outputs, done.state.hidden, done.state.cell
+        ctx.save_for_backward(*tensors, run.recurrent_dropout_mask, result.outputs, *result.kept)
+        return result.outputs, result.state.hidden, result.state.cell
 
     @staticmethod
     @once_differentiable
@@ -109,66 +122,60 @@ class LstmFunction(torch.autograd.Function):
     ) -> Tuple[Optional[torch.Tensor], ...]:
         """The gradients of all that `forward` took, in its order."""
         # Asked for all: it is an error if one of the weights has changed since.
-        inputs, input_weight, _, projection_weight, hidden, outputs, *others = ctx.saved_tensors
-        output_scale, *kept = others
-        output_gradients, state_gradients = _filled(gradients, outputs, hidden, input_weight)
-        dtype: torch.dtype = ctx.dtype
-        back = ctx.run_backward(
-            kept,
+        inputs, *saved = ctx.saved_tensors
+        *weights, bias, hidden, cell, mask, outputs = saved[:8]
+        run = LstmRun(
+            LstmWeights(*weights),
+            ctx.dtype,
+            bias,
+            inputs,
             ctx.batch_sizes,
+            LstmState(hidden, cell),
             ctx.clips,
-            output_scale,
-            output_gradients,
-            state_gradients,
+            mask,
         )
-        gates = back.gates  # (read, 4 * cell)
-        needed = ctx.needs_input_grad
+        back = ctx.run_backward(run, saved[8:], *_with_zeros(gradients, run, outputs))
+        needed = ctx.needs_input_grad[2:]
 
-        d_inputs = of_inputs = of_hidden = of_bias = of_projection = None
-        if needed[1]:
-            d_inputs = WeightProduct(input_weight.t(), dtype, num_uses=1)(gates).to(inputs.dtype)
-        if any((needed[2], needed[3], needed[5])):
-            before = _before(hidden, outputs, ctx.batch_sizes)
-            made = weight_gradients(gates, [inputs, before], inputs.dtype)
-            (of_inputs, of_hidden), of_bias = made
-        if needed[4] and len(projection_weight) > 0:
-            projected = back.projected.to(dtype)
-            (of_projection,) = weight_gradients(projected, [back.opened], inputs.dtype).weights
-        return (
-            None,
-            d_inputs,
-            of_inputs if needed[2] else None,
-            of_hidden if needed[3] else None,
-            of_projection,
-            of_bias if needed[5] else None,
-            back.state.hidden if needed[6] else None,
-            back.state.cell if needed[7] else None,
-        )
+        d_inputs = d_input_weight = d_recurrent = d_projection = d_bias = None
+        if needed[0]:
+            to_inputs = WeightProduct(run.weights.input_weight.t(), run.dtype, num_uses=1)
+            d_inputs = to_inputs(back.gates).to(inputs.dtype)
+        if any((needed[1], needed[2], needed[4])):
+            before = _previous_outputs(run, outputs)
+            made = weight_gradients(back.gates, [inputs, before], inputs.dtype)
+            (d_input_weight, d_recurrent), d_bias = made
+        if needed[3] and len(run.weights.projection_weight) > 0:
+            projected = back.projected.to(run.dtype)
+            made = weight_gradients(projected, [back.cell_outputs], inputs.dtype)
+            (d_projection,) = made.weights
+        found = (d_inputs, d_input_weight, d_recurrent, d_projection, d_bias, *back.state)
+        return None, None, *(part if is_needed else None for part, is_needed in zip(found, needed))
 
 
-def _filled(
-    gradients: Sequence[Optional[torch.Tensor]],
-    outputs: torch.Tensor,
-    hidden: torch.Tensor,
-    input_weight: torch.Tensor,
+def _own_weights(run: LstmRun) -> Sequence[torch.Tensor]:
+    """Without what stands for no projection, which is another tensor each time."""
+    return [weight for weight in (*run.weights, run.bias) if len(weight) > 0]
+
+
+def _with_zeros(
+    gradients: Sequence[Optional[torch.Tensor]], run: LstmRun, outputs: torch.Tensor
 ) -> Tuple[torch.Tensor, Optional[LstmState]]:
     """The gradients of outputs and of last states, `None` if no last state has one."""
-    of_outputs, of_hidden, of_cell = gradients
+    of_outputs, *of_state = gradients
     if of_outputs is None:
         of_outputs = torch.zeros_like(outputs)
-    if of_hidden is None and of_cell is None:
+    if all(part is None for part in of_state):
         return of_outputs, None
-    if of_hidden is None:
-        of_hidden = torch.zeros_like(hidden)
-    if of_cell is None:
-        of_cell = hidden.new_zeros(len(hidden), len(input_weight) // 4)
-    return of_outputs, LstmState(of_hidden, of_cell)
+    parts = zip(of_state, run.state)
+    return of_outputs, LstmState(
+        *(torch.zeros_like(like) if part is None else part for part, like in parts)
+    )
 
 
-def _before(
-    hidden: torch.Tensor, outputs: torch.Tensor, batch_sizes: Sequence[int]
-) -> torch.Tensor:
-    """The output that each step started from, of shape `(read, dim)`."""
+def _previous_outputs(run: LstmRun, outputs: torch.Tensor) -> torch.Tensor:
+    """The output that each step started from, of shape `(packed, dim)`."""
+    hidden, batch_sizes = run.state.hidden, run.batch_sizes
     if batch_sizes and batch_sizes[-1] == batch_sizes[0]:
         return torch.cat([hidden[: batch_sizes[0]], outputs[: -batch_sizes[0]]])
     steps = [hidden, *outputs.split(list(batch_sizes))] if batch_sizes else []

@@ -16,7 +16,7 @@ class StackOutput(NamedTuple):
     # Parameters
 
     layers : `List[torch.Tensor]`
-        For each layer its outputs, of shape `(read, dim)`.
+        For each layer its outputs, of shape `(packed, dim)`.
     state : `LstmState`
         Of shape `(layers, batch, ...)`: each sentence's last states.
     """
@@ -88,7 +88,7 @@ class LstmStack(torch.nn.Module):
         # Parameters
 
         inputs : `torch.Tensor`
-            Shape `(read, dim)`, in the order of a `ReadingOrder`.
+            Shape `(packed, dim)`, in the order of a `ReadingOrder`.
         batch_sizes : `Sequence[int]`
             How many sentences are read at each step.
         state : `LstmState`, optional (default = `None`)

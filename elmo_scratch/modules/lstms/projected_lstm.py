@@ -1,36 +1,13 @@
 """One layer of an LSTM whose output is projected and whose cells and outputs are clipped."""
 
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import torch
 
-from elmo_scratch.modules.lstms.compiled_reading import (
-    CompiledProducts,
-    can_read_compiled,
-    read_compiled,
-)
-from elmo_scratch.modules.lstms.compiled_run import can_run_compiled
-from elmo_scratch.modules.lstms.lstm_function import LstmFunction, RunSettings
+from elmo_scratch.modules.lstms.kept_run import Clips, LstmResult, LstmRun, LstmWeights
+from elmo_scratch.modules.lstms.lstm_function import LstmCache, lstm
 from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.replay import StepRecordings, run_replayed
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, run_steps
-from elmo_scratch.modules.products import FrozenProducts, MixedPrecision
-
-
-class LstmOutput(NamedTuple):
-    """
-    What an LSTM makes of a batch.
-
-    # Parameters
-
-    outputs : `torch.Tensor`
-        Shape `(read, dim)`.
-    state : `LstmState`
-        Of shape `(batch, ...)`: each sentence's last state.
-    """
-
-    outputs: torch.Tensor
-    state: LstmState
+from elmo_scratch.modules.products import MixedPrecision
 
 
 class ProjectedLstm(MixedPrecision):
@@ -101,91 +78,53 @@ class ProjectedLstm(MixedPrecision):
         for weight in (self.input_weight, self.recurrent_weight, self.projection_weight):
             if weight is not None:
                 torch.nn.init.xavier_uniform_(weight)
-        self._frozen = FrozenProducts[LstmProducts]()
-        self._frozen_compiled = FrozenProducts[CompiledProducts]()
-        self._recordings = StepRecordings()
+        self._cache = LstmCache()
 
     def forward(
         self, inputs: torch.Tensor, batch_sizes: Sequence[int], state: Optional[LstmState] = None
-    ) -> LstmOutput:
+    ) -> LstmResult:
         """
         # Parameters
 
         inputs : `torch.Tensor`
-            Shape `(read, input_dim)`, in the order of a `ReadingOrder`.
+            Shape `(packed, input_dim)`, in the order of a `ReadingOrder`.
         batch_sizes : `Sequence[int]`
             How many sentences are read at each step.
         state : `LstmState`, optional (default = `None`)
             Of shape `(batch, ...)`: where each sentence, in the order of reading, starts. `None`
             starts from zeros.
-
-        # Returns
-
-        `LstmOutput`
-            Of shape `(read, dim)`, and the last states.
         """
         if state is None:
             batch = batch_sizes[0] if batch_sizes else 0
             state = LstmState(
                 inputs.new_zeros(batch, self.dim), inputs.new_zeros(batch, self.cell_size)
             )
-        weights = self._weights()
-        # What stands for no projection is another tensor each time.
-        own = [weight for weight in weights if len(weight) > 0]
-        dtype = self.matmul_dtype_for(self.recurrent_weight)
-        forget = torch.zeros_like(self.bias)
-        forget[2 * self.cell_size : 3 * self.cell_size] = 1.0
-        bias = self.bias + forget
-        clips = Clips(self.cell_clip, self.projection_clip)
-        scale = self._output_scale(state.hidden)
-        graph = (inputs, *weights, bias, *state)
-        goes_back = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph)
-        read = (weights, dtype, bias, inputs, batch_sizes, state)
-        recorded = self._recordings.of(*read, clips, scale, goes_back)
-        if goes_back:
-            products: Optional[LstmProducts] = None
-            if recorded is None and not can_run_compiled(*read):
-                # Weights that are trained are prepared for this run alone.
-                only = batch_sizes if any(weight.requires_grad for weight in own) else None
-                products = self._frozen.of(
-                    own, dtype, lambda: LstmProducts.of(weights, dtype, only)
-                )
-            settings = RunSettings(dtype, products, recorded, batch_sizes, clips, scale)
-            outputs, hidden, cell = LstmFunction.apply(settings, inputs, *weights, bias, *state)
-            return LstmOutput(outputs, LstmState(hidden, cell))
-        if recorded is not None:
-            kept = run_replayed(recorded, *read, clips, scale)
-            return LstmOutput(kept.outputs, kept.state)
-        rest = (bias, inputs, batch_sizes, state, clips, scale)
-        if can_read_compiled(*read):
-            compiled = self._frozen_compiled.of(
-                own, dtype, lambda: CompiledProducts.of(weights, dtype)
-            )
-            return LstmOutput(*read_compiled(compiled, *rest))
-        products = self._frozen.of(own, dtype, lambda: LstmProducts.of(weights, dtype))
-        done = run_steps(products, *rest)
-        return LstmOutput(done.outputs, done.state)
-
-    def forget_recordings(self) -> None:
-        """Lets go of the GPU's memory in which steps are recorded; they are recorded anew."""
-        self._recordings.forget()
-
-    def _apply(self, *arguments: Any, **settings: Any) -> "ProjectedLstm":
-        # They would hold on to the memory that the weights leave.
-        self.forget_recordings()
-        self._frozen.forget()
-        self._frozen_compiled.forget()
-        return super()._apply(*arguments, **settings)
-
-    def _weights(self) -> LstmWeights:
-        """The weights, with a projection of no rows where there is none."""
         projection: Optional[torch.Tensor] = self.projection_weight
         if projection is None:
             projection = self.recurrent_weight.new_zeros(0, self.cell_size)
-        return LstmWeights(self.input_weight, self.recurrent_weight, projection)
+        run = LstmRun(
+            LstmWeights(self.input_weight, self.recurrent_weight, projection),
+            self.matmul_dtype_for(self.recurrent_weight),
+            self.bias,
+            inputs,
+            batch_sizes,
+            state,
+            Clips(self.cell_clip, self.projection_clip),
+            self._recurrent_dropout_mask(state.hidden),
+        )
+        return lstm(run, self._cache)
 
-    def _output_scale(self, hidden: torch.Tensor) -> Optional[torch.Tensor]:
-        """What recurrent dropout multiplies outputs with, of shape `(batch, dim)`."""
+    def forget_recordings(self) -> None:
+        """Lets go of the GPU's memory in which steps are recorded; they are recorded anew."""
+        self._cache.recordings.forget()
+
+    def _apply(self, *arguments: Any, **settings: Any) -> "ProjectedLstm":
+        # It would hold on to the memory that the weights leave.
+        self._cache.forget()
+        return super()._apply(*arguments, **settings)
+
+    def _recurrent_dropout_mask(self, hidden: torch.Tensor) -> Optional[torch.Tensor]:
+        """Of shape `(batch, dim)`, if anything is dropped."""
         if not self.training or self.recurrent_dropout == 0.0:
             return None
         return torch.nn.functional.dropout(torch.ones_like(hidden), self.recurrent_dropout)

@@ -21,7 +21,7 @@ class ReadingOrder(NamedTuple):
     unsorted_indices : `torch.Tensor`
         Shape `(batch,)`: the inverse of `sorted_indices`.
     left_to_right, right_to_left : `torch.Tensor`
-        Shape `(read,)`: where each position that is read lies in a batch whose rows are laid end
+        Shape `(packed,)`: where each position that is read lies in a batch whose rows are laid end
         to end, for a reader that starts at the beginning and one that starts at the end.
     """
 
@@ -49,7 +49,7 @@ class ReadingOrder(NamedTuple):
         lengths = sentence_lengths(host_mask)  # (batch,)
         steps = torch.arange(positions, device="cpu")  # (positions,)
         lengths, rows = lengths.sort(descending=True, stable=True)
-        step, rank = torch.where(steps.unsqueeze(1) < lengths)  # each (read,)
+        step, rank = torch.where(steps.unsqueeze(1) < lengths)  # each (packed,)
         starts = rows[rank] * positions
         batch_sizes = (steps.unsqueeze(1) < lengths).sum(dim=1)
         return cls(

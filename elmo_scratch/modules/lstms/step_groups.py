@@ -4,19 +4,7 @@ from typing import Iterator, List, Sequence
 
 
 def step_groups(batch_sizes: Sequence[int], at_once: int) -> Iterator[List[int]]:
-    """
-    # Parameters
-
-    batch_sizes : `Sequence[int]`
-        How many sentences are read at each step.
-    at_once : `int`
-        How many positions a group may have.
-
-    # Returns
-
-    `Iterator[List[int]]`
-        Those of consecutive steps, in groups of at most `at_once` positions, or of one step.
-    """
+    """The sizes of consecutive steps, in groups of at most `at_once` positions, or of one step."""
     group: List[int] = []
     positions = 0
     for active in batch_sizes:

@@ -5,13 +5,14 @@ import torch
 
 from elmo_scratch.modules.lstms import compiled_reading, compiled_run
 from elmo_scratch.modules.lstms.compiled_reading import (
-    CompiledProducts,
-    can_read_compiled,
-    read_compiled,
+    NativeWeights,
+    can_infer_native,
+    lstm_native_inference,
 )
+from elmo_scratch.modules.lstms.kept_run import LstmRun
 from elmo_scratch.native_library import INSTRUCTIONS, Instructions
 from tests.modules.compiled_dtypes import each_dtype_of, needs_bfloat16
-from tests.modules.lstms.random_run import RandomRun, random_run
+from tests.modules.lstms.random_run import of_sentences, positions_of, random_run, reference
 
 pytestmark = pytest.mark.skipif(
     not compiled_run.READ, reason="there is no compiled run for this processor"
@@ -22,10 +23,10 @@ each_size = pytest.mark.parametrize("dim, cells", [(64, 128), (50, 100), (256, 2
 BATCH_SIZES = [20, 20, 17, 16, 5, 1, 1]
 
 
-def read(run: RandomRun) -> List[torch.Tensor]:
-    products = CompiledProducts.of(run.weights, run.dtype)
-    outputs, state = read_compiled(products, *run[2:8])
-    return [outputs, *state]
+def read(run: LstmRun) -> List[torch.Tensor]:
+    done = lstm_native_inference(run, NativeWeights.of(run))
+    assert not done.kept and done.backward is None
+    return [done.outputs, *done.state]
 
 
 @pytest.mark.usefixtures("each_number_of_threads")
@@ -36,7 +37,7 @@ def test_in_float32_it_is_the_run_step_by_step(
     dim: int, cells: int, batch_sizes: List[int], clip: Optional[float], dropout: float
 ) -> None:
     run = random_run(batch_sizes, torch.float32, clip, dropout, dim, cells)
-    expected = run.stepwise()
+    expected = reference(run)
     for ours, theirs in zip(read(run), [expected.outputs, *expected.state], strict=True):
         assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
@@ -62,9 +63,9 @@ def test_how_many_positions_go_together_changes_nothing(
         pytest.skip("oneDNN makes no promise about rows that are rounded")
     run = random_run(BATCH_SIZES, dtype, 0.6, 0.3, dim, cells)
     together = read(run)
-    num_gates = len(CompiledProducts.of(run.weights, dtype).filling.weights(run.weights)[0])
+    num_gates = len(NativeWeights.of(run).panels.bias)
     monkeypatch.setattr(compiled_reading, "GATES_AT_ONCE", at_once * num_gates)
-    assert CompiledProducts.of(run.weights, dtype).at_once == at_once
+    assert NativeWeights.of(run).at_once == at_once
     assert all(torch.equal(*pair) for pair in zip(read(run), together, strict=True))
 
 
@@ -76,8 +77,8 @@ def test_no_sentence_depends_on_others_to_the_bit(
     outputs, *state = read(run)
     # Alone, and with too few others for all threads.
     for start, end in [(0, 1), (37, 38), (3, 8), (0, 16)]:
-        some, *some_state = read(run.of_sentences(start, end))
-        assert torch.equal(some, outputs[run.positions_of(start, end)])
+        some, *some_state = read(of_sentences(run, start, end))
+        assert torch.equal(some, outputs[positions_of(run, start, end)])
         for ours, whole in zip(some_state, state, strict=True):
             assert torch.equal(ours, whole[start:end])
 
@@ -86,11 +87,10 @@ def test_no_sentence_depends_on_others_to_the_bit(
 def test_sentences_that_have_ended_keep_their_state(dtype: torch.dtype) -> None:
     run = random_run([20, 18, 18], dtype)
     fewer = run._replace(batch_sizes=[18, 18, 1], inputs=run.inputs[:37])
-    assert can_read_compiled(*fewer[:6]) and not can_read_compiled(
-        *run[:5], state=fewer.of_sentences(0, 18).state
-    )
+    assert can_infer_native(fewer)
+    assert not can_infer_native(run._replace(state=of_sentences(fewer, 0, 18).state))
     outputs, hidden, cell = read(fewer)
-    alone = read(fewer.of_sentences(0, 18))
+    alone = read(of_sentences(fewer, 0, 18))
     assert torch.equal(outputs, alone[0])
     assert torch.equal(hidden[:18], alone[1]) and torch.equal(cell[:18], alone[2])
     assert torch.equal(hidden[18:], run.state.hidden[18:])

@@ -6,13 +6,24 @@ import torch
 
 from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.lstms import compiled_run
-from elmo_scratch.modules.lstms.compiled_run import can_run_compiled
-from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
+from elmo_scratch.modules.lstms.compiled_run import can_run_native, lstm_native_aligned
+from elmo_scratch.modules.lstms.kept_run import Clips, LstmWeights
 from elmo_scratch.modules.products import float32_product
 from elmo_scratch.native_library import INSTRUCTIONS, Instructions
 from tests.modules.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.modules.frozen_weights import needs_independent_rows
-from tests.modules.lstms.random_run import CELLS, DIM, RandomRun, random_run, tensors_of
+from tests.modules.lstms.random_run import (
+    CELLS,
+    DIM,
+    Incoming,
+    back,
+    of_sentences,
+    positions_of,
+    random_gradients,
+    random_run,
+    reference,
+    there_and_back,
+)
 
 
 class Sizes(NamedTuple):
@@ -65,11 +76,8 @@ def test_in_float32_it_is_the_run_step_by_step(
         # Of so many numbers some lie so near a bound that only one of both ways clips them.
         clip = None
     run = random_run(batch_sizes, torch.float32, clip, dropout, *sizes)
-    done, expected = run.compiled(), run.stepwise()
-    pairs = zip(
-        tensors_of(done, run.back(done)), tensors_of(expected, run.back(expected)), strict=True
-    )
-    for ours, theirs in pairs:
+    found = there_and_back(run, lstm_native_aligned(run))
+    for ours, theirs in zip(found, there_and_back(run, reference(run)), strict=True):
         assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
         assert ours.any()
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5 * theirs.abs().max().item())
@@ -86,11 +94,8 @@ def test_in_bfloat16_it_points_where_the_exact_run_does(
     # Without clips, at which what is rounded and what isn't would part.
     run = random_run(batch_sizes, torch.bfloat16, None, dropout, *sizes)
     exact = run._replace(dtype=torch.float32)
-    done, expected = run.compiled(), exact.compiled()
-    pairs = zip(
-        tensors_of(done, run.back(done)), tensors_of(expected, exact.back(expected)), strict=True
-    )
-    for ours, theirs in pairs:
+    found = there_and_back(run, lstm_native_aligned(run))
+    for ours, theirs in zip(found, there_and_back(exact, lstm_native_aligned(exact)), strict=True):
         ours = ours.float()
         assert not torch.equal(ours, theirs)
         assert torch.cosine_similarity(ours.flatten(), theirs.flatten(), dim=0) >= 0.9995
@@ -103,20 +108,20 @@ def test_in_bfloat16_it_points_where_the_exact_run_does(
 @each_size
 def test_no_sentence_depends_on_others_to_the_bit(sizes: Sizes, dtype: torch.dtype) -> None:
     run = random_run([70, 70, 66, 41, 40, 9], dtype, 0.6, 0.3, *sizes)
-    done = run.compiled()
-    back = run.back(done)
+    done, incoming = lstm_native_aligned(run), random_gradients(run)
+    gradients = back(run, done, incoming)
     for start, end in [(0, 70), (0, 16), (3, 40), (37, 38), (54, 70)]:
-        some = run.of_sentences(start, end)
-        rows = run.positions_of(start, end)
-        alone = some.compiled()
-        gradients = some.back(alone)
+        some, rows = of_sentences(run, start, end), positions_of(run, start, end)
+        own_state = LstmState(*(part[start:end] for part in incoming.state))
+        alone = lstm_native_aligned(some)
+        own = back(some, alone, Incoming(incoming.outputs[rows], own_state))
         assert torch.equal(alone.outputs, done.outputs[rows])
-        assert torch.equal(gradients.opened, back.opened[rows])
+        assert torch.equal(own.cell_outputs, gradients.cell_outputs[rows])
         # Without tiles PyTorch multiplies the inputs in bfloat16, and promises nothing.
         if dtype == torch.float32 or INSTRUCTIONS == Instructions.TILES:
-            assert torch.equal(gradients.gates, back.gates[rows])
-            assert torch.equal(gradients.projected, back.projected[rows])
-            pairs = [*zip(alone.state, done.state), *zip(gradients.state, back.state)]
+            assert torch.equal(own.gates, gradients.gates[rows])
+            assert torch.equal(own.projected, gradients.projected[rows])
+            pairs = [*zip(alone.state, done.state), *zip(own.state, gradients.state)]
             for ours, whole in pairs:
                 assert torch.equal(ours, whole[start:end])
 
@@ -124,30 +129,39 @@ def test_no_sentence_depends_on_others_to_the_bit(sizes: Sizes, dtype: torch.dty
 @each_dtype
 def test_it_goes_back_as_often_as_one_likes(dtype: torch.dtype) -> None:
     run = random_run([20, 18, 18], dtype)
-    done = run.compiled()
+    done = lstm_native_aligned(run)
     kept = [tensor.clone() for tensor in done.kept]
-    first, again = run.back(done), run.back(done)
-    assert all(torch.equal(*pair) for pair in zip(first[:3], again[:3], strict=True))
-    assert all(torch.equal(*pair) for pair in zip(first.state, again.state, strict=True))
+    first, again = there_and_back(run, done), there_and_back(run, done)
+    assert all(torch.equal(*pair) for pair in zip(first, again, strict=True))
     assert all(torch.equal(*pair) for pair in zip(kept, done.kept, strict=True))
 
 
 @each_dtype
 def test_what_others_kept_in_their_own_way_is_read_too(dtype: torch.dtype) -> None:
     run = random_run([20, 18, 18], dtype, dropout=0.3)
-    done = run.compiled()
-    expected = run.back(done)
-    turned = [tensor.double().t().contiguous().t() for tensor in done.kept]
-    back = run.back(done._replace(kept=turned))
-    assert all(torch.equal(*pair) for pair in zip(back[:3], expected[:3], strict=True))
-    assert all(torch.equal(*pair) for pair in zip(back.state, expected.state, strict=True))
+    done, incoming = lstm_native_aligned(run), random_gradients(run)
+
+    assert run.recurrent_dropout_mask is not None
+
+    def turned(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.double().t().contiguous().t()
+
+    other_run = run._replace(
+        weights=LstmWeights(*map(turned, run.weights)),
+        state=LstmState(*map(turned, run.state)),
+        recurrent_dropout_mask=turned(run.recurrent_dropout_mask),
+    )
+    other = done._replace(kept=[turned(tensor) for tensor in done.kept])
+    found, expected = back(other_run, other, incoming), back(run, done, incoming)
+    assert all(torch.equal(*pair) for pair in zip(found[:3], expected[:3], strict=True))
+    assert all(torch.equal(*pair) for pair in zip(found.state, expected.state, strict=True))
 
 
 @each_dtype
 def test_what_is_no_number_stays_with_its_sentence(dtype: torch.dtype) -> None:
     run = random_run([20] * 3, dtype)
     run.inputs[7] = math.nan
-    done = run.compiled()
+    done = lstm_native_aligned(run)
     is_lost = done.outputs.isnan().view(3, 20, -1).any(dim=2)
     assert is_lost.nonzero().tolist() == [[0, 7], [1, 7], [2, 7]]
     assert done.state.cell.isnan().any(dim=1).nonzero().tolist() == [[7]]
@@ -161,7 +175,8 @@ def test_states_may_lie_scattered_in_memory() -> None:
         inputs=run.inputs.t().contiguous().t(),
         weights=LstmWeights(*(weight.t().contiguous().t() for weight in run.weights)),
     )
-    assert torch.allclose(scattered.compiled().outputs, run.compiled().outputs, atol=1e-6)
+    found, expected = (lstm_native_aligned(one).outputs for one in (scattered, run))
+    assert torch.allclose(found, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("by_onednn", [False, True])
@@ -172,40 +187,35 @@ def test_many_inputs_may_lie_scattered_too(
         monkeypatch.setattr(float32_product, "can_multiply", lambda *_: False)
     run = random_run([3 * CELLS] * 2)
     scattered = run._replace(inputs=run.inputs.t().contiguous().t())
-    done, expected = scattered.compiled(), run.compiled()
-    assert torch.allclose(done.outputs, expected.outputs, atol=1e-6)
-    for ours, theirs in zip(scattered.back(done)[:3], run.back(expected)[:3], strict=True):
+    found, expected = (there_and_back(one, lstm_native_aligned(one)) for one in (scattered, run))
+    for ours, theirs in zip(found, expected, strict=True):
         assert torch.allclose(ours, theirs, atol=1e-5)
-
-
-def is_known(run: RandomRun) -> bool:
-    return can_run_compiled(*run[:6])
 
 
 @each_dtype
 def test_it_knows_what_it_can_read(dtype: torch.dtype, one_thread: None) -> None:
-    assert is_known(random_run([8, 8], dtype))
-    assert is_known(random_run([8], dtype, dim=1, cells=3))
-    assert is_known(random_run([1, 1], dtype))
+    assert can_run_native(random_run([8, 8], dtype))
+    assert can_run_native(random_run([8], dtype, dim=1, cells=3))
+    assert can_run_native(random_run([1, 1], dtype))
     run = random_run([8], dtype)
-    unprojected = run.weights._replace(projection=torch.zeros(0, CELLS))
-    assert not is_known(run._replace(weights=unprojected))
-    assert not is_known(random_run([8], torch.float64))
-    assert not is_known(random_run([8], dtype)._replace(batch_sizes=[]))
+    unprojected = run.weights._replace(projection_weight=torch.zeros(0, CELLS))
+    assert not can_run_native(run._replace(weights=unprojected))
+    assert not can_run_native(random_run([8], torch.float64))
+    assert not can_run_native(random_run([8], dtype)._replace(batch_sizes=[]))
 
 
 def test_others_states_and_devices_are_left_to_others(one_thread: None) -> None:
     run = random_run([9, 9])
-    assert is_known(run)
+    assert can_run_native(run)
     # The last sentence has no position.
-    assert not is_known(run._replace(batch_sizes=[8, 8]))
+    assert not can_run_native(run._replace(batch_sizes=[8, 8]))
     # There is a step at which nothing is read.
-    assert not is_known(run._replace(batch_sizes=[9, 0], inputs=run.inputs[:9]))
-    assert not is_known(run._replace(state=LstmState(*(part.double() for part in run.state))))
-    assert not is_known(run._replace(inputs=run.inputs.double()))
-    assert not is_known(run._replace(inputs=run.inputs.to("meta")))
+    assert not can_run_native(run._replace(batch_sizes=[9, 0], inputs=run.inputs[:9]))
+    assert not can_run_native(run._replace(state=LstmState(*(part.double() for part in run.state))))
+    assert not can_run_native(run._replace(inputs=run.inputs.double()))
+    assert not can_run_native(run._replace(inputs=run.inputs.to("meta")))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert not is_known(run)
+        assert not can_run_native(run)
 
 
 def test_what_does_not_fit_is_left_to_pytorchs_errors(one_thread: None) -> None:
@@ -219,10 +229,12 @@ def test_what_does_not_fit_is_left_to_pytorchs_errors(one_thread: None) -> None:
         run._replace(inputs=run.inputs[:, :3]),
         run._replace(bias=run.bias[:128]),
         run._replace(batch_sizes=[8, 24]),
-        run._replace(weights=run.weights._replace(from_hidden=run.weights.from_hidden[:128])),
-        run._replace(weights=run.weights._replace(from_hidden=run.weights.from_hidden[:, :32])),
+        *(
+            run._replace(weights=run.weights._replace(recurrent_weight=weight))
+            for weight in (run.weights.recurrent_weight[:128], run.weights.recurrent_weight[:, :32])
+        ),
     ]
-    assert is_known(run) and not any(is_known(one) for one in unfit)
+    assert can_run_native(run) and not any(map(can_run_native, unfit))
 
 
 @each_dtype
@@ -231,17 +243,19 @@ def test_memory_is_exact_near_zero_and_far_from_it(dtype: torch.dtype) -> None:
     gates = torch.tensor([-200.0, -90.0, -20.0, -1.0, -1e-3, -1e-6, 0.0, 1e-4, 0.3, 5.0, 88.0, 1e4])
     # Another combination of gates for each cell.
     bias = gates[torch.randint(len(gates), (4 * 64,))].to(dtype)
+    forget = bias.chunk(4)[2]
+    forget.copy_(forget.float().add(1.0).round().sub(1.0))  # one more is known exactly too
     run = run._replace(
         weights=LstmWeights(*(torch.zeros_like(weight) for weight in run.weights)),
         bias=bias.float(),
         state=run.state._replace(hidden=torch.zeros_like(run.state.hidden)),
     )
-    i, j, f, o = bias.double().chunk(4)
+    i, j, f, o = run.gate_bias().double().chunk(4)
     parts = f.sigmoid() * run.state.cell.double(), i.sigmoid() * j.tanh()
-    done = run.compiled()
+    done = lstm_native_aligned(run)
     cell = done.state.cell.double()
     assert ((cell - sum(parts)).abs() <= 1e-6 * sum(part.abs() for part in parts) + 1e-30).all()
-    opened = run.back(done).opened.double()
+    opened = back(run, done, random_gradients(run)).cell_outputs.double()
     rtol = 1e-6 if dtype == torch.float32 else 2**-8
     assert torch.allclose(opened, o.sigmoid() * cell.tanh(), rtol=rtol, atol=1e-30)
 
@@ -249,7 +263,7 @@ def test_memory_is_exact_near_zero_and_far_from_it(dtype: torch.dtype) -> None:
 def test_without_clips_is_without_bounds() -> None:
     run = random_run([16] * 4, clip=None)
     grown = run._replace(bias=torch.full_like(run.bias, 50.0), clips=Clips(None, None))
-    assert grown.compiled().state.cell.max() > 2.0
-    bounded = grown._replace(clips=Clips(0.5, 0.1)).compiled()
+    assert lstm_native_aligned(grown).state.cell.max() > 2.0
+    bounded = lstm_native_aligned(grown._replace(clips=Clips(0.5, 0.1)))
     assert bounded.state.cell.max().item() == 0.5
     assert bounded.outputs.abs().max().item() == pytest.approx(0.1)

@@ -3,10 +3,19 @@ from typing import List, Optional
 import pytest
 import torch
 
+from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.lstms import compiled_run
+from elmo_scratch.modules.lstms.filled_run import lstm_native
 from tests.modules.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.modules.frozen_weights import needs_independent_rows
-from tests.modules.lstms.random_run import random_run, tensors_of
+from tests.modules.lstms.random_run import (
+    of_sentences,
+    positions_of,
+    random_gradients,
+    random_run,
+    reference,
+    there_and_back,
+)
 
 pytestmark = pytest.mark.skipif(
     not compiled_run.READ, reason="there is no compiled run for this processor"
@@ -16,7 +25,7 @@ each_dtype = each_dtype_of(compiled_run.READ)
 each_size = pytest.mark.parametrize(
     "dim, cells", [(1, 3), (50, 100), (32, 100), (50, 96), (200, 650)]
 )
-"""Of which outputs, memory cells, or both are filled up."""
+"""Of which outputs, memory cells, or both are padded."""
 
 
 @pytest.mark.usefixtures("each_number_of_threads")
@@ -27,11 +36,8 @@ def test_in_float32_it_is_the_run_step_by_step(
     dim: int, cells: int, batch_sizes: List[int], clip: Optional[float], dropout: float
 ) -> None:
     run = random_run(batch_sizes, torch.float32, clip, dropout, dim, cells)
-    done, expected = run.filled(), run.stepwise()
-    pairs = zip(
-        tensors_of(done, run.back(done)), tensors_of(expected, run.back(expected)), strict=True
-    )
-    for ours, theirs in pairs:
+    found = there_and_back(run, lstm_native(run))
+    for ours, theirs in zip(found, there_and_back(run, reference(run)), strict=True):
         assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
         assert ours.any() or not theirs.any()
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5 * theirs.abs().max().item())
@@ -43,11 +49,8 @@ def test_in_bfloat16_it_points_where_the_exact_run_does(dim: int, cells: int) ->
     # Without clips, at which what is rounded and what isn't would part.
     run = random_run([33, 33, 20, 17, 5, 1], torch.bfloat16, None, 0.4, dim, cells)
     exact = run._replace(dtype=torch.float32)
-    done, expected = run.filled(), exact.filled()
-    pairs = zip(
-        tensors_of(done, run.back(done)), tensors_of(expected, exact.back(expected)), strict=True
-    )
-    for ours, theirs in pairs:
+    found = there_and_back(run, lstm_native(run))
+    for ours, theirs in zip(found, there_and_back(exact, lstm_native(exact)), strict=True):
         assert ours.shape == theirs.shape
         assert torch.cosine_similarity(ours.float().flatten(), theirs.flatten(), dim=0) >= 0.9995
 
@@ -58,26 +61,12 @@ def test_without_gradients_of_last_states_they_are_zeros(
     dtype: torch.dtype, dim: int, cells: int
 ) -> None:
     run = random_run([16] * 3, dtype, None, 0.0, dim, cells)
-    done = run.filled()
-    assert run.state_gradients is not None
-    zeros = run._replace(
-        state_gradients=type(run.state_gradients)(*map(torch.zeros_like, run.state_gradients))
+    done, incoming = lstm_native(run), random_gradients(run)
+    zeros = LstmState(*map(torch.zeros_like, run.state))
+    found, expected = (
+        there_and_back(run, done, incoming._replace(state=state)) for state in (None, zeros)
     )
-    expected, back = zeros.back(done), run._replace(state_gradients=None).back(done)
-    pairs = zip(tensors_of(done, back), tensors_of(done, expected), strict=True)
-    assert all(torch.equal(ours, theirs) for ours, theirs in pairs)
-
-
-@each_dtype
-def test_what_is_filled_in_changes_nothing(dtype: torch.dtype) -> None:
-    run = random_run([20, 18, 18], dtype, dim=64, cells=96)
-    filled, compiled = run.filled(), run.compiled()
-    pairs = zip(
-        tensors_of(filled, run.back(filled)),
-        tensors_of(compiled, run.back(compiled)),
-        strict=True,
-    )
-    assert all(torch.equal(ours, theirs) for ours, theirs in pairs)
+    assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
 
 
 @needs_independent_rows
@@ -85,7 +74,7 @@ def test_what_is_filled_in_changes_nothing(dtype: torch.dtype) -> None:
 @each_size
 def test_no_sentence_depends_on_others_to_the_bit(dtype: torch.dtype, dim: int, cells: int) -> None:
     run = random_run([40, 40, 31, 9], dtype, 0.6, 0.3, dim, cells)
-    done = run.filled()
+    done = lstm_native(run)
     for start, end in [(0, 16), (3, 40), (37, 38)]:
-        alone = run.of_sentences(start, end).filled()
-        assert torch.equal(alone.outputs, done.outputs[run.positions_of(start, end)])
+        alone = lstm_native(of_sentences(run, start, end))
+        assert torch.equal(alone.outputs, done.outputs[positions_of(run, start, end)])

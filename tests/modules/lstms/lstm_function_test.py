@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from elmo_scratch.modules import LstmState, ProjectedLstm, ReadingOrder
-from elmo_scratch.modules.lstms.lstm_function import LstmFunction, RunSettings
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights
+from elmo_scratch.modules.lstms.kept_run import Clips, LstmRun, LstmWeights
+from elmo_scratch.modules.lstms.lstm_function import LstmCache, lstm
 from elmo_scratch.modules.products import MixedPrecision
 from tests.modules.lstms.plain_lstm import Clipped, mask_of, read_packed, read_plainly
 
@@ -73,7 +73,7 @@ def plain_gradients(
 ) -> Gradients:
     torch.manual_seed(SEED_OF_DROPOUT)
     scale = dropout_of(lstm, state.hidden) if lstm.recurrent_dropout else None
-    done = read_plainly(lstm, inputs, LENGTHS, state, output_scale=scale, clipped=clipped)
+    done = read_plainly(lstm, inputs, LENGTHS, state, dropout_mask=scale, clipped=clipped)
     return gradients_of(done, lstm, inputs, state)
 
 
@@ -240,7 +240,7 @@ def test_many_long_sentences_too_have_the_gradients_of_ordinary_operations(
     ours = gradients_of(read_packed(lstm, inputs, lengths, state), lstm, inputs, state)
     torch.manual_seed(SEED_OF_DROPOUT)
     scale = dropout_of(lstm, state.hidden, lengths) if recurrent_dropout else None
-    plain = read_plainly(lstm, inputs, lengths, state, output_scale=scale)
+    plain = read_plainly(lstm, inputs, lengths, state, dropout_mask=scale)
     for name, expected in gradients_of(plain, lstm, inputs, state).items():
         assert (ours[name] - expected).norm() <= 1e-5 * expected.norm(), name
 
@@ -285,21 +285,20 @@ def test_it_takes_gates_in_the_order_of_the_file_format() -> None:
     # One cell, no projection: i opens, j is tanh(2), f closes, o opens.
     input_weight = torch.zeros(4, 1, dtype=torch.double, requires_grad=True)
     recurrent_weight, no_projection = torch.zeros(4, 1).double(), torch.zeros(0, 1).double()
-    bias = torch.tensor([100.0, 2.0, -100.0, 100.0], dtype=torch.double)
-    weights = LstmWeights(input_weight, recurrent_weight, no_projection)
-    products = LstmProducts.of(weights, torch.double)
-    outputs, hidden, cell = LstmFunction.apply(
-        RunSettings(torch.double, products, None, [1], Clips(None, None), None),
+    run = LstmRun(
+        LstmWeights(input_weight, recurrent_weight, no_projection),
+        torch.double,
+        torch.tensor([100.0, 2.0, -100.0, 100.0], dtype=torch.double),
         torch.ones(1, 1).double(),
-        input_weight,
-        recurrent_weight,
-        no_projection,
-        bias,
-        torch.zeros(1, 1).double(),
-        torch.full((1, 1), 5.0).double(),
+        [1],
+        LstmState(torch.zeros(1, 1).double(), torch.full((1, 1), 5.0).double()),
+        Clips(None, None),
+        None,
     )
+    done = lstm(run, LstmCache())
     tanh = torch.tanh(torch.tensor(2.0).double())
-    assert cell.item() == pytest.approx(tanh.item())
-    assert outputs.item() == hidden.item() == pytest.approx(torch.tanh(tanh).item())
-    cell.sum().backward()
+    assert done.state.cell.item() == pytest.approx(tanh.item())
+    assert done.outputs.item() == done.state.hidden.item()
+    assert done.outputs.item() == pytest.approx(torch.tanh(tanh).item())
+    done.state.cell.sum().backward()
     assert input_weight.grad.flatten().tolist() == pytest.approx([0, 1 - tanh.item() ** 2, 0, 0])

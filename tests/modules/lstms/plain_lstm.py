@@ -33,7 +33,7 @@ def read_plainly(
     inputs: torch.Tensor,
     lengths: Sequence[int],
     state: LstmState,
-    output_scale: Optional[torch.Tensor] = None,
+    dropout_mask: Optional[torch.Tensor] = None,
     clipped: Optional[List[Clipped]] = None,
 ) -> PaddedOutput:
     """Every row at every step; those that have ended keep their state and give zeros."""
@@ -57,8 +57,8 @@ def read_plainly(
             bites = [(new_cell != unclipped) & is_read, (output != projected) & is_read]
             sizes = [int(is_read.sum()) * size for size in (cell.size(1), hidden.size(1))]
             clipped.append(Clipped(*(int(bite.sum()) for bite in bites), *sizes))
-        if output_scale is not None:
-            output = output * output_scale
+        if dropout_mask is not None:
+            output = output * dropout_mask
         hidden = torch.where(is_read, output, hidden)
         cell = torch.where(is_read, new_cell, cell)
         outputs.append(output * is_read)

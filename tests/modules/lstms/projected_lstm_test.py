@@ -8,8 +8,7 @@ import torch
 
 from elmo_scratch.modules import LstmState, ProjectedLstm
 from elmo_scratch.modules.lstms import compiled_run, filled_run
-from elmo_scratch.modules.lstms.kept_run import KeptRun
-from elmo_scratch.modules.lstms.steps import LstmWeights
+from elmo_scratch.modules.lstms.kept_run import LstmResult, LstmRun
 from elmo_scratch.modules.products import MixedPrecision
 from tests.modules.compiled_dtypes import each_dtype_of
 from tests.modules.frozen_weights import EACH_INDEPENDENT_PRECISION, Change, each_change
@@ -190,7 +189,7 @@ def test_what_recurrent_dropout_keeps_is_scaled_and_read_at_the_next_step(
     monkeypatch.setattr(
         torch.nn.functional, "dropout", lambda ones, share: ones * scale * share / 0.75
     )
-    expected = read_plainly(lstm, inputs, LENGTHS, state, output_scale=scale)
+    expected = read_plainly(lstm, inputs, LENGTHS, state, dropout_mask=scale)
     for ours, plain in zip(read_packed(lstm, inputs, LENGTHS, state), expected, strict=True):
         assert torch.allclose(ours, plain, rtol=0, atol=1e-12)
 
@@ -225,11 +224,11 @@ def test_with_gradients_it_runs_compiled(
 ) -> None:
     runs: List[int] = []
 
-    def counted(weights: LstmWeights, *rest: Any) -> KeptRun:
-        runs.append(len(weights.projection))
-        return compiled_run.run_compiled(weights, *rest)
+    def counted(run: LstmRun) -> LstmResult:
+        runs.append(len(run.weights.projection_weight))
+        return compiled_run.lstm_native_aligned(run)
 
-    monkeypatch.setattr(filled_run, "run_compiled", counted)
+    monkeypatch.setattr(filled_run, "lstm_native_aligned", counted)
     torch.manual_seed(13)
     lstm = ProjectedLstm(24, dim, cell).requires_grad_(not is_frozen)
     MixedPrecision.set_everywhere(lstm, str(dtype).removeprefix("torch."))
@@ -321,7 +320,7 @@ def test_names_and_shapes_of_its_tensors_are_a_file_format() -> None:
 def test_weights_that_move_leave_nothing_prepared_behind() -> None:
     lstm = ProjectedLstm(INPUT_DIM, DIM, CELL).requires_grad_(False)
     before = lstm(torch.ones(2, INPUT_DIM), [1, 1]).outputs
-    prepared = (lstm._frozen, lstm._frozen_compiled)
+    prepared = (lstm._cache._products, lstm._cache._native)
     assert any(products._kept is not None for products in prepared)
     lstm.to("meta")
     assert all(products._kept is None for products in prepared)

@@ -1,76 +1,28 @@
-"""Runs of an LSTM with random weights, of sizes that compiled code knows."""
+"""Runs of an LSTM with random weights, there and back."""
 
 from typing import Any, List, NamedTuple, Optional, Sequence
 
 import torch
 
 from elmo_scratch.modules import LstmState
-from elmo_scratch.modules.lstms.compiled_run import run_compiled
-from elmo_scratch.modules.lstms.filled_run import run_filled
-from elmo_scratch.modules.lstms.kept_run import KeptRun, RunGradients
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights
-from elmo_scratch.modules.lstms.stepwise_run import run_stepwise
+from elmo_scratch.modules.lstms.kept_run import (
+    Clips,
+    LstmGradients,
+    LstmResult,
+    LstmRun,
+    LstmWeights,
+)
+from elmo_scratch.modules.lstms.steps import LstmProducts, lstm_reference
 
 INPUT_DIM, DIM, CELLS = 24, 64, 128
+"""Sizes that native code knows."""
 
 
-class RandomRun(NamedTuple):
-    """All that goes into a run, in float32."""
+class Incoming(NamedTuple):
+    """The gradients that a backward pass starts from."""
 
-    weights: LstmWeights
-    dtype: torch.dtype
-    bias: torch.Tensor
-    inputs: torch.Tensor
-    batch_sizes: Sequence[int]
-    state: LstmState
-    clips: Clips
-    output_scale: Optional[torch.Tensor]
-    output_gradients: torch.Tensor
-    state_gradients: Optional[LstmState]
-
-    def of_sentences(self, start: int, end: int) -> "RandomRun":
-        """The same with some of its sentences alone."""
-        rows = self.positions_of(start, end)
-        sizes = [min(active, end) - start for active in self.batch_sizes if active > start]
-        return self._replace(
-            inputs=self.inputs[rows],
-            batch_sizes=sizes,
-            state=LstmState(*(part[start:end] for part in self.state)),
-            output_scale=None if self.output_scale is None else self.output_scale[start:end],
-            output_gradients=self.output_gradients[rows],
-            state_gradients=self.state_gradients
-            and LstmState(*(part[start:end] for part in self.state_gradients)),
-        )
-
-    def positions_of(self, start: int, end: int) -> List[int]:
-        """Where those of some of its sentences lie."""
-        rows = [row for active in self.batch_sizes for row in range(active)]
-        return [place for place, row in enumerate(rows) if start <= row < end]
-
-    def to(self, device: str) -> "RandomRun":
-        """The same on a device."""
-
-        def moved(part: Any) -> Any:
-            if isinstance(part, torch.Tensor):
-                return part.to(device)
-            is_group = isinstance(part, (LstmWeights, LstmState))
-            return type(part)(*map(moved, part)) if is_group else part
-
-        return RandomRun(*map(moved, self))
-
-    def compiled(self) -> KeptRun:
-        return run_compiled(*self[:8])
-
-    def filled(self) -> KeptRun:
-        return run_filled(*self[:8])
-
-    def stepwise(self) -> KeptRun:
-        products = LstmProducts.of(self.weights, self.dtype)
-        return run_stepwise(self.weights, self.dtype, products, *self[2:8])
-
-    def back(self, done: KeptRun) -> RunGradients:
-        rest = (self.batch_sizes, self.clips, self.output_scale)
-        return done.backward(done.kept, *rest, self.output_gradients, self.state_gradients)
+    outputs: torch.Tensor
+    state: Optional[LstmState]
 
 
 def random_run(
@@ -80,25 +32,74 @@ def random_run(
     dropout: float = 0.0,
     dim: int = DIM,
     cells: int = CELLS,
-) -> RandomRun:
-    """Of such sizes."""
+) -> LstmRun:
+    """In float32."""
     torch.manual_seed(13)
-    read, batch = sum(batch_sizes), batch_sizes[0]
+    batch = batch_sizes[0]
     shapes = [(4 * cells, INPUT_DIM), (4 * cells, dim), (dim, cells)]
-    return RandomRun(
+    return LstmRun(
         LstmWeights(*(torch.randn(shape).mul(shape[1] ** -0.5) for shape in shapes)),
         dtype,
         torch.randn(4 * cells),
-        torch.randn(read, INPUT_DIM),
+        torch.randn(sum(batch_sizes), INPUT_DIM),
         batch_sizes,
         LstmState(torch.randn(batch, dim), torch.randn(batch, cells)),
         Clips(clip, clip),
         torch.nn.functional.dropout(torch.ones(batch, dim), dropout) if dropout else None,
-        torch.randn(read, dim),
-        LstmState(torch.randn(batch, dim), torch.randn(batch, cells)),
     )
 
 
-def tensors_of(done: KeptRun, back: RunGradients) -> List[torch.Tensor]:
+def random_gradients(run: LstmRun) -> Incoming:
+    """Of outputs and last states."""
+    torch.manual_seed(17)
+    hidden, cell = run.state
+    outputs = torch.randn(len(run.inputs), hidden.size(1))
+    return Incoming(outputs, LstmState(torch.randn(hidden.shape), torch.randn(cell.shape)))
+
+
+def positions_of(run: LstmRun, start: int, end: int) -> List[int]:
+    """Where the positions of some of its sentences lie."""
+    rows = [row for active in run.batch_sizes for row in range(active)]
+    return [place for place, row in enumerate(rows) if start <= row < end]
+
+
+def of_sentences(run: LstmRun, start: int, end: int) -> LstmRun:
+    """The same with some of its sentences alone."""
+    mask = run.recurrent_dropout_mask
+    return run._replace(
+        inputs=run.inputs[positions_of(run, start, end)],
+        batch_sizes=[min(active, end) - start for active in run.batch_sizes if active > start],
+        state=LstmState(*(part[start:end] for part in run.state)),
+        recurrent_dropout_mask=None if mask is None else mask[start:end],
+    )
+
+
+def on(device: str, part: Any) -> Any:
+    """A tensor, or tuples of them, on a device."""
+    if isinstance(part, torch.Tensor):
+        return part.to(device)
+    is_group = isinstance(part, (LstmRun, LstmWeights, LstmState, Incoming))
+    return type(part)(*(on(device, own) for own in part)) if is_group else part
+
+
+def reference(run: LstmRun) -> LstmResult:
+    """By PyTorch's products."""
+    return lstm_reference(run, LstmProducts.of(run), needs_grad=True)
+
+
+def back(run: LstmRun, result: LstmResult, incoming: Incoming) -> LstmGradients:
+    """The backward pass."""
+    assert result.backward is not None
+    return result.backward(run, result.kept, *incoming)
+
+
+def tensors_of(result: LstmResult, gradients: LstmGradients) -> List[torch.Tensor]:
     """All that a run and its backward pass return."""
-    return [done.outputs, *done.state, back.gates, back.projected, back.opened, *back.state]
+    return [result.outputs, *result.state, *gradients[:3], *gradients.state]
+
+
+def there_and_back(
+    run: LstmRun, result: LstmResult, incoming: Optional[Incoming] = None
+) -> List[torch.Tensor]:
+    """All that a run and its backward pass return, from random gradients unless others come in."""
+    return tensors_of(result, back(run, result, incoming or random_gradients(run)))

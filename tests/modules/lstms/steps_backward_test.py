@@ -1,12 +1,8 @@
-from typing import Tuple
-
 import torch
 
 from elmo_scratch.modules import LstmState
-from elmo_scratch.modules.lstms.memory_cells.plain import PlainMemoryCells
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Run, run_steps
-from elmo_scratch.modules.lstms.steps_backward import RunGradients, run_steps_backward
-from elmo_scratch.modules.products import WeightProduct
+from elmo_scratch.modules.lstms.kept_run import Clips, LstmGradients, LstmRun, LstmWeights
+from tests.modules.lstms.random_run import Incoming, back, reference
 
 DIM, CELLS, BATCH_SIZES = 3, 5, [3, 2, 2, 1]
 """Three sentences of four, three and one positions."""
@@ -15,31 +11,25 @@ ROWS = torch.tensor([row for active in BATCH_SIZES for row in range(active)])
 """The sentence of each position that is read."""
 
 
-def run(output_gradients: torch.Tensor, state: LstmState) -> Tuple[Run, RunGradients]:
-    """There and back, without clips."""
+def random_run() -> LstmRun:
+    """In float64, without clips."""
     torch.manual_seed(13)
-    weights = LstmWeights(
-        torch.randn(4 * CELLS, DIM).double(),
-        torch.randn(4 * CELLS, DIM).double(),
-        torch.randn(DIM, CELLS).double(),
-    )
-    products = LstmProducts.of(weights, torch.double)
-    start = LstmState(torch.randn(3, DIM).double(), torch.randn(3, CELLS).double())
-    vectors = torch.randn(len(ROWS), DIM).double()
-    bias = torch.zeros(4 * CELLS).double()
-    clips = Clips(None, None)
-    done = run_steps(products, bias, vectors, BATCH_SIZES, start, clips, keeps_steps=True)
-    back = run_steps_backward(
-        WeightProduct(weights.from_hidden.t(), torch.double),
-        WeightProduct(weights.projection.t(), torch.double),
-        done.memory_cells,
-        done.steps,
-        clips,
+    shapes = [(4 * CELLS, DIM), (4 * CELLS, DIM), (DIM, CELLS)]
+    return LstmRun(
+        LstmWeights(*(torch.randn(shape).double() for shape in shapes)),
+        torch.double,
+        torch.zeros(4 * CELLS).double(),
+        torch.randn(len(ROWS), DIM).double(),
+        BATCH_SIZES,
+        LstmState(torch.randn(3, DIM).double(), torch.randn(3, CELLS).double()),
+        Clips(None, None),
         None,
-        output_gradients,
-        state,
     )
-    return done, back
+
+
+def gradients_from(outputs: torch.Tensor, state: LstmState) -> LstmGradients:
+    run = random_run()
+    return back(run, reference(run), Incoming(outputs, state))
 
 
 def no_state_gradients() -> LstmState:
@@ -47,38 +37,32 @@ def no_state_gradients() -> LstmState:
 
 
 def test_a_gradient_reaches_its_own_sentence_and_what_was_read_before_it() -> None:
-    gradients = torch.zeros(len(ROWS), DIM).double()
+    outputs = torch.zeros(len(ROWS), DIM).double()
     third_of_second = 6  # batch_sizes 3 + 2, then the second row of the third step
-    gradients[third_of_second] = 1.0
-    _, back = run(gradients, no_state_gradients())
-    reached = back.gates.any(dim=1)
+    outputs[third_of_second] = 1.0
+    found = gradients_from(outputs, no_state_gradients())
+    reached = found.gates.any(dim=1)
     assert ROWS[reached].unique().tolist() == [1]
     assert reached.nonzero().flatten().tolist() == [1, 4, 6]
-    assert back.state.hidden.any(dim=1).tolist() == [False, True, False]
-    assert back.state.cell.any(dim=1).tolist() == [False, True, False]
+    assert found.state.hidden.any(dim=1).tolist() == [False, True, False]
+    assert found.state.cell.any(dim=1).tolist() == [False, True, False]
 
 
 def test_the_gradient_of_a_last_state_enters_where_its_sentence_ends() -> None:
     state = no_state_gradients()
     state.hidden[0], state.cell[2] = 1.0, 1.0
-    _, back = run(torch.zeros(len(ROWS), DIM).double(), state)
-    assert ROWS[back.gates.any(dim=1)].tolist() == [0, 2, 0, 0, 0]
+    found = gradients_from(torch.zeros(len(ROWS), DIM).double(), state)
+    assert ROWS[found.gates.any(dim=1)].tolist() == [0, 2, 0, 0, 0]
     # The last output of the first sentence; the third one's memory is not projected again.
-    assert back.projected[-1].tolist() == [1.0] * DIM
-    assert not back.projected[2].any()
+    assert found.projected[-1].tolist() == [1.0] * DIM
+    assert not found.projected[2].any()
 
 
-def test_a_sentence_without_positions_hands_its_gradient_through() -> None:
-    state = LstmState(torch.ones(4, DIM).double(), torch.ones(4, CELLS).double())
-    back = run_steps_backward(
-        WeightProduct(torch.zeros(DIM, 4 * CELLS).double(), torch.double),
-        None,
-        PlainMemoryCells(),
-        [],
-        Clips(None, None),
-        None,
-        torch.zeros(0, DIM).double(),
-        state,
-    )
-    assert torch.equal(back.state.hidden, state.hidden)
-    assert torch.equal(back.state.cell, state.cell)
+def test_sentences_without_positions_hand_their_gradients_through() -> None:
+    run = random_run()
+    nothing = run._replace(batch_sizes=[], inputs=run.inputs[:0])
+    state = LstmState(torch.ones(3, DIM).double(), torch.ones(3, CELLS).double())
+    found = back(nothing, reference(nothing), Incoming(torch.zeros(0, DIM).double(), state))
+    assert torch.equal(found.state.hidden, state.hidden)
+    assert torch.equal(found.state.cell, state.cell)
+    assert found.gates.shape == (0, 4 * CELLS) and found.cell_outputs.shape == (0, CELLS)

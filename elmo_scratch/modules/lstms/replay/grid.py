@@ -17,8 +17,8 @@ class Grid(NamedTuple):
     num_places : `int`
         Steps times rows of each.
     places : `Optional[torch.Tensor]`
-        Shape `(read,)`: where the positions of a `ReadingOrder` lie, over all pieces; `None` where
-        they take every place.
+        Shape `(packed,)`: where the positions of a `ReadingOrder` lie, over all pieces; `None`
+        where they take every place.
     last : `torch.Tensor`
         Shape `(sentences,)`: where the last position of each sentence lies, for those that have
         one, in the order of reading.
@@ -57,7 +57,7 @@ class Grid(NamedTuple):
         # Parameters
 
         vectors : `torch.Tensor`
-            Shape `(read, dim)`: of all positions of a `ReadingOrder`.
+            Shape `(packed, dim)`: of all positions of a `ReadingOrder`.
 
         # Returns
 
@@ -65,8 +65,8 @@ class Grid(NamedTuple):
             Shape `(pieces, places, dim)`, with zeros where no position is.
         """
         if self.places is not None:
-            filled = vectors.new_zeros(self.num_pieces * self.num_places, vectors.size(1))
-            vectors = filled.index_copy_(0, self.places, vectors)
+            padded = vectors.new_zeros(self.num_pieces * self.num_places, vectors.size(1))
+            vectors = padded.index_copy_(0, self.places, vectors)
         return vectors.unflatten(0, (self.num_pieces, self.num_places))
 
     def picked(self, laid: torch.Tensor) -> torch.Tensor:
@@ -79,7 +79,7 @@ class Grid(NamedTuple):
         # Returns
 
         `torch.Tensor`
-            Shape `(read, dim)`: what lies where a position is.
+            Shape `(packed, dim)`: what lies where a position is.
         """
         flat = laid.flatten(0, 1)
         return flat if self.places is None else flat.index_select(0, self.places)

@@ -5,12 +5,12 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
+from elmo_scratch.modules.lstms.kept_run import LstmRun
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.lstms.memory_cells import CellOutput, MemoryCells, memory_cells_for
 from elmo_scratch.modules.lstms.replay.recording import Recording
-from elmo_scratch.modules.lstms.steps import Clips, LstmProducts, LstmWeights, Step, run_steps
-from elmo_scratch.modules.lstms.steps_backward import run_steps_backward
-from elmo_scratch.modules.products import WeightProduct
+from elmo_scratch.modules.lstms.steps import LstmProducts, lstm_reference
+from elmo_scratch.modules.lstms.steps_backward import lstm_reference_backward
 
 NUM_STEPS = 10
 """How many steps a recording has: half a window of the original's recipe."""
@@ -34,14 +34,14 @@ class RecordedSteps(NamedTuple):
     stream : `int`
         Of the GPU, on which it is replayed.
     forward : `Recording`
-        Takes inputs of shape `(steps * rows, input_dim)`, hidden and cell of shape `(rows, ...)`,
-        the bias, and the scale of outputs if there is one. Gives outputs and memory after each
-        step; with a backward pass also gates, what was opened, and outputs before dropout; each of
-        shape `(steps * rows, ...)`.
+        Takes `batch_tensors` of a run of so many steps and sentences. Gives outputs and memory
+        after each step; with a backward pass also gates, memory cells' outputs, and outputs before
+        dropout; each of shape `(steps * rows, ...)`.
     backward : `Optional[Recording]`
-        Takes memory before the first step, then memory, gates, opened, and outputs of `forward`,
-        gradients of the outputs and of the last state, and the scale. Gives the gradients of gates
-        and projected outputs, of shape `(steps * rows, ...)`, and of the first state.
+        Takes memory before the first step, then all that `forward` gives, the outputs last and as
+        gradients, the gradients of the last state, and the dropout mask if there is one. Gives the
+        gradients of gates and projected outputs, of shape `(steps * rows, ...)`, and of the first
+        state.
     """
 
     num_rows: int
@@ -52,124 +52,93 @@ class RecordedSteps(NamedTuple):
     backward: Optional[Recording]
 
 
-def address_of(weight: torch.Tensor) -> Address:
-    """
-    # Parameters
+def addresses_of(run: LstmRun) -> Tuple[Address, ...]:
+    """Of each matrix its place in memory, shape and strides."""
+    return tuple((weight.data_ptr(), *weight.shape, *weight.stride()) for weight in run.weights)
 
-    weight : `torch.Tensor`
-        Of any shape.
 
-    # Returns
-
-    `Tuple[int, ...]`
-        Its place in memory, shape and strides.
-    """
-    return (weight.data_ptr(), *weight.shape, *weight.stride())
+def batch_tensors(run: LstmRun) -> List[torch.Tensor]:
+    """All tensors of a run but the matrices, which are read from where they lie."""
+    mask = run.recurrent_dropout_mask
+    return [run.inputs, *run.state, run.bias, *([] if mask is None else [mask])]
 
 
 class StepRecorder(NamedTuple):
     """
-    Records steps. See `StepRecordings.of`.
-
-    # Parameters
-
-    weights, dtype, clips
-        As there.
-    num_rows : `int`
-        For how many sentences.
-    stream : `int`
-        Of the GPU, on which they will be replayed.
+    Records the steps of `run`, which has `NUM_STEPS` of them, to be replayed on one `stream` of the
+    GPU. It holds none of the run's numbers but the weights.
     """
 
-    weights: LstmWeights
-    dtype: torch.dtype
-    num_rows: int
-    clips: Clips
+    run: LstmRun
     stream: int
 
-    def addresses(self) -> Tuple[Address, ...]:
-        """Of the weights."""
-        return tuple(address_of(weight) for weight in self.weights)
+    @classmethod
+    def like(cls, run: LstmRun, num_rows: int, stream: int) -> "StepRecorder":
+        """For runs like `run`, of `num_rows` sentences."""
 
-    def recorded(self, tensors: Sequence[torch.Tensor], goes_back: bool) -> RecordedSteps:
-        """
-        # Parameters
+        def room(part: torch.Tensor, rows: int) -> torch.Tensor:
+            return part.new_empty(1, 1).expand(rows, part.size(1))
 
-        tensors : `Sequence[torch.Tensor]`
-            Inputs, hidden, cell, bias, and the scale of outputs if there is one, with any number of
-            rows.
-        goes_back : `bool`
-            As in `StepRecordings.of`.
-
-        # Returns
-
-        `RecordedSteps`
-        """
-        inputs, hidden, cell, bias, *scale = tensors
-        like = [
-            inputs.new_empty(NUM_STEPS * self.num_rows, inputs.size(1)),
-            *self._states(hidden, cell),
-            bias,
-            *(part.new_empty(self.num_rows, part.size(1)) for part in scale),
-        ]
-        memory_cells = memory_cells_for(self.dtype, cell)
-        forward = Recording(partial(self._forward, goes_back), like)
-        recorded = RecordedSteps(
-            self.num_rows, self.addresses(), memory_cells, self.stream, forward, None
+        mask = run.recurrent_dropout_mask
+        recorded = run._replace(
+            inputs=room(run.inputs, NUM_STEPS * num_rows),
+            batch_sizes=[num_rows] * NUM_STEPS,
+            state=LstmState(*(room(part, num_rows) for part in run.state)),
+            recurrent_dropout_mask=None if mask is None else room(mask, num_rows),
         )
-        if not goes_back:
+        return cls(recorded, stream)
+
+    def recorded(self, needs_grad: bool) -> RecordedSteps:
+        """Records them, the backward pass only if it is needed."""
+        num_rows, (hidden, cell) = self.run.batch_sizes[0], self.run.state
+        memory_cells = memory_cells_for(self.run.dtype, cell)
+        forward = Recording(partial(self._forward, needs_grad), batch_tensors(self.run))
+        recorded = RecordedSteps(
+            num_rows, addresses_of(self.run), memory_cells, self.stream, forward, None
+        )
+        if not needs_grad:
             return recorded
         outputs, after, *kept = (part[0] for part in forward.room(1))
-        _, hidden, cell, _, *scale = like
-        given = [cell, after, *kept, outputs, hidden, cell, *scale]
+        mask = batch_tensors(self.run)[4:]
+        given = [cell, after, *kept, outputs, hidden, cell, *mask]
         return recorded._replace(backward=Recording(self._backward, given))
 
-    def _states(self, *parts: torch.Tensor) -> List[torch.Tensor]:
-        """Of the recorded number of rows."""
-        return [part.new_empty(self.num_rows, part.size(1)) for part in parts]
-
-    def _forward(self, goes_back: bool, given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
-        inputs, hidden, cell, bias, *scale = given
-        done = run_steps(
-            LstmProducts.of(self.weights, self.dtype),
-            bias,
-            inputs,
-            [self.num_rows] * NUM_STEPS,
-            LstmState(hidden, cell),
-            self.clips,
-            scale[0] if scale else None,
-            keeps_steps=True,
+    def _forward(self, needs_grad: bool, given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+        inputs, hidden, cell, bias, *mask = given
+        run = self.run._replace(
+            inputs=inputs,
+            state=LstmState(hidden, cell),
+            bias=bias,
+            recurrent_dropout_mask=mask[0] if mask else None,
         )
-        kept = [
-            (step.opened.cell, step.opened.gates, step.opened.output, step.output)
-            for step in done.steps
-        ]
+        result = lstm_reference(run, LstmProducts.of(run), needs_grad=True)
+        cells, cell_outputs, gates, projected = (result.kept[part::4] for part in range(4))
         # All but memory is needed by the backward pass alone.
-        needed = list(zip(*kept))[: None if goes_back else 1]
-        return [done.outputs, *(torch.cat(parts) for parts in needed)]
+        histories = [cells, gates, cell_outputs, projected] if needs_grad else [cells]
+        return [result.outputs, *(torch.cat(list(parts)) for parts in histories)]
 
     def _backward(self, given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
         before, *histories, d_outputs, d_hidden, d_cell = given[:8]
-        after, gates, opened, projected = (part.split(self.num_rows) for part in histories)
-        steps = [
-            Step(previous, CellOutput(cell, own_opened, own_gates), output)
-            for previous, cell, own_gates, own_opened, output in zip(
-                (before, *after), after, gates, opened, projected
-            )
-        ]
-        scale = given[8] if len(given) > 8 else None
-        to_hidden = WeightProduct(self.weights.from_hidden.t(), self.dtype)
-        to_cell = None
-        if len(self.weights.projection) > 0:
-            to_cell = WeightProduct(self.weights.projection.t(), self.dtype)
-        back = run_steps_backward(
-            to_hidden,
-            to_cell,
-            memory_cells_for(self.dtype, before),
-            steps,
-            self.clips,
-            scale,
-            d_outputs,
-            LstmState(d_hidden, d_cell),
+        run = self.run._replace(
+            state=LstmState(d_hidden, before),
+            recurrent_dropout_mask=given[8] if len(given) > 8 else None,
+        )
+        memory_cells = memory_cells_for(self.run.dtype, before)
+        kept = step_tensors(run, histories)
+        back = lstm_reference_backward(
+            memory_cells, run, kept, d_outputs, LstmState(d_hidden, d_cell)
         )
         return [back.gates, back.projected, *back.state]
+
+
+def step_tensors(run: LstmRun, histories: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+    """
+    What `lstm_reference` keeps of a run, from memory after each step, gates, memory cells' outputs
+    and outputs before dropout, each of shape `(packed, ...)`.
+    """
+    steps = zip(*(part.split(list(run.batch_sizes)) for part in histories))
+    return [
+        part
+        for cell, gates, cell_output, output in steps
+        for part in (*CellOutput(cell, cell_output, gates), output)
+    ]

@@ -3,14 +3,19 @@
 import logging
 import threading
 from collections import OrderedDict
-from typing import Any, Hashable, List, Optional, Sequence, Set, Tuple
+from typing import Any, Hashable, Optional, Set, Tuple
 
 import torch
 
 from elmo_scratch.cuda_graphs import recording_devices
-from elmo_scratch.modules.lstms.lstm_state import LstmState
-from elmo_scratch.modules.lstms.replay.recorded_steps import Address, RecordedSteps, StepRecorder
-from elmo_scratch.modules.lstms.steps import Clips, LstmWeights
+from elmo_scratch.modules.lstms.kept_run import LstmRun
+from elmo_scratch.modules.lstms.replay.recorded_steps import (
+    Address,
+    RecordedSteps,
+    StepRecorder,
+    addresses_of,
+    batch_tensors,
+)
 from elmo_scratch.native_library import is_plain
 
 logger = logging.getLogger(__name__)
@@ -47,52 +52,29 @@ class StepRecordings:
         self._addresses: Set[Tuple[Address, ...]] = set()
         self._is_off = False
 
-    def of(
-        self,
-        weights: LstmWeights,
-        dtype: torch.dtype,
-        bias: torch.Tensor,
-        inputs: torch.Tensor,
-        batch_sizes: Sequence[int],
-        state: LstmState,
-        clips: Clips,
-        output_scale: Optional[torch.Tensor],
-        goes_back: bool,
-    ) -> Optional[RecordedSteps]:
+    def of(self, run: LstmRun, needs_grad: bool) -> Optional[RecordedSteps]:
         """
-        # Parameters
-
-        weights : `LstmWeights`
-            The weights, which may change where they lie.
-        dtype : `torch.dtype`
-            The precision of products.
-        bias, inputs, batch_sizes, state, clips, output_scale
-            As in `run_steps`.
-        goes_back : `bool`
-            Whether there will be a backward pass.
-
         # Returns
 
         `Optional[RecordedSteps]`
-            What such a batch can be read with; `None` where there is none to be had, because of
-            what it is, or because the GPU's memory doesn't hold a recording.
+            What such a run is replayed with, made now if need be; `None` where there is none to be
+            had, because of what the run is, or because the GPU's memory doesn't hold a recording.
 
         # Raises
 
         RecordingError
             If recording fails.
         """
-        tensors = [inputs, *state, bias, *([] if output_scale is None else [output_scale])]
-        num_rows = _num_rows(len(state.cell), len(weights.from_hidden))
-        if self._is_off or num_rows is None or not _can_be_recorded(weights, tensors, batch_sizes):
+        num_rows = _num_rows(len(run.state.cell), len(run.weights.recurrent_weight))
+        if self._is_off or num_rows is None or not _can_be_recorded(run):
             return None
-        stream = torch.cuda.current_stream(inputs.device).cuda_stream if inputs.is_cuda else 0
-        recorder = StepRecorder(weights, dtype, num_rows, clips, stream)
-        shape = (dtype, num_rows, clips, output_scale is None, goes_back)
-        key = (recorder.addresses(), *shape, inputs.device, stream, _rounding())
+        device = run.inputs.device
+        stream = torch.cuda.current_stream(device).cuda_stream if run.inputs.is_cuda else 0
+        shape = (run.dtype, num_rows, run.clips, run.recurrent_dropout_mask is None, needs_grad)
+        key = (addresses_of(run), *shape, device, stream, _rounding())
         with self._lock:
             if key not in self._kept:
-                self._make(key, recorder, tensors, goes_back)
+                self._make(key, StepRecorder.like(run, num_rows, stream), needs_grad)
             found = self._kept.get(key)
             if found is not None:
                 self._kept.move_to_end(key)
@@ -103,11 +85,9 @@ class StepRecordings:
         with self._lock:
             self._kept.clear()
 
-    def _make(
-        self, key: Hashable, recorder: StepRecorder, tensors: List[torch.Tensor], goes_back: bool
-    ) -> None:
+    def _make(self, key: Hashable, recorder: StepRecorder, needs_grad: bool) -> None:
         """Makes one more, if that goes well."""
-        addresses = recorder.addresses()
+        addresses = addresses_of(recorder.run)
         if addresses not in self._addresses:
             # Nothing reads those of weights that lay elsewhere again.
             self._kept.clear()
@@ -116,7 +96,7 @@ class StepRecordings:
             self._stop("its weights don't stay where they are")
             return
         try:
-            self._kept[key] = recorder.recorded(tensors, goes_back)
+            self._kept[key] = recorder.recorded(needs_grad)
         except RuntimeError as error:
             self._stop(str(error).split("\n", 1)[0])
             if isinstance(error, torch.cuda.OutOfMemoryError):
@@ -155,17 +135,17 @@ def _num_rows(num_sentences: int, num_gates: int) -> Optional[int]:
     return None if rows is None or rows * num_gates > MAX_GATES else rows
 
 
-def _can_be_recorded(
-    weights: LstmWeights, tensors: Sequence[torch.Tensor], batch_sizes: Sequence[int]
-) -> bool:
-    """Whether they are ordinary ones, on one GPU that isn't recorded already."""
-    device = tensors[0].device
+def _can_be_recorded(run: LstmRun) -> bool:
+    """Whether its tensors are ordinary ones, on one GPU that isn't recorded already."""
+    device = run.inputs.device
+    if device.type not in DEVICES:
+        return False
+    tensors = (*run.weights, *batch_tensors(run))
     return (
-        device.type in DEVICES
-        and len(batch_sizes) > 0
-        and all(part.dtype == torch.float32 for part in (*weights, *tensors))
-        and all(part.device == device for part in (*weights, *tensors))
-        and is_plain(*weights, *tensors)
+        len(run.batch_sizes) > 0
+        and all(part.dtype == torch.float32 for part in tensors)
+        and all(part.device == device for part in tensors)
+        and is_plain(*tensors)
         and not torch.is_autocast_enabled(device.type)
         and not (device.type == "cuda" and torch.cuda.is_current_stream_capturing())
     )

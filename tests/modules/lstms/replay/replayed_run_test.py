@@ -5,10 +5,21 @@ import torch
 
 from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.lstms import ProjectedLstm
-from elmo_scratch.modules.lstms.kept_run import KeptRun
-from elmo_scratch.modules.lstms.replay import StepRecordings, run_replayed, step_recordings
+from elmo_scratch.modules.lstms.kept_run import LstmResult, LstmRun, LstmWeights
+from elmo_scratch.modules.lstms.replay import StepRecordings, lstm_replayed, step_recordings
 from tests.gpu import each_device
-from tests.modules.lstms.random_run import CELLS, DIM, RandomRun, random_run, tensors_of
+from tests.modules.lstms.random_run import (
+    CELLS,
+    DIM,
+    back,
+    of_sentences,
+    on,
+    positions_of,
+    random_gradients,
+    random_run,
+    reference,
+    there_and_back,
+)
 
 pytestmark = pytest.mark.usefixtures("record_everywhere")
 
@@ -19,10 +30,10 @@ each_batch = pytest.mark.parametrize(
 """Fewer, as many and more steps and sentences than are recorded; of equal and other lengths."""
 
 
-def replayed(run: RandomRun, recordings: Optional[StepRecordings] = None) -> KeptRun:
-    recorded = (recordings or StepRecordings()).of(*run[:8], goes_back=True)
+def replayed(run: LstmRun, recordings: Optional[StepRecordings] = None) -> LstmResult:
+    recorded = (recordings or StepRecordings()).of(run, needs_grad=True)
     assert recorded is not None
-    return run_replayed(recorded, *run[:8])
+    return lstm_replayed(run, recorded)
 
 
 @pytest.mark.parametrize("has_state_gradients", [True, False])
@@ -37,15 +48,11 @@ def test_it_is_the_run_step_by_step(
     has_state_gradients: bool,
 ) -> None:
     run = random_run(batch_sizes, torch.float32, clip, dropout)
-    expected = run.stepwise()
-    there = run.to(device)
-    done = replayed(there)
+    there, incoming = on(device, run), random_gradients(run)
     if not has_state_gradients:
-        run, there = (some._replace(state_gradients=None) for some in (run, there))
-    pairs = zip(
-        tensors_of(done, there.back(done)), tensors_of(expected, run.back(expected)), strict=True
-    )
-    for ours, theirs in pairs:
+        incoming = incoming._replace(state=None)
+    found = there_and_back(there, replayed(there), on(device, incoming))
+    for ours, theirs in zip(found, there_and_back(run, reference(run), incoming), strict=True):
         assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
         assert ours.any()
         bound = 1e-5 * theirs.abs().max().item()
@@ -58,13 +65,12 @@ def test_it_is_the_run_step_by_step(
 def test_in_bfloat16_it_points_where_the_exact_run_does(
     device: str, batch_sizes: List[int], dropout: float
 ) -> None:
-    run = random_run(batch_sizes, torch.bfloat16, None, dropout)._replace(state_gradients=None)
-    there, exact = run.to(device), run._replace(dtype=torch.float32)
-    done, expected = replayed(there), exact.stepwise()
-    pairs = zip(
-        tensors_of(done, there.back(done)), tensors_of(expected, exact.back(expected)), strict=True
-    )
-    for ours, theirs in pairs:
+    run = random_run(batch_sizes, torch.bfloat16, None, dropout)
+    there, exact = on(device, run), run._replace(dtype=torch.float32)
+    incoming = random_gradients(run)._replace(state=None)
+    found = there_and_back(there, replayed(there), on(device, incoming))
+    expected = there_and_back(exact, reference(exact), incoming)
+    for ours, theirs in zip(found, expected, strict=True):
         ours = ours.float().cpu()
         assert not torch.equal(ours, theirs)
         assert torch.cosine_similarity(ours.flatten(), theirs.flatten(), dim=0) >= 0.9995
@@ -73,41 +79,46 @@ def test_in_bfloat16_it_points_where_the_exact_run_does(
 @each_device
 def test_recordings_serve_one_batch_after_the_other(device: str) -> None:
     recordings = StepRecordings()
-    run = random_run([20] * 12).to(device)
+    run = on(device, random_run([20] * 12))
     first = replayed(run, recordings)
     before = [part.clone() for part in (first.outputs, *first.state, *first.kept)]
-    other = run.of_sentences(3, 15)
+    other = of_sentences(run, 3, 15)
     assert torch.allclose(
-        replayed(other, recordings).outputs, first.outputs[run.positions_of(3, 15)], atol=1e-5
+        replayed(other, recordings).outputs, first.outputs[positions_of(run, 3, 15)], atol=1e-5
     )
     after = [first.outputs, *first.state, *first.kept]
     assert all(torch.equal(*pair) for pair in zip(after, before, strict=True))
-    gradients = run.back(first)
-    assert torch.equal(run.back(first).gates, gradients.gates)
+    incoming = on(device, random_gradients(run))
+    gradients = back(run, first, incoming)
+    assert torch.equal(back(run, first, incoming).gates, gradients.gates)
 
 
 @each_device
 def test_weights_that_moved_are_read_where_they_are(device: str) -> None:
-    run = random_run([20, 18, 18], dropout=0.3).to(device)._replace(state_gradients=None)
-    done = replayed(run)
-    expected = run.back(done)
-    moved = [*(weight.clone() for weight in done.kept[:2]), *done.kept[2:]]
+    run = on(device, random_run([20, 18, 18], dropout=0.3))
+    done, incoming = replayed(run), on(device, random_gradients(run)._replace(state=None))
+    expected = back(run, done, incoming)
+    moved = run._replace(weights=LstmWeights(*(weight.clone() for weight in run.weights)))
     for weight in run.weights:
         weight.zero_()
-    back = run.back(done._replace(kept=moved))
-    for ours, theirs in zip(back[:3], expected[:3], strict=True):
+    for ours, theirs in zip(back(moved, done, incoming)[:3], expected[:3], strict=True):
         assert theirs.any()
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
 @each_device
 def test_what_others_kept_in_their_own_way_is_read_too(device: str) -> None:
-    run = random_run([20, 18, 18], dropout=0.3).to(device)._replace(state_gradients=None)
-    done = replayed(run)
-    expected = run.back(done)
-    turned = [tensor.double().t().contiguous().t() for tensor in done.kept]
-    back = run.back(done._replace(kept=turned))
-    for ours, theirs in zip(back[:3], expected[:3], strict=True):
+    run = on(device, random_run([20, 18, 18], dropout=0.3))
+    done, incoming = replayed(run), on(device, random_gradients(run)._replace(state=None))
+
+    def turned(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.double().t().contiguous().t()
+
+    other = run._replace(
+        weights=LstmWeights(*map(turned, run.weights)), state=LstmState(*map(turned, run.state))
+    )
+    found = back(other, done._replace(kept=[turned(tensor) for tensor in done.kept]), incoming)
+    for ours, theirs in zip(found[:3], back(run, done, incoming)[:3], strict=True):
         assert torch.allclose(ours.to(theirs.dtype), theirs, rtol=1e-4, atol=1e-5)
 
 
@@ -127,8 +138,8 @@ def test_an_lstm_uses_it(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
         done.outputs.square().sum().backward()
         gradients = [weight.grad.clone() for weight in lstm.parameters() if weight.grad is not None]
         found.append([ahead.outputs, *ahead.state, done.outputs, *done.state, *gradients])
-        assert bool(lstm._recordings._kept) == bool(devices)
-        lstm._recordings.forget()
+        assert bool(lstm._cache.recordings._kept) == bool(devices)
+        lstm._cache.recordings.forget()
     assert len(found[0]) == 10
     for ours, theirs in zip(*found, strict=True):
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
@@ -140,19 +151,16 @@ def test_sentences_without_a_position_keep_their_state(
     device: str, has_state_gradients: bool
 ) -> None:
     whole = random_run([35, 35, 3], dropout=0.3)
-    inputs, gradients = whole.inputs[:34], whole.output_gradients[:34]
     # Of 35 sentences one has three words, 31 have one, and three have none.
-    run = whole._replace(batch_sizes=[32, 1, 1], inputs=inputs, output_gradients=gradients)
-    expected, there = run.stepwise(), run.to(device)
+    run = whole._replace(batch_sizes=[32, 1, 1], inputs=whole.inputs[:34])
+    there, incoming = on(device, run), random_gradients(run)
     done = replayed(there)
     assert torch.equal(done.state.hidden[32:].cpu(), run.state.hidden[32:])
     assert torch.equal(done.state.cell[32:].cpu(), run.state.cell[32:])
     if not has_state_gradients:
-        run, there = (some._replace(state_gradients=None) for some in (run, there))
-    pairs = zip(
-        tensors_of(done, there.back(done)), tensors_of(expected, run.back(expected)), strict=True
-    )
-    for ours, theirs in pairs:
+        incoming = incoming._replace(state=None)
+    found = there_and_back(there, done, on(device, incoming))
+    for ours, theirs in zip(found, there_and_back(run, reference(run), incoming), strict=True):
         assert ours.shape == theirs.shape
         assert torch.allclose(ours.cpu(), theirs, rtol=1e-4, atol=1e-4)
 
@@ -161,6 +169,6 @@ def test_sentences_without_a_position_keep_their_state(
 def test_an_lstm_that_moves_lets_go_of_its_recordings(device: str) -> None:
     lstm = ProjectedLstm(DIM, DIM, CELLS).requires_grad_(False).to(device)
     lstm(torch.randn(3, DIM, device=device), [2, 1])
-    assert lstm._recordings._kept
+    assert lstm._cache.recordings._kept
     lstm.double()
-    assert not lstm._recordings._kept
+    assert not lstm._cache.recordings._kept

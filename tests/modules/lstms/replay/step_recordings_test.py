@@ -8,23 +8,25 @@ from typing import Any, List, Optional, Type
 import pytest
 import torch
 
+from elmo_scratch.modules.lstms.kept_run import LstmRun, LstmWeights
 from elmo_scratch.modules.lstms.replay import (
     RecordedSteps,
     StepRecordings,
     recorded_steps,
     step_recordings,
 )
-from elmo_scratch.modules.lstms.steps import LstmWeights
 from tests.gpu import needs_gpu
-from tests.modules.lstms.random_run import CELLS, RandomRun, random_run
+from tests.modules.lstms.random_run import CELLS, of_sentences, on, random_run
 
 
-def recorded(recordings: StepRecordings, run: RandomRun, **more: Any) -> Optional[RecordedSteps]:
-    return recordings.of(*run[:8], **{"goes_back": True, **more})
+def recorded(
+    recordings: StepRecordings, run: LstmRun, needs_grad: bool = True
+) -> Optional[RecordedSteps]:
+    return recordings.of(run, needs_grad)
 
 
 @pytest.fixture
-def run(record_everywhere: None) -> RandomRun:
+def run(record_everywhere: None) -> LstmRun:
     return random_run([5, 4, 4, 1])
 
 
@@ -34,36 +36,36 @@ def test_recordings_are_for_gpus() -> None:
 
 @needs_gpu
 def test_on_a_gpu_there_are_some() -> None:
-    assert recorded(StepRecordings(), random_run([5, 4]).to("cuda")) is not None
+    assert recorded(StepRecordings(), on("cuda", random_run([5, 4]))) is not None
 
 
-def test_what_fits_is_not_recorded_again(run: RandomRun) -> None:
+def test_what_fits_is_not_recorded_again(run: LstmRun) -> None:
     recordings = StepRecordings()
     first = recorded(recordings, run)
     assert first is not None
-    run.weights.from_hidden.mul_(2.0)
+    run.weights.recurrent_weight.mul_(2.0)
     assert recorded(recordings, run) is first
-    fewer = run.of_sentences(0, 2)
+    fewer = of_sentences(run, 0, 2)
     assert recorded(recordings, fewer) is first
 
 
-def test_what_does_not_fit_is(run: RandomRun) -> None:
+def test_what_does_not_fit_is(run: LstmRun) -> None:
     recordings = StepRecordings()
     first = recorded(recordings, run)
-    others: List[RandomRun] = [
+    others: List[LstmRun] = [
         run._replace(dtype=torch.bfloat16),
         run._replace(clips=run.clips._replace(cell=None)),
-        run._replace(output_scale=torch.ones(5, run.state.hidden.size(1))),
+        run._replace(recurrent_dropout_mask=torch.ones(5, run.state.hidden.size(1))),
         random_run([33, 2])._replace(weights=run.weights),
     ]
     for other in others:
         assert recorded(recordings, other) not in (None, first)
-    ahead = recorded(recordings, run, goes_back=False)
+    ahead = recorded(recordings, run, needs_grad=False)
     assert ahead is not None and ahead.backward is None
     assert recorded(recordings, run) is first
 
 
-def test_what_is_none_of_its_is_left_alone(run: RandomRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_none_of_its_is_left_alone(run: LstmRun, monkeypatch: pytest.MonkeyPatch) -> None:
     recordings = StepRecordings()
     assert recorded(recordings, random_run([257, 1])) is None
     with monkeypatch.context() as patch:
@@ -75,7 +77,7 @@ def test_what_is_none_of_its_is_left_alone(run: RandomRun, monkeypatch: pytest.M
         assert recorded(recordings, run) is None
 
 
-def test_the_last_ones_are_kept(run: RandomRun, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_ones_are_kept(run: LstmRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_recordings, "MAX_RECORDINGS", 2)
     recordings = StepRecordings()
     runs = {rows: random_run([rows])._replace(weights=run.weights) for rows in (1, 33, 65)}
@@ -87,7 +89,7 @@ def test_the_last_ones_are_kept(run: RandomRun, monkeypatch: pytest.MonkeyPatch)
     assert not recordings._kept
 
 
-def test_another_thread_lets_go_of_them_when_one_is_found(run: RandomRun) -> None:
+def test_another_thread_lets_go_of_them_when_one_is_found(run: LstmRun) -> None:
     recordings = StepRecordings()
     first = recorded(recordings, run)
     thread = threading.Thread(target=recordings.forget)
@@ -104,7 +106,7 @@ def test_another_thread_lets_go_of_them_when_one_is_found(run: RandomRun) -> Non
     assert not recordings._kept
 
 
-def test_products_that_are_rounded_otherwise_are_recorded_anew(run: RandomRun) -> None:
+def test_products_that_are_rounded_otherwise_are_recorded_anew(run: LstmRun) -> None:
     recordings, settings = StepRecordings(), torch.backends.cuda.matmul
     settings.allow_tf32 = False
     first = recorded(recordings, run)
@@ -116,12 +118,12 @@ def test_products_that_are_rounded_otherwise_are_recorded_anew(run: RandomRun) -
     assert recorded(recordings, run) is first
 
 
-def elsewhere(run: RandomRun) -> RandomRun:
+def elsewhere(run: LstmRun) -> LstmRun:
     """With weights at another place, where they stay."""
     return run._replace(weights=LstmWeights(*(weight.clone() for weight in run.weights)))
 
 
-def test_of_weights_that_lay_elsewhere_nothing_is_kept(run: RandomRun) -> None:
+def test_of_weights_that_lay_elsewhere_nothing_is_kept(run: LstmRun) -> None:
     recordings, other = StepRecordings(), elsewhere(run)
     assert recorded(recordings, run) is not None
     found = recorded(recordings, other)
@@ -129,7 +131,7 @@ def test_of_weights_that_lay_elsewhere_nothing_is_kept(run: RandomRun) -> None:
 
 
 def test_weights_that_never_stay_end_it(
-    run: RandomRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    run: LstmRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(step_recordings, "MAX_MOVES", 2)
     recordings, runs = StepRecordings(), [elsewhere(run) for _ in range(5)]
@@ -145,7 +147,7 @@ def test_weights_that_never_stay_end_it(
 @pytest.mark.parametrize("error", [RuntimeError, torch.cuda.OutOfMemoryError])
 def test_what_cannot_be_recorded_goes_another_way(
     error: Type[RuntimeError],
-    run: RandomRun,
+    run: LstmRun,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -162,7 +164,7 @@ def test_what_cannot_be_recorded_goes_another_way(
     assert record.getMessage().endswith("take longer: there is not enough of it")
 
 
-def test_copies_start_empty(run: RandomRun) -> None:
+def test_copies_start_empty(run: LstmRun) -> None:
     recordings = StepRecordings()
     recorded(recordings, run)
     for other in (copy.deepcopy(recordings), pickle.loads(pickle.dumps(recordings))):
