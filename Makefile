@@ -6,6 +6,7 @@ ALLENNLP := allennlp==2.10.1 allennlp-models==2.10.1
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
 COMPILED := $(sort $(wildcard elmo_scratch/native/*.cpp elmo_scratch/native/*.h))
+CPP := $(COMPILED) tests/emulated_tiles.h
 
 # Setup is done when a stamp with the fingerprint of what it installs exists.
 STAMP := $(VENV)/installed-$(shell cat Makefile requirements-dev.txt requirements.txt setup.py $(COMPILED) | cksum | cut -d' ' -f1)
@@ -59,6 +60,7 @@ test-large: setup  ## the tests that need 16 GiB of memory
 
 lint: setup  ## format check, ruff and mypy
 	@$(BIN)/ruff format --check .
+	@$(BIN)/clang-format --dry-run --Werror $(CPP)
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
@@ -67,6 +69,7 @@ check: lint test  ## lint, then the tests
 format: setup  ## format the code and sort the imports
 	@$(BIN)/ruff check --fix --select I .
 	@$(BIN)/ruff format .
+	@$(BIN)/clang-format -i $(CPP)
 
 # PyTorch's own metadata names the CUDA packages that belong to the build for each platform, so they are not pinned here.
 requirements:  ## pin requirements.in again as requirements.txt (needs uv)

@@ -125,9 +125,9 @@ INLINE void store_first(Sixteen own, std::uint8_t *numbers, ptrdiff_t count) {
         _mm256_packs_epi32(_mm256_cvtps_epi32(own.low), _mm256_cvtps_epi32(own.high));
     const __m256i sorted = _mm256_permute4x64_epi64(shorts, 0xD8);
     alignas(16) std::uint8_t bytes[REGISTER];
-    _mm_store_si128(reinterpret_cast<__m128i *>(bytes),
-                    _mm_packus_epi16(_mm256_castsi256_si128(sorted),
-                                     _mm256_extracti128_si256(sorted, 1)));
+    _mm_store_si128(
+        reinterpret_cast<__m128i *>(bytes),
+        _mm_packus_epi16(_mm256_castsi256_si128(sorted), _mm256_extracti128_si256(sorted, 1)));
     std::memcpy(numbers, bytes, count < REGISTER ? count : REGISTER);
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "tile_packing.h"
 #include "sixteen.h"
+#include "tile_packing.h"
 
 #ifdef HAS_WIDE_CODE
 

@@ -37,9 +37,7 @@ struct Exponential {
     WIDE INLINE Sixteen less_one() const { return rest + (power - all(1.0f)); }
 };
 
-WIDE INLINE Sixteen sigmoid(Sixteen x) {
-    return reciprocal(Exponential(all(0.0f) - x).and_one());
-}
+WIDE INLINE Sixteen sigmoid(Sixteen x) { return reciprocal(Exponential(all(0.0f) - x).and_one()); }
 
 WIDE INLINE Sixteen hyperbolic_tangent(Sixteen x) {
     const Sixteen grown = Exponential(x + x).less_one();
