@@ -5,7 +5,7 @@ ALLENNLP := allennlp==2.10.1 allennlp-models==2.10.1
 # pip compiles every file of every package; what is ever imported, the last step of setup compiles.
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
-COMPILED := $(sort $(wildcard elmo_scratch/native/*.cpp elmo_scratch/native/*.h))
+COMPILED := $(sort $(wildcard $(addprefix elmo_scratch/native/,*.cpp *.h amx/*.cpp amx/*.h)))
 CPP := $(COMPILED) tests/emulated_tiles.h
 
 # Setup is done when a stamp with the fingerprint of what it installs exists.

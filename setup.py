@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Dict, Iterable
 
 from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
 VERSION: Dict[str, str] = {}
@@ -16,14 +17,30 @@ NATIVE = Path("elmo_scratch/native")
 INSTRUCTIONS = (
     ["-march=x86-64", "-mtune=generic", "-mavx2", "-mfma"] if platform.machine() == "x86_64" else []
 )
-SOURCES = sorted(str(path) for path in NATIVE.glob("*.cpp"))
-HEADERS = sorted(str(path) for path in NATIVE.glob("*.h"))
+SOURCES, HEADERS = (sorted(NATIVE.rglob(pattern)) for pattern in ("*.cpp", "*.h"))
+# Compiled once for each of these levels of instructions, which instructions.h describes.
+SIMD_KERNELS, LEVELS = NATIVE / "simd_kernels.cpp", ("AVX2", "AVX512", "BFLOAT16")
 exec((ROOT / "elmo_scratch" / "version.py").read_text(encoding="utf-8"), VERSION)
 
 
-def checksum(paths: Iterable[str]) -> int:
+def checksum(paths: Iterable[Path]) -> int:
     """Of what the files hold."""
-    return zlib.crc32(b"".join(Path(path).read_bytes() for path in paths))
+    return zlib.crc32(b"".join(path.read_bytes() for path in paths))
+
+
+class BuildLevels(build_ext):
+    """Compiles `SIMD_KERNELS` for each level, then all else, and links them to one library."""
+
+    def build_extension(self, ext: Extension) -> None:
+        for level in LEVELS:
+            ext.extra_objects += self.compiler.compile(
+                [str(SIMD_KERNELS)],
+                output_dir=str(Path(self.build_temp) / level),
+                macros=[("INSTRUCTIONS", level)],
+                extra_postargs=ext.extra_compile_args,
+                depends=ext.depends,
+            )
+        super().build_extension(ext)
 
 
 setup(
@@ -39,8 +56,8 @@ setup(
     ext_modules=[
         Extension(
             "elmo_scratch.native.kernels",
-            SOURCES,
-            depends=[*HEADERS, "setup.py"],
+            [str(path) for path in SOURCES if path != SIMD_KERNELS],
+            depends=[*map(str, [SIMD_KERNELS, *HEADERS]), "setup.py"],
             # By which native_library.py knows a library that was made before these files changed.
             define_macros=[("CHECKSUM", f"{checksum([*SOURCES, *HEADERS])}u")],
             extra_compile_args=[*INSTRUCTIONS, "-std=c++17", "-O3", "-ffp-contract=off"]
@@ -53,6 +70,7 @@ setup(
     ]
     if sys.platform == "linux"
     else [],
+    cmdclass={"build_ext": BuildLevels},
     # What the package itself imports, as wide as it works, so that installing it never changes an
     # environment that requirements.txt has made. AllenNLP is left out: its metadata asks for
     # torch < 1.13, and no resolver can satisfy both.

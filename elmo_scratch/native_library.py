@@ -195,7 +195,7 @@ def is_plain(*tensors: torch.Tensor) -> bool:
 
 def _checksum(folder: Path) -> Optional[int]:
     """Of the sources in a folder, as setup.py computes it, if there are any."""
-    paths = [path for pattern in SOURCES for path in sorted(folder.glob(pattern))]
+    paths = [path for pattern in SOURCES for path in sorted(folder.rglob(pattern))]
     return zlib.crc32(b"".join(path.read_bytes() for path in paths)) if paths else None
 
 

@@ -3,13 +3,10 @@
 
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
 #include "panel_products.h"
 #include "sixteen.h"
 
-#ifdef HAS_WIDE_CODE
+#ifdef HAS_SIMD_CODE
 
 namespace elmo_scratch {
 inline namespace OF_INSTRUCTIONS {
@@ -50,9 +47,9 @@ struct Filters {
 
 // The maxima of a panel's filters over a word's windows, and where they are.
 template <typename Number>
-WIDE void panel_maxima(const Number *word, ptrdiff_t dim, ptrdiff_t windows, const Number *panel,
-                       ptrdiff_t inputs, const float *bias, ptrdiff_t filters, float *maxima,
-                       std::uint8_t *places, Tiles &tiles) {
+void panel_maxima(const Number *word, ptrdiff_t dim, ptrdiff_t windows, const Number *panel,
+                  ptrdiff_t inputs, const float *bias, ptrdiff_t filters, float *maxima,
+                  std::uint8_t *places, Tiles &tiles) {
     alignas(64) float sums[WINDOWS_AT_ONCE * PANEL];
     Sixteen highest[REGISTERS], place[REGISTERS];
     for (ptrdiff_t window = 0; window < windows; window++) {
@@ -81,9 +78,9 @@ WIDE void panel_maxima(const Number *word, ptrdiff_t dim, ptrdiff_t windows, con
 }
 
 template <typename Number>
-WIDE void words_maxima(const Words<Number> &words, const Filters<Number> *filters, ptrdiff_t kinds,
-                       ptrdiff_t start, ptrdiff_t end, float *maxima, std::uint8_t *places,
-                       Number *copies, Tiles &tiles) {
+void words_maxima(const Words<Number> &words, const Filters<Number> *filters, ptrdiff_t kinds,
+                  ptrdiff_t start, ptrdiff_t end, float *maxima, std::uint8_t *places,
+                  Number *copies, Tiles &tiles) {
     const ptrdiff_t stride = words.size() + BEHIND;
     for (ptrdiff_t word = start; word < end; word++)
         std::copy_n(words.characters + word * words.size(), words.size(),
@@ -123,8 +120,8 @@ struct Gradients {
 
 // Some numbers of a filter's gradient: of all windows in which it was highest.
 template <int REGISTERS_HELD, typename Number>
-WIDE void add_windows(const Words<Number> &words, const Gradients &gradients, ptrdiff_t filter,
-                      ptrdiff_t from, float *d_weights) {
+void add_windows(const Words<Number> &words, const Gradients &gradients, ptrdiff_t filter,
+                 ptrdiff_t from, float *d_weights) {
     Sixteen sums[REGISTERS_HELD];
     for (auto &sum : sums) sum = all(0.0f);
     for (ptrdiff_t word = 0; word < words.number; word++) {
@@ -139,8 +136,8 @@ WIDE void add_windows(const Words<Number> &words, const Gradients &gradients, pt
 }
 
 template <typename Number>
-WIDE void add_windows(const Words<Number> &words, const Gradients &gradients, ptrdiff_t filter,
-                      ptrdiff_t inputs, float *d_weights) {
+void add_windows(const Words<Number> &words, const Gradients &gradients, ptrdiff_t filter,
+                 ptrdiff_t inputs, float *d_weights) {
     ptrdiff_t k = 0;
     for (; k + HELD * REGISTER <= inputs; k += HELD * REGISTER)
         add_windows<HELD>(words, gradients, filter, k, d_weights);
@@ -164,9 +161,9 @@ WIDE void add_windows(const Words<Number> &words, const Gradients &gradients, pt
 
 // Those of the weights and the bias of up to 16 filters.
 template <typename Number>
-WIDE void filters_backward(const Words<Number> &words, const Filters<Number> &filters,
-                           ptrdiff_t filter, const float *d_maxima, const std::uint8_t *places,
-                           float *d_bias, Gradients &gradients) {
+void filters_backward(const Words<Number> &words, const Filters<Number> &filters, ptrdiff_t filter,
+                      const float *d_maxima, const std::uint8_t *places, float *d_bias,
+                      Gradients &gradients) {
     const ptrdiff_t some = std::min(filters.number - filter, REGISTER);
     const ptrdiff_t inputs = filters.width * words.dim;
     Sixteen sum = all(0.0f);
@@ -189,9 +186,9 @@ WIDE void filters_backward(const Words<Number> &words, const Filters<Number> &fi
 // Those of some words' characters. A filter adds to what the one before has just written, which a
 // processor waits for: meanwhile it adds to other words.
 template <typename Number>
-WIDE void words_backward(const Words<Number> &words, const Filters<Number> *filters,
-                         ptrdiff_t kinds, ptrdiff_t start, ptrdiff_t end, const float *d_maxima,
-                         const std::uint8_t *places, float *d_characters) {
+void words_backward(const Words<Number> &words, const Filters<Number> *filters, ptrdiff_t kinds,
+                    ptrdiff_t start, ptrdiff_t end, const float *d_maxima,
+                    const std::uint8_t *places, float *d_characters) {
     std::fill(d_characters + start * words.size(), d_characters + end * words.size(), 0.0f);
     for (const Filters<Number> *own = filters; own < filters + kinds; own++) {
         const ptrdiff_t inputs = own->width * words.dim;
@@ -230,19 +227,5 @@ void maxima_backward(const Words<Number> &words, const Filters<Number> *filters,
 
 }  // namespace OF_INSTRUCTIONS
 }  // namespace elmo_scratch
-
-// compiled_convolution.py calls these by their names, and checks what they are given.
-#define CONVOLUTION_FUNCTIONS(NAME, NUMBER)                                                        \
-    void convolve_##NAME(const Words<NUMBER> *words, const Filters<NUMBER> *filters,               \
-                         ptrdiff_t kinds, float *highest, std::uint8_t *places, int threads,       \
-                         int has_tiles) {                                                          \
-        maxima(*words, filters, kinds, highest, places, threads, has_tiles);                       \
-    }                                                                                              \
-    void convolve_backward_##NAME(const Words<NUMBER> *words, const Filters<NUMBER> *filters,      \
-                                  ptrdiff_t kinds, const float *d_maxima,                          \
-                                  const std::uint8_t *places, float *d_characters, float *d_bias,  \
-                                  int threads) {                                                   \
-        maxima_backward(*words, filters, kinds, d_maxima, places, d_characters, d_bias, threads);  \
-    }
 
 #endif

@@ -6,7 +6,7 @@
 #include "lstm_run.h"
 #include "wide_memory_cell.h"
 
-#ifdef HAS_WIDE_CODE
+#ifdef HAS_SIMD_CODE
 
 namespace elmo_scratch {
 inline namespace OF_INSTRUCTIONS {
@@ -26,8 +26,8 @@ struct Backward {
 
 // The gradients of a thread's own outputs, before they were clipped.
 template <typename Number>
-WIDE void unproject_step(const Sizes &sizes, const Backward<Number> &run, const Share &share,
-                         ptrdiff_t rows, ptrdiff_t place, float clip) {
+void unproject_step(const Sizes &sizes, const Backward<Number> &run, const Share &share,
+                    ptrdiff_t rows, ptrdiff_t place, float clip) {
     const ptrdiff_t dim = sizes.dim;
     for (ptrdiff_t row = 0; row < rows; row++) {
         const ptrdiff_t own = (place + row) * dim, sentence = (share.first + row) * dim;
@@ -41,9 +41,9 @@ WIDE void unproject_step(const Sizes &sizes, const Backward<Number> &run, const 
 }
 
 template <typename Number>
-WIDE void open_panel_backward(ptrdiff_t rows, ptrdiff_t own, const float *sums, ptrdiff_t cells,
-                              float clip, const Number *gates, const float *before,
-                              const float *after, float *d_cell, Number *d_gates) {
+void open_panel_backward(ptrdiff_t rows, ptrdiff_t own, const float *sums, ptrdiff_t cells,
+                         float clip, const Number *gates, const float *before, const float *after,
+                         float *d_cell, Number *d_gates) {
     const Sixteen bound = all(clip);
     for (ptrdiff_t row = 0; row < rows; row++) {
         for (ptrdiff_t gate = 0; gate < 4; gate++) {
@@ -71,9 +71,9 @@ WIDE void open_panel_backward(ptrdiff_t rows, ptrdiff_t own, const float *sums, 
 
 // Those of the gates of a thread's own cells.
 template <typename Number>
-WIDE void open_step_backward(const Sizes &sizes, const Backward<Number> &run, const Share &share,
-                             ptrdiff_t rows, ptrdiff_t place, const float *before, float *sums,
-                             Tiles &tiles) {
+void open_step_backward(const Sizes &sizes, const Backward<Number> &run, const Share &share,
+                        ptrdiff_t rows, ptrdiff_t place, const float *before, float *sums,
+                        Tiles &tiles) {
     const ptrdiff_t cells = sizes.cells, dim = sizes.dim;
     for (ptrdiff_t k = share.from(cells, PANEL); k < share.to(cells, PANEL); k += PANEL)
         for (ptrdiff_t row = 0; row < rows; row += MOST) {
@@ -90,8 +90,8 @@ WIDE void open_step_backward(const Sizes &sizes, const Backward<Number> &run, co
 
 // Those of a thread's own numbers of what the step began with.
 template <typename Number>
-WIDE void begin_step_backward(const Sizes &sizes, const Backward<Number> &run, const Share &share,
-                              ptrdiff_t rows, ptrdiff_t place, float *sums, Tiles &tiles) {
+void begin_step_backward(const Sizes &sizes, const Backward<Number> &run, const Share &share,
+                         ptrdiff_t rows, ptrdiff_t place, float *sums, Tiles &tiles) {
     const ptrdiff_t gates = 4 * sizes.cells, dim = sizes.dim;
     for (ptrdiff_t k = share.from(dim, PANEL); k < share.to(dim, PANEL); k += PANEL)
         for (ptrdiff_t row = 0; row < rows; row += MOST) {
@@ -105,8 +105,8 @@ WIDE void begin_step_backward(const Sizes &sizes, const Backward<Number> &run, c
 }
 
 template <typename Number>
-WIDE void read_share_backward(const Sizes &sizes, const Backward<Number> &run, const Share &share,
-                              Tiles &tiles) {
+void read_share_backward(const Sizes &sizes, const Backward<Number> &run, const Share &share,
+                         Tiles &tiles) {
     alignas(64) float sums[MOST * PANEL];
     Number bound;
     bound = run.projection_clip;
@@ -130,12 +130,5 @@ WIDE void read_share_backward(const Sizes &sizes, const Backward<Number> &run, c
 
 }  // namespace OF_INSTRUCTIONS
 }  // namespace elmo_scratch
-
-// compiled_run.py calls these by their names, and checks what they are given.
-#define BACKWARD_FUNCTION(NAME, NUMBER)                                                            \
-    void read_backward_##NAME(const Sizes *sizes, const Backward<NUMBER> *run, int threads,        \
-                              int has_tiles) {                                                     \
-        read_shares<NUMBER>(*sizes, *run, read_share_backward<NUMBER>, threads, has_tiles);        \
-    }
 
 #endif

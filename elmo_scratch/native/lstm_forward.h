@@ -5,7 +5,7 @@
 #include "lstm_run.h"
 #include "wide_memory_cell.h"
 
-#ifdef HAS_WIDE_CODE
+#ifdef HAS_SIMD_CODE
 
 namespace elmo_scratch {
 inline namespace OF_INSTRUCTIONS {
@@ -29,8 +29,8 @@ struct Forward {
 };
 
 template <typename Number>
-WIDE INLINE void open_register(const float *sums, ptrdiff_t cells, Sixteen clip, const float *bias,
-                               const float *before, Number *gates, float *after, Number *opened) {
+INLINE void open_register(const float *sums, ptrdiff_t cells, Sixteen clip, const float *bias,
+                          const float *before, Number *gates, float *after, Number *opened) {
     Sixteen own[4];
     for (ptrdiff_t gate = 0; gate < 4; gate++) {
         Number *place = gates + gate * cells;
@@ -44,9 +44,8 @@ WIDE INLINE void open_register(const float *sums, ptrdiff_t cells, Sixteen clip,
 }
 
 template <typename Number>
-WIDE void open_panels(ptrdiff_t rows, const float *sums, ptrdiff_t cells, float clip,
-                      const float *bias, const float *before, Number *gates, float *after,
-                      Number *opened) {
+void open_panels(ptrdiff_t rows, const float *sums, ptrdiff_t cells, float clip, const float *bias,
+                 const float *before, Number *gates, float *after, Number *opened) {
     const Sixteen bound = all(clip);
     for (ptrdiff_t row = 0; row < rows; row++) {
         for (ptrdiff_t gate = 0; gate < 4; gate++) fetch(gates + gate * cells + TOGETHER, TOGETHER);
@@ -64,8 +63,8 @@ WIDE void open_panels(ptrdiff_t rows, const float *sums, ptrdiff_t cells, float 
 
 // Of a panel's outputs, of which the last one has fewer.
 template <typename Number>
-WIDE void project_panel(ptrdiff_t rows, ptrdiff_t own, const float *sums, ptrdiff_t dim, float clip,
-                        const float *scale, Number *projected, Number *outputs) {
+void project_panel(ptrdiff_t rows, ptrdiff_t own, const float *sums, ptrdiff_t dim, float clip,
+                   const float *scale, Number *projected, Number *outputs) {
     for (ptrdiff_t row = 0; row < rows; row++)
         for (ptrdiff_t k = 0; k < own; k++) {
             Number rounded, bound;
@@ -81,9 +80,9 @@ WIDE void project_panel(ptrdiff_t rows, ptrdiff_t own, const float *sums, ptrdif
 
 // The gates of all cells of a thread, and what they let through.
 template <typename Number>
-WIDE void open_step(const Sizes &sizes, const Forward<Number> &run, const Share &share,
-                    ptrdiff_t rows, ptrdiff_t place, const Number *hidden, const float *before,
-                    float *sums, Tiles &tiles) {
+void open_step(const Sizes &sizes, const Forward<Number> &run, const Share &share, ptrdiff_t rows,
+               ptrdiff_t place, const Number *hidden, const float *before, float *sums,
+               Tiles &tiles) {
     const ptrdiff_t cells = sizes.cells, dim = sizes.dim;
     for (ptrdiff_t k = share.from(cells, TOGETHER); k < share.to(cells, TOGETHER); k += TOGETHER)
         for (ptrdiff_t row = 0; row < rows; row += MOST) {
@@ -100,8 +99,8 @@ WIDE void open_step(const Sizes &sizes, const Forward<Number> &run, const Share 
 
 // All outputs of a thread.
 template <typename Number>
-WIDE void project_step(const Sizes &sizes, const Forward<Number> &run, const Share &share,
-                       ptrdiff_t rows, ptrdiff_t place, float *sums, Tiles &tiles) {
+void project_step(const Sizes &sizes, const Forward<Number> &run, const Share &share,
+                  ptrdiff_t rows, ptrdiff_t place, float *sums, Tiles &tiles) {
     const ptrdiff_t cells = sizes.cells, dim = sizes.dim;
     for (ptrdiff_t k = share.from(dim, PANEL); k < share.to(dim, PANEL); k += PANEL)
         for (ptrdiff_t row = 0; row < rows; row += MOST) {
@@ -116,8 +115,8 @@ WIDE void project_step(const Sizes &sizes, const Forward<Number> &run, const Sha
 
 // What sentences that end at a step leave, of a thread's own cells and outputs.
 template <typename Number>
-WIDE void leave(const Sizes &sizes, const Forward<Number> &run, const Share &share, ptrdiff_t row,
-                ptrdiff_t place) {
+void leave(const Sizes &sizes, const Forward<Number> &run, const Share &share, ptrdiff_t row,
+           ptrdiff_t place) {
     const ptrdiff_t cells = sizes.cells, dim = sizes.dim, cell = share.from(cells, TOGETHER);
     std::copy(run.after + place * cells + cell,
               run.after + place * cells + share.to(cells, TOGETHER),
@@ -127,8 +126,7 @@ WIDE void leave(const Sizes &sizes, const Forward<Number> &run, const Share &sha
 }
 
 template <typename Number>
-WIDE void read_share(const Sizes &sizes, const Forward<Number> &run, const Share &share,
-                     Tiles &tiles) {
+void read_share(const Sizes &sizes, const Forward<Number> &run, const Share &share, Tiles &tiles) {
     alignas(64) float sums[PANELS * MOST * PANEL];
     const Number *hidden = run.hidden + share.first * sizes.dim;
     const float *before = run.cell + share.first * sizes.cells;
@@ -153,12 +151,5 @@ WIDE void read_share(const Sizes &sizes, const Forward<Number> &run, const Share
 
 }  // namespace OF_INSTRUCTIONS
 }  // namespace elmo_scratch
-
-// compiled_run.py calls these by their names, and checks what they are given.
-#define FORWARD_FUNCTION(NAME, NUMBER)                                                             \
-    void read_forward_##NAME(const Sizes *sizes, const Forward<NUMBER> *run, int threads,          \
-                             int has_tiles) {                                                      \
-        read_shares<NUMBER>(*sizes, *run, read_share<NUMBER>, threads, has_tiles);                 \
-    }
 
 #endif

@@ -2,14 +2,10 @@
 
 #pragma once
 
-#include <omp.h>
-
-#include <algorithm>
-
 #include "panel_products.h"
 #include "sixteen.h"
 
-#ifdef HAS_WIDE_CODE
+#ifdef HAS_SIMD_CODE
 
 namespace elmo_scratch {
 inline namespace OF_INSTRUCTIONS {

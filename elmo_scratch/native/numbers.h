@@ -62,12 +62,12 @@ template <typename Number>
 using Wide = typename WideOf<Number>::type;
 
 // To a multiple.
-inline ptrdiff_t filled(ptrdiff_t size, ptrdiff_t together) {
+INLINE ptrdiff_t filled(ptrdiff_t size, ptrdiff_t together) {
     return (size + together - 1) / together * together;
 }
 
 // How many threads `size` numbers in `rows` are worth, of which each has at least `of_a_thread`.
-inline int threads_worth(ptrdiff_t size, ptrdiff_t of_a_thread, ptrdiff_t rows, int threads) {
+INLINE int threads_worth(ptrdiff_t size, ptrdiff_t of_a_thread, ptrdiff_t rows, int threads) {
     ptrdiff_t worth = size / of_a_thread;
     worth = worth < rows ? worth : rows;
     worth = worth < threads ? worth : threads;

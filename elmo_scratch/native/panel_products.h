@@ -7,9 +7,9 @@
 
 #pragma once
 
-#include "tiles.h"
+#include "amx/tiles.h"
 
-#ifdef HAS_WIDE_CODE
+#ifdef HAS_SIMD_CODE
 
 namespace elmo_scratch {
 inline namespace OF_INSTRUCTIONS {
@@ -23,12 +23,12 @@ constexpr int ROWS_AT_ONCE = 6, REGISTERS_AT_ONCE = INSTRUCTIONS == AVX2 ? 1 : 4
 template <typename Number>
 constexpr ptrdiff_t NUMBERS_OF_A_LANE = 4 / sizeof(Number);
 
-WIDE INLINE Sixteen with_product(Sixteen sum, const float *lane, const float *weights) {
+INLINE Sixteen with_product(Sixteen sum, const float *lane, const float *weights) {
     return fused(all(*lane), load(weights), sum);
 }
 
 #if INSTRUCTIONS == BFLOAT16
-WIDE INLINE Sixteen with_product(Sixteen sum, const Bfloat16 *lane, const Bfloat16 *weights) {
+INLINE Sixteen with_product(Sixteen sum, const Bfloat16 *lane, const Bfloat16 *weights) {
     std::uint32_t bits;
     std::memcpy(&bits, lane, sizeof bits);
     return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(int(bits)),
@@ -37,8 +37,8 @@ WIDE INLINE Sixteen with_product(Sixteen sum, const Bfloat16 *lane, const Bfloat
 #endif
 
 template <int ROWS, typename Number>
-WIDE void add_rows(const Number *rows, ptrdiff_t stride, const Number *panel, ptrdiff_t lanes,
-                   float *sums) {
+void add_rows(const Number *rows, ptrdiff_t stride, const Number *panel, ptrdiff_t lanes,
+              float *sums) {
     constexpr ptrdiff_t depth = NUMBERS_OF_A_LANE<Number>;
     for (ptrdiff_t part = 0; part < REGISTERS; part += REGISTERS_AT_ONCE) {
         Sixteen own[ROWS][REGISTERS_AT_ONCE];
@@ -59,8 +59,8 @@ WIDE void add_rows(const Number *rows, ptrdiff_t stride, const Number *panel, pt
 }
 
 template <typename Number>
-WIDE void add_in_registers(ptrdiff_t num_rows, const Number *rows, ptrdiff_t stride,
-                           const Number *panel, ptrdiff_t lanes, float *sums) {
+void add_in_registers(ptrdiff_t num_rows, const Number *rows, ptrdiff_t stride, const Number *panel,
+                      ptrdiff_t lanes, float *sums) {
     for (; num_rows >= ROWS_AT_ONCE; num_rows -= ROWS_AT_ONCE) {
         add_rows<ROWS_AT_ONCE>(rows, stride, panel, lanes, sums);
         rows += ROWS_AT_ONCE * stride;
@@ -82,8 +82,8 @@ WIDE void add_in_registers(ptrdiff_t num_rows, const Number *rows, ptrdiff_t str
 
 // The products of rows, which lie `stride` apart, with a panel, in `sums` of 64 columns.
 template <typename Number>
-WIDE void multiply(ptrdiff_t num_rows, const Number *rows, ptrdiff_t stride, const Number *panel,
-                   ptrdiff_t inputs, float *sums, Tiles &tiles) {
+void multiply(ptrdiff_t num_rows, const Number *rows, ptrdiff_t stride, const Number *panel,
+              ptrdiff_t inputs, float *sums, Tiles &tiles) {
     constexpr ptrdiff_t depth = NUMBERS_OF_A_LANE<Number>;
     const ptrdiff_t lanes = inputs / depth;
 #if INSTRUCTIONS == BFLOAT16

@@ -2,14 +2,12 @@
 
 #pragma once
 
-#include <algorithm>
-
 #include "panel_products.h"
 #if INSTRUCTIONS == BFLOAT16
-#include "tile_packing.h"
+#include "amx/tile_packing.h"
 #endif
 
-#ifdef HAS_WIDE_CODE
+#ifdef HAS_SIMD_CODE
 
 namespace elmo_scratch {
 inline namespace OF_INSTRUCTIONS {
@@ -54,7 +52,7 @@ void pack_lanes(const Matrix &matrix, ptrdiff_t panel, Number *packed) {
 }
 
 #if INSTRUCTIONS == BFLOAT16
-WIDE void pack_tiles(const Matrix &matrix, ptrdiff_t panel, Bfloat16 *packed) {
+void pack_tiles(const Matrix &matrix, ptrdiff_t panel, Bfloat16 *packed) {
     for (ptrdiff_t number = 0; number < REGISTERS; number += 2) {
         const ptrdiff_t one = matrix.output_of(panel, number);
         const ptrdiff_t other = matrix.output_of(panel, number + 1);
@@ -94,11 +92,5 @@ void pack_panels(const Matrix &matrix, Number *packed, int threads, int has_tile
 
 }  // namespace OF_INSTRUCTIONS
 }  // namespace elmo_scratch
-
-// panels.py calls these by their names, and checks what they are given.
-#define PANELS_FUNCTION(NAME, NUMBER)                                                              \
-    void pack_panels_##NAME(const Matrix *matrix, NUMBER *packed, int threads, int has_tiles) {    \
-        pack_panels(*matrix, packed, threads, has_tiles);                                          \
-    }
 
 #endif

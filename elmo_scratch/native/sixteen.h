@@ -5,7 +5,7 @@
 #include "instructions.h"
 #include "numbers.h"
 
-#ifdef HAS_WIDE_CODE
+#ifdef HAS_SIMD_CODE
 
 namespace elmo_scratch {
 inline namespace OF_INSTRUCTIONS {
@@ -141,75 +141,73 @@ INLINE Mask first(ptrdiff_t count) {
     return count >= 16 ? Mask(0xFFFF) : count <= 0 ? Mask(0) : Mask((1 << count) - 1);
 }
 
-WIDE INLINE Sixteen all(float number) { return _mm512_set1_ps(number); }
+INLINE Sixteen all(float number) { return _mm512_set1_ps(number); }
 
-WIDE INLINE Sixteen load(const float *numbers) { return _mm512_loadu_ps(numbers); }
+INLINE Sixteen load(const float *numbers) { return _mm512_loadu_ps(numbers); }
 
-WIDE INLINE void store(Sixteen own, float *numbers) { _mm512_storeu_ps(numbers, own); }
+INLINE void store(Sixteen own, float *numbers) { _mm512_storeu_ps(numbers, own); }
 
 // a b + c, rounded once.
-WIDE INLINE Sixteen fused(Sixteen a, Sixteen b, Sixteen c) { return _mm512_fmadd_ps(a, b, c); }
+INLINE Sixteen fused(Sixteen a, Sixteen b, Sixteen c) { return _mm512_fmadd_ps(a, b, c); }
 
 // c - a b, rounded once.
-WIDE INLINE Sixteen fused_less(Sixteen a, Sixteen b, Sixteen c) {
-    return _mm512_fnmadd_ps(a, b, c);
-}
+INLINE Sixteen fused_less(Sixteen a, Sixteen b, Sixteen c) { return _mm512_fnmadd_ps(a, b, c); }
 
 // The second one where either is no number.
-WIDE INLINE Sixteen lower_of(Sixteen a, Sixteen b) { return _mm512_min_ps(a, b); }
+INLINE Sixteen lower_of(Sixteen a, Sixteen b) { return _mm512_min_ps(a, b); }
 
-WIDE INLINE Sixteen higher_of(Sixteen a, Sixteen b) { return _mm512_max_ps(a, b); }
+INLINE Sixteen higher_of(Sixteen a, Sixteen b) { return _mm512_max_ps(a, b); }
 
 // To the last bit or the one before it: a division takes four times as long.
-WIDE INLINE Sixteen reciprocal(Sixteen x) {
+INLINE Sixteen reciprocal(Sixteen x) {
     const Sixteen near = _mm512_rcp14_ps(x);
     return fused(fused_less(x, near, all(1.0f)), near, near);
 }
 
 // 2^n, of the whole number n that the last bits of a float hold.
-WIDE INLINE Sixteen power_of_bits(Sixteen shifted) {
+INLINE Sixteen power_of_bits(Sixteen shifted) {
     const __m512i bits = _mm512_slli_epi32(_mm512_castps_si512(shifted), 23);
     return _mm512_castsi512_ps(_mm512_add_epi32(bits, _mm512_set1_epi32(0x3F800000)));
 }
 
 // Whether |x| reaches the bound. What is no number doesn't.
-WIDE INLINE Mask reaches(Sixteen x, Sixteen bound) {
+INLINE Mask reaches(Sixteen x, Sixteen bound) {
     return _mm512_cmp_ps_mask(_mm512_abs_ps(x), bound, _CMP_GE_OQ);
 }
 
 // What is no number is the highest, and the first of them stays.
-WIDE INLINE Mask is_higher(Sixteen own, Sixteen highest) {
+INLINE Mask is_higher(Sixteen own, Sixteen highest) {
     return _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(highest, highest, _CMP_ORD_Q), own, highest,
                                    _CMP_NLE_UQ);
 }
 
-WIDE INLINE Sixteen where(Mask mask, Sixteen yes, Sixteen no) {
+INLINE Sixteen where(Mask mask, Sixteen yes, Sixteen no) {
     return _mm512_mask_mov_ps(no, mask, yes);
 }
 
 // The first numbers, and zeros.
-WIDE INLINE Sixteen load_first(const float *numbers, ptrdiff_t count) {
+INLINE Sixteen load_first(const float *numbers, ptrdiff_t count) {
     return _mm512_maskz_loadu_ps(first(count), numbers);
 }
 
-WIDE INLINE void store_first(Sixteen own, float *numbers, ptrdiff_t count) {
+INLINE void store_first(Sixteen own, float *numbers, ptrdiff_t count) {
     _mm512_mask_storeu_ps(numbers, first(count), own);
 }
 
 // Whole numbers below 256.
-WIDE INLINE void store_first(Sixteen own, std::uint8_t *numbers, ptrdiff_t count) {
+INLINE void store_first(Sixteen own, std::uint8_t *numbers, ptrdiff_t count) {
     _mm512_mask_cvtepi32_storeu_epi8(numbers, first(count), _mm512_cvtps_epi32(own));
 }
 
 #endif
 #if INSTRUCTIONS == BFLOAT16
 
-WIDE INLINE Sixteen load(const Bfloat16 *numbers) {
+INLINE Sixteen load(const Bfloat16 *numbers) {
     const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i *>(numbers));
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
 }
 
-WIDE INLINE void store(Sixteen own, Bfloat16 *numbers) {
+INLINE void store(Sixteen own, Bfloat16 *numbers) {
     _mm256_storeu_si256(reinterpret_cast<__m256i *>(numbers), (__m256i)_mm512_cvtneps_pbh(own));
 }
 
@@ -217,7 +215,7 @@ WIDE INLINE void store(Sixteen own, Bfloat16 *numbers) {
 
 // Stores them, and returns what was stored.
 template <typename Number>
-WIDE INLINE Sixteen store_rounded(Sixteen own, Number *numbers) {
+INLINE Sixteen store_rounded(Sixteen own, Number *numbers) {
     store(own, numbers);
     return load(numbers);
 }

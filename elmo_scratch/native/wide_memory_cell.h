@@ -4,7 +4,7 @@
 
 #include "sixteen.h"
 
-#ifdef HAS_WIDE_CODE
+#ifdef HAS_SIMD_CODE
 
 namespace elmo_scratch {
 inline namespace OF_INSTRUCTIONS {
@@ -14,7 +14,7 @@ inline namespace OF_INSTRUCTIONS {
 struct Exponential {
     Sixteen rest, power;
 
-    WIDE INLINE explicit Exponential(Sixteen x) {
+    INLINE explicit Exponential(Sixteen x) {
         // Where x is no number it stays.
         x = lower_of(all(87.0f), higher_of(all(-87.0f), x));
         // This addition rounds to a whole number, which its last bits then hold.
@@ -32,14 +32,14 @@ struct Exponential {
         rest = p * power;
     }
 
-    WIDE INLINE Sixteen and_one() const { return rest + power + all(1.0f); }
+    INLINE Sixteen and_one() const { return rest + power + all(1.0f); }
     // Exact near zero too.
-    WIDE INLINE Sixteen less_one() const { return rest + (power - all(1.0f)); }
+    INLINE Sixteen less_one() const { return rest + (power - all(1.0f)); }
 };
 
-WIDE INLINE Sixteen sigmoid(Sixteen x) { return reciprocal(Exponential(all(0.0f) - x).and_one()); }
+INLINE Sixteen sigmoid(Sixteen x) { return reciprocal(Exponential(all(0.0f) - x).and_one()); }
 
-WIDE INLINE Sixteen hyperbolic_tangent(Sixteen x) {
+INLINE Sixteen hyperbolic_tangent(Sixteen x) {
     const Sixteen grown = Exponential(x + x).less_one();
     return grown * reciprocal(grown + all(2.0f));
 }
@@ -53,11 +53,11 @@ struct WideOpenedCells {
 };
 
 // Where nothing is clipped, `clip` is no number: then both return their second argument.
-WIDE INLINE Sixteen clipped(Sixteen x, Sixteen clip) {
+INLINE Sixteen clipped(Sixteen x, Sixteen clip) {
     return lower_of(clip, higher_of(all(0.0f) - clip, x));
 }
 
-WIDE INLINE WideOpenedCells open_cells(const WideGates &gates, Sixteen before, Sixteen clip) {
+INLINE WideOpenedCells open_cells(const WideGates &gates, Sixteen before, Sixteen clip) {
     const Sixteen entering = sigmoid(gates.i) * hyperbolic_tangent(gates.j);
     const Sixteen after = clipped(fused(sigmoid(gates.f), before, entering), clip);
     return {after, sigmoid(gates.o) * hyperbolic_tangent(after)};
@@ -65,8 +65,8 @@ WIDE INLINE WideOpenedCells open_cells(const WideGates &gates, Sixteen before, S
 
 // The gradients of the gates. `d_cell` is that of memory after the step, and becomes that of memory
 // before it.
-WIDE INLINE WideGates open_cells_backward(const WideGates &gates, Sixteen before, Sixteen after,
-                                          Sixteen clip, Sixteen d_output, Sixteen &d_cell) {
+INLINE WideGates open_cells_backward(const WideGates &gates, Sixteen before, Sixteen after,
+                                     Sixteen clip, Sixteen d_output, Sixteen &d_cell) {
     const Sixteen i = sigmoid(gates.i), j = hyperbolic_tangent(gates.j);
     const Sixteen f = sigmoid(gates.f), o = sigmoid(gates.o);
     const Sixteen t = hyperbolic_tangent(after), one = all(1.0f);

@@ -1,11 +1,10 @@
 // The gradients of matrices of weights, by the processor's tiles.
 
-#include <algorithm>
-#include <vector>
+#define INSTRUCTIONS BFLOAT16
 
 #include "tile_packing.h"
 
-#ifdef HAS_WIDE_CODE
+#ifdef HAS_SIMD_CODE
 
 using namespace elmo_scratch;
 
@@ -36,7 +35,7 @@ struct Gradients {
 };
 
 // Vectors as weights of `inputs` outputs, of which every row is an input.
-WIDE void pack_columns(const Gradients &all, const Part &part, ptrdiff_t input) {
+void pack_columns(const Gradients &all, const Part &part, ptrdiff_t input) {
     for (ptrdiff_t row = 0; row < all.rows; row += Block::SIZE) {
         const Block block(part.vectors + row * part.inputs + input, part.inputs, all.rows - row,
                           part.inputs - input);
@@ -44,13 +43,13 @@ WIDE void pack_columns(const Gradients &all, const Part &part, ptrdiff_t input) 
     }
 }
 
-WIDE INLINE __m512 even(__m512i lanes) { return _mm512_castsi512_ps(_mm512_slli_epi32(lanes, 16)); }
+INLINE __m512 even(__m512i lanes) { return _mm512_castsi512_ps(_mm512_slli_epi32(lanes, 16)); }
 
-WIDE INLINE __m512 odd(__m512i lanes) {
+INLINE __m512 odd(__m512i lanes) {
     return _mm512_castsi512_ps(_mm512_and_si512(lanes, _mm512_set1_epi32(int(0xFFFF0000u))));
 }
 
-WIDE INLINE void add(const Lanes &lanes, float *sums, __mmask16 some) {
+INLINE void add(const Lanes &lanes, float *sums, __mmask16 some) {
     __m512 sum = _mm512_maskz_loadu_ps(some, sums);
     for (ptrdiff_t k = 0; k < TILE; k++)
         sum = _mm512_add_ps(sum, _mm512_add_ps(even(lanes.rows[k]), odd(lanes.rows[k])));
@@ -59,7 +58,7 @@ WIDE INLINE void add(const Lanes &lanes, float *sums, __mmask16 some) {
 
 // Turns the gradients of some outputs to tiles, and adds them up. Of each row it reads what lies
 // together.
-WIDE void turn_columns(const Gradients &all, ptrdiff_t output, ptrdiff_t end, Bfloat16 *turned) {
+void turn_columns(const Gradients &all, ptrdiff_t output, ptrdiff_t end, Bfloat16 *turned) {
     std::fill(all.sums + output, all.sums + end, 0.0f);
     for (ptrdiff_t row = 0; row < all.rows; row += Block::SIZE)
         for (ptrdiff_t k = output; k < end; k += Block::SIZE) {
@@ -75,8 +74,8 @@ WIDE void turn_columns(const Gradients &all, ptrdiff_t output, ptrdiff_t end, Bf
 }
 
 // The gradients of the weights from 32 inputs to 32 outputs.
-TILED void multiply_block(const Gradients &all, const Part &part, ptrdiff_t output, ptrdiff_t input,
-                          const Bfloat16 *turned, Tiles &tiles) {
+void multiply_block(const Gradients &all, const Part &part, ptrdiff_t output, ptrdiff_t input,
+                    const Bfloat16 *turned, Tiles &tiles) {
     const ptrdiff_t rows = std::min(all.outputs - output, Block::SIZE), inputs = part.inputs;
     const Tiled own = Tiled::pairs(turned),
                 others = Tiled::pairs(part.packed + input * all.depth());
@@ -90,8 +89,8 @@ TILED void multiply_block(const Gradients &all, const Part &part, ptrdiff_t outp
 }
 
 // Those of so many outputs that the vectors need not pass for each of them again.
-TILED void multiply_columns(const Gradients &all, ptrdiff_t output, ptrdiff_t end, Bfloat16 *turned,
-                            Tiles &tiles) {
+void multiply_columns(const Gradients &all, ptrdiff_t output, ptrdiff_t end, Bfloat16 *turned,
+                      Tiles &tiles) {
     turn_columns(all, output, end, turned);
     for (ptrdiff_t number = 0; number < all.num_parts; number++)
         for (ptrdiff_t input = 0; input < all.parts[number].inputs; input += Block::SIZE)

@@ -2,9 +2,9 @@
 
 #pragma once
 
-#include "sixteen.h"
+#include "../sixteen.h"
 
-#ifdef HAS_WIDE_CODE
+#ifdef HAS_SIMD_CODE
 
 namespace elmo_scratch {
 inline namespace OF_INSTRUCTIONS {
@@ -51,11 +51,11 @@ INLINE void compiler_barrier() { asm volatile("" ::: "memory"); }
 // The tiles of a thread. What used them before finds their shapes again.
 class Tiles {
    public:
-    TILED explicit Tiles(bool is_used) : is_used_(is_used) {
+    explicit Tiles(bool is_used) : is_used_(is_used) {
         if (is_used_) _tile_storeconfig(&before_);
         compiler_barrier();
     }
-    TILED ~Tiles() {
+    ~Tiles() {
         compiler_barrier();
         if (is_used_) _tile_loadconfig(&before_);
     }
@@ -66,8 +66,8 @@ class Tiles {
 
     // The products of up to 32 rows with 32 columns, in `sums` whose rows lie `stride` apart, or
     // added to them: as if they had been made with those of before.
-    TILED void multiply(ptrdiff_t num_rows, Tiled rows, Tiled weights, ptrdiff_t lanes, float *sums,
-                        ptrdiff_t stride, bool are_added = false) {
+    void multiply(ptrdiff_t num_rows, Tiled rows, Tiled weights, ptrdiff_t lanes, float *sums,
+                  ptrdiff_t stride, bool are_added = false) {
         const ptrdiff_t above = num_rows < TILE ? num_rows : TILE, below = num_rows - above;
         shape(above, below);
         compiler_barrier();
@@ -110,8 +110,8 @@ class Tiles {
     }
 
     // The products of any number of rows with a panel.
-    TILED void multiply_panel(ptrdiff_t num_rows, const Bfloat16 *rows, ptrdiff_t stride,
-                              const Bfloat16 *panel, ptrdiff_t inputs, float *sums) {
+    void multiply_panel(ptrdiff_t num_rows, const Bfloat16 *rows, ptrdiff_t stride,
+                        const Bfloat16 *panel, ptrdiff_t inputs, float *sums) {
         for (ptrdiff_t row = 0; row < num_rows; row += 2 * TILE)
             for (ptrdiff_t column = 0; column < PANEL; column += 2 * TILE)
                 multiply(num_rows - row < 2 * TILE ? num_rows - row : 2 * TILE,
@@ -122,7 +122,7 @@ class Tiles {
 
    private:
     // Tiles 0, 1 and 4 have the upper, 2, 3 and 5 the lower rows, 6 and 7 the weights.
-    TILED void shape(ptrdiff_t above, ptrdiff_t below) {
+    void shape(ptrdiff_t above, ptrdiff_t below) {
         if (above == above_ && below == below_) return;
         above_ = above, below_ = below;
         TileShapes shapes;

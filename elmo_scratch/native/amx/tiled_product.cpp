@@ -1,13 +1,12 @@
 // Products of any number of rows with weights, by the processor's tiles: a row's result depends
 // neither on its place nor on the other rows.
 
-#include <algorithm>
-#include <vector>
+#define INSTRUCTIONS BFLOAT16
 
-#include "sixteen.h"
+#include "../sixteen.h"
 #include "tile_packing.h"
 
-#ifdef HAS_WIDE_CODE
+#ifdef HAS_SIMD_CODE
 
 using namespace elmo_scratch;
 
@@ -38,7 +37,7 @@ struct Weights {
 
     // Of 64 outputs, two tiles beside each other for 32 of them and 32 inputs, and zeros beyond the
     // last.
-    WIDE void pack(ptrdiff_t output, Bfloat16 *tiles) const {
+    void pack(ptrdiff_t output, Bfloat16 *tiles) const {
         const ptrdiff_t other = filled(inputs, Block::SIZE) * Block::SIZE;
         for (ptrdiff_t input = 0; input < inputs; input += Block::SIZE)
             for (ptrdiff_t k = 0; k < PANEL; k += Block::SIZE)
@@ -46,7 +45,7 @@ struct Weights {
     }
 
    private:
-    WIDE INLINE void block(ptrdiff_t output, ptrdiff_t input, Bfloat16 *tiles) const {
+    INLINE void block(ptrdiff_t output, ptrdiff_t input, Bfloat16 *tiles) const {
         if (is_turned)
             Block(numbers + input * outputs + output, outputs, inputs - input, outputs - output)
                 .store_columns(tiles);
@@ -57,8 +56,8 @@ struct Weights {
 };
 
 // Rounds the sums of 16 columns.
-WIDE INLINE void finish(const float *sums, const Bfloat16 *bias, const Bfloat16 *summand,
-                        Bfloat16 *result) {
+INLINE void finish(const float *sums, const Bfloat16 *bias, const Bfloat16 *summand,
+                   Bfloat16 *result) {
     __m512 own = load(sums);
     if (bias) own = _mm512_add_ps(own, load(bias));
     if (summand) own = _mm512_add_ps(own, load(summand));
@@ -66,8 +65,8 @@ WIDE INLINE void finish(const float *sums, const Bfloat16 *bias, const Bfloat16 
 }
 
 // Of up to 32 rows and 64 columns, from their sums.
-WIDE void finish_block(const Product &product, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t column,
-                       const float *sums, ptrdiff_t stride) {
+void finish_block(const Product &product, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t column,
+                  const float *sums, ptrdiff_t stride) {
     const Bfloat16 *bias = product.bias ? product.bias + column : nullptr;
     for (ptrdiff_t r = 0; r < rows; r++) {
         const ptrdiff_t place = (row + r) * product.outputs + column;
@@ -79,8 +78,8 @@ WIDE void finish_block(const Product &product, ptrdiff_t row, ptrdiff_t rows, pt
 }
 
 // The products of some rows with 64 columns.
-TILED void multiply_rows(const Product &product, ptrdiff_t first, ptrdiff_t end, ptrdiff_t column,
-                         const Bfloat16 *weights, Tiles &tiles) {
+void multiply_rows(const Product &product, ptrdiff_t first, ptrdiff_t end, ptrdiff_t column,
+                   const Bfloat16 *weights, Tiles &tiles) {
     alignas(64) float sums[Block::SIZE * PANEL];
     const ptrdiff_t inputs = product.inputs;
     for (ptrdiff_t row = first; row < end; row += Block::SIZE) {
@@ -94,8 +93,8 @@ TILED void multiply_rows(const Product &product, ptrdiff_t first, ptrdiff_t end,
 
 // The products of some rows with some columns, some inputs after the others: of many inputs the
 // caches don't hold all numbers of so many rows that it is worth fetching the weights for them.
-TILED void multiply_long_rows(const Product &product, ptrdiff_t first, ptrdiff_t end,
-                              ptrdiff_t from, ptrdiff_t to, float *sums, Tiles &tiles) {
+void multiply_long_rows(const Product &product, ptrdiff_t first, ptrdiff_t end, ptrdiff_t from,
+                        ptrdiff_t to, float *sums, Tiles &tiles) {
     const ptrdiff_t inputs = product.inputs, stride = to - from;
     const ptrdiff_t at_once =
         std::max(NUMBERS_AT_ONCE / (end - first) / Block::SIZE, ptrdiff_t(1)) * Block::SIZE;

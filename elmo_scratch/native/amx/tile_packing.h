@@ -4,7 +4,7 @@
 
 #include "tiles.h"
 
-#ifdef HAS_WIDE_CODE
+#ifdef HAS_SIMD_CODE
 
 namespace elmo_scratch {
 inline namespace OF_INSTRUCTIONS {
@@ -13,12 +13,12 @@ inline namespace OF_INSTRUCTIONS {
 struct Lanes {
     __m512i rows[TILE];
 
-    WIDE INLINE void store(Bfloat16 *tile) const {
+    INLINE void store(Bfloat16 *tile) const {
         for (ptrdiff_t k = 0; k < TILE; k++) _mm512_storeu_si512(tile + k * 2 * TILE, rows[k]);
     }
 
     // Rows as columns, and columns as rows.
-    WIDE INLINE Lanes turned() const {
+    INLINE Lanes turned() const {
         Lanes pairs, fours, eights, all;
         for (ptrdiff_t k = 0; k < TILE; k += 2) {
             pairs.rows[k] = _mm512_unpacklo_epi32(rows[k], rows[k + 1]);
@@ -45,11 +45,11 @@ struct Lanes {
     }
 };
 
-WIDE INLINE __m256i rounded(const Bfloat16 *numbers, __mmask16 some) {
+INLINE __m256i rounded(const Bfloat16 *numbers, __mmask16 some) {
     return _mm256_maskz_loadu_epi16(some, numbers);
 }
 
-WIDE INLINE __m256i rounded(const float *numbers, __mmask16 some) {
+INLINE __m256i rounded(const float *numbers, __mmask16 some) {
     return (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(some, numbers));
 }
 
@@ -60,7 +60,7 @@ struct Block {
     alignas(64) Bfloat16 numbers[SIZE][SIZE];
 
     template <typename Number>
-    WIDE INLINE Block(const Number *matrix, ptrdiff_t stride, ptrdiff_t rows, ptrdiff_t columns) {
+    INLINE Block(const Number *matrix, ptrdiff_t stride, ptrdiff_t rows, ptrdiff_t columns) {
         const __mmask16 left = first(columns), right = first(columns - TILE);
         for (ptrdiff_t row = 0; row < SIZE; row++) {
             const Number *place = matrix + row * stride;
@@ -72,7 +72,7 @@ struct Block {
 
     // Two times 16 rows with 32 columns.
     template <typename Number>
-    WIDE INLINE Block(const Number *above, const Number *below, ptrdiff_t stride) {
+    INLINE Block(const Number *above, const Number *below, ptrdiff_t stride) {
         for (ptrdiff_t row = 0; row < SIZE; row++) {
             const Number *place = row < TILE ? above + row * stride : below + (row - TILE) * stride;
             store(row, 0, rounded(place, __mmask16(0xFFFF)));
@@ -81,7 +81,7 @@ struct Block {
     }
 
     // Of 16 columns: two rows make the lanes of one.
-    WIDE INLINE Lanes columns(ptrdiff_t column) const {
+    INLINE Lanes columns(ptrdiff_t column) const {
         Lanes lanes;
         for (ptrdiff_t k = 0; k < TILE; k++)
             lanes.rows[k] = _mm512_or_si512(wide(2 * k, column),
@@ -90,30 +90,30 @@ struct Block {
     }
 
     // Of 16 rows.
-    WIDE INLINE Lanes rows(ptrdiff_t row) const {
+    INLINE Lanes rows(ptrdiff_t row) const {
         Lanes lanes;
         for (ptrdiff_t k = 0; k < TILE; k++) lanes.rows[k] = _mm512_load_si512(numbers[row + k]);
         return lanes;
     }
 
     // Columns as outputs of weights, and rows as inputs: two tiles beside each other.
-    WIDE INLINE void store_columns(Bfloat16 *tiles) const {
+    INLINE void store_columns(Bfloat16 *tiles) const {
         columns(0).store(tiles);
         columns(TILE).store(tiles + NUMBERS_OF_A_TILE);
     }
 
     // Rows as outputs of weights, and columns as inputs.
-    WIDE INLINE void store_rows(Bfloat16 *tiles) const {
+    INLINE void store_rows(Bfloat16 *tiles) const {
         rows(0).turned().store(tiles);
         rows(TILE).turned().store(tiles + NUMBERS_OF_A_TILE);
     }
 
    private:
-    WIDE INLINE void store(ptrdiff_t row, ptrdiff_t column, __m256i bits) {
+    INLINE void store(ptrdiff_t row, ptrdiff_t column, __m256i bits) {
         _mm256_store_si256(reinterpret_cast<__m256i *>(&numbers[row][column]), bits);
     }
 
-    WIDE INLINE __m512i wide(ptrdiff_t row, ptrdiff_t column) const {
+    INLINE __m512i wide(ptrdiff_t row, ptrdiff_t column) const {
         return _mm512_cvtepu16_epi32(
             _mm256_load_si256(reinterpret_cast<const __m256i *>(&numbers[row][column])));
     }

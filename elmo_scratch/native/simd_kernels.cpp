@@ -1,0 +1,63 @@
+// LSTMs, convolutions and the packing of their weights. setup.py compiles this file three times:
+// with INSTRUCTIONS=AVX2 and =AVX512 for products in float32, with =BFLOAT16 for those in bfloat16.
+
+#include "convolution.h"
+#include "lstm_backward.h"
+#include "lstm_forward.h"
+#include "panels.h"
+
+#ifdef HAS_SIMD_CODE
+
+using namespace elmo_scratch;
+
+#if INSTRUCTIONS == AVX2
+#define NAME(function) function##_float32_avx2
+using Number = float;
+#elif INSTRUCTIONS == AVX512
+#define NAME(function) function##_float32_avx512
+using Number = float;
+#else
+#define NAME(function) function##_bfloat16
+using Number = Bfloat16;
+#endif
+
+extern "C" {
+
+// compiled_run.py calls these, and checks what they are given.
+void NAME(read_forward)(const Sizes *sizes, const Forward<Number> *run, int threads,
+                        int has_tiles) {
+    read_shares<Number>(*sizes, *run, read_share<Number>, threads, has_tiles);
+}
+
+void NAME(read_backward)(const Sizes *sizes, const Backward<Number> *run, int threads,
+                         int has_tiles) {
+    read_shares<Number>(*sizes, *run, read_share_backward<Number>, threads, has_tiles);
+}
+
+// compiled_convolution.py calls these, and checks what they are given.
+void NAME(convolve)(const Words<Number> *words, const Filters<Number> *filters, ptrdiff_t kinds,
+                    float *highest, std::uint8_t *places, int threads, int has_tiles) {
+    maxima(*words, filters, kinds, highest, places, threads, has_tiles);
+}
+
+void NAME(convolve_backward)(const Words<Number> *words, const Filters<Number> *filters,
+                             ptrdiff_t kinds, const float *d_maxima, const std::uint8_t *places,
+                             float *d_characters, float *d_bias, int threads) {
+    maxima_backward(*words, filters, kinds, d_maxima, places, d_characters, d_bias, threads);
+}
+
+// panels.py calls these, and checks what they are given. Both levels of float32 read the same
+// panels.
+#if INSTRUCTIONS == AVX2
+void pack_panels_float32(const Matrix *matrix, float *packed, int threads, int has_tiles) {
+    pack_panels(*matrix, packed, threads, has_tiles);
+}
+#elif INSTRUCTIONS == BFLOAT16
+void pack_panels_bfloat16(const Matrix *matrix, Bfloat16 *packed, int threads, int has_tiles) {
+    pack_panels(*matrix, packed, threads, has_tiles);
+}
+#endif
+
+}  // extern "C"
+
+#endif
