@@ -62,8 +62,8 @@ setup(
             define_macros=[("CHECKSUM", f"{checksum([*SOURCES, *HEADERS])}u")],
             extra_compile_args=[*INSTRUCTIONS, "-std=c++17", "-O3", "-ffp-contract=off"]
             + ["-fno-fast-math", "-fno-math-errno", "-fno-trapping-math", "-fopenmp"]
-            # Of GCC 12 in its own headers.
-            + ["-Wno-maybe-uninitialized"],
+            # GCC 12 warns of its own headers, and of vectors as arguments of templates.
+            + ["-Wno-maybe-uninitialized", "-Wno-ignored-attributes"],
             extra_link_args=["-fno-fast-math", "-fopenmp"],
             optional=True,
         )

@@ -1,34 +1,32 @@
-// What a highway layer carries on, in one pass over its numbers: highway_gate.py says the same with
-// PyTorch's operations.
+// A highway layer without its products, in one pass. highway_gate.py says the same with PyTorch's
+// operations.
 
-#include "memory_cell.h"
+#include "activations.h"
 
 using namespace elmo_scratch;
 
 namespace {
 
-// So many numbers are worth a thread of their own.
-constexpr ptrdiff_t NUMBERS_OF_A_THREAD = 8192;
+constexpr ptrdiff_t MIN_NUMBERS_OF_A_THREAD = 8192;
 
 template <typename Number>
-WIDER_TOO void carry_row(const float *__restrict vectors, const Number *__restrict transformed,
-                         const Number *__restrict carried, ptrdiff_t dim,
-                         float *__restrict outputs) {
+WITH_AVX512_CLONE void carry_row(const float *__restrict vectors,
+                                 const Number *__restrict transformed,
+                                 const Number *__restrict carried, ptrdiff_t dim,
+                                 float *__restrict outputs) {
     for (ptrdiff_t k = 0; k < dim; k++) {
         const float gate = sigmoid(carried[k]), t = transformed[k];
-        // What is no number stays.
+        // NaN stays.
         const float positive = t < 0.0f ? 0.0f : t;
-        outputs[k] = fused(gate, positive - vectors[k], vectors[k]);
+        outputs[k] = fma(gate, positive - vectors[k], vectors[k]);
     }
 }
 
 template <typename Number>
-WIDER_TOO void carry_row_backward(const float *__restrict vectors,
-                                  const Number *__restrict transformed,
-                                  const Number *__restrict carried,
-                                  const float *__restrict d_outputs, ptrdiff_t dim,
-                                  float *__restrict d_vectors, Number *__restrict d_transformed,
-                                  Number *__restrict d_carried) {
+WITH_AVX512_CLONE void carry_row_backward(
+    const float *__restrict vectors, const Number *__restrict transformed,
+    const Number *__restrict carried, const float *__restrict d_outputs, ptrdiff_t dim,
+    float *__restrict d_vectors, Number *__restrict d_transformed, Number *__restrict d_carried) {
     for (ptrdiff_t k = 0; k < dim; k++) {
         const float gate = sigmoid(carried[k]), t = transformed[k], d = d_outputs[k];
         const float positive = t < 0.0f ? 0.0f : t;
@@ -42,8 +40,8 @@ WIDER_TOO void carry_row_backward(const float *__restrict vectors,
 template <typename Number>
 void carry(const float *vectors, const Number *transformed, const Number *carried, ptrdiff_t rows,
            ptrdiff_t dim, float *outputs, int threads) {
-    const int worth = threads_worth(rows * dim, NUMBERS_OF_A_THREAD, rows, threads);
-#pragma omp parallel for num_threads(worth) if (worth > 1)
+    const int num_threads = threads_for(rows * dim, MIN_NUMBERS_OF_A_THREAD, rows, threads);
+#pragma omp parallel for num_threads(num_threads) if (num_threads > 1)
     for (ptrdiff_t row = 0; row < rows; row++)
         carry_row(vectors + row * dim, transformed + row * dim, carried + row * dim, dim,
                   outputs + row * dim);
@@ -53,8 +51,8 @@ template <typename Number>
 void carry_backward(const float *vectors, const Number *transformed, const Number *carried,
                     const float *d_outputs, ptrdiff_t rows, ptrdiff_t dim, float *d_vectors,
                     Number *d_transformed, Number *d_carried, int threads) {
-    const int worth = threads_worth(rows * dim, NUMBERS_OF_A_THREAD, rows, threads);
-#pragma omp parallel for num_threads(worth) if (worth > 1)
+    const int num_threads = threads_for(rows * dim, MIN_NUMBERS_OF_A_THREAD, rows, threads);
+#pragma omp parallel for num_threads(num_threads) if (num_threads > 1)
     for (ptrdiff_t row = 0; row < rows; row++)
         carry_row_backward(vectors + row * dim, transformed + row * dim, carried + row * dim,
                            d_outputs + row * dim, dim, d_vectors + row * dim,
@@ -63,7 +61,7 @@ void carry_backward(const float *vectors, const Number *transformed, const Numbe
 
 }  // namespace
 
-// highway_gate.py calls these by their names, and checks what they are given.
+// highway_gate.py calls these, and checks what they are given.
 #define FUNCTIONS(NAME, NUMBER)                                                                    \
     void carry_##NAME(const float *vectors, const NUMBER *transformed, const NUMBER *carried,      \
                       ptrdiff_t rows, ptrdiff_t dim, float *outputs, int threads) {                \

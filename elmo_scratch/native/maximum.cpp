@@ -1,5 +1,6 @@
-// The maximum over a word's windows and where it was: maximum.py says the same with PyTorch's
-// operations.
+// The maximum over a word's windows, and where it was. maximum.py says the same with PyTorch's
+// operations. Convolutions that convolution.h can't compute need it: those on other processors than
+// x86-64, under autocast, with hooks, or with other sizes.
 
 #include "numbers.h"
 
@@ -7,15 +8,14 @@ using namespace elmo_scratch;
 
 namespace {
 
-// So many numbers are worth a thread of their own.
-constexpr ptrdiff_t NUMBERS_OF_A_THREAD = 16384;
+constexpr ptrdiff_t MIN_NUMBERS_OF_A_THREAD = 16384;
 
 template <typename Number>
-WIDER_TOO void maximum(const Number *__restrict row, ptrdiff_t window, ptrdiff_t filters,
-                       Number *__restrict highest, std::int32_t *__restrict place) {
+WITH_AVX512_CLONE void maximum(const Number *__restrict row, ptrdiff_t window, ptrdiff_t filters,
+                               Number *__restrict highest, std::int32_t *__restrict place) {
     for (ptrdiff_t k = 0; k < filters; k++) {
         const Wide<Number> number = row[k], before = highest[k];
-        // What is no number is the highest, and the first of them stays.
+        // NaN compares as largest; the first NaN wins (as in `torch.max`).
         const bool is_higher = (number > before) | ((number != number) & (before == before));
         highest[k] = is_higher ? number : before;
         place[k] = is_higher ? std::int32_t(window) : place[k];
@@ -23,9 +23,9 @@ WIDER_TOO void maximum(const Number *__restrict row, ptrdiff_t window, ptrdiff_t
 }
 
 template <typename Number>
-WIDER_TOO void maximum_backward(const Number *__restrict gradient,
-                                const std::int32_t *__restrict place, ptrdiff_t window,
-                                ptrdiff_t filters, Number *__restrict row) {
+WITH_AVX512_CLONE void maximum_backward(const Number *__restrict gradient,
+                                        const std::int32_t *__restrict place, ptrdiff_t window,
+                                        ptrdiff_t filters, Number *__restrict row) {
     for (ptrdiff_t k = 0; k < filters; k++) {
         const Wide<Number> number = gradient[k];
         row[k] = place[k] == std::int32_t(window) ? number : 0;
@@ -35,8 +35,9 @@ WIDER_TOO void maximum_backward(const Number *__restrict gradient,
 template <typename Number>
 void maxima(const Number *numbers, ptrdiff_t words, ptrdiff_t windows, ptrdiff_t filters,
             Number *highest, std::int32_t *places, int threads) {
-    const int worth = threads_worth(words * windows * filters, NUMBERS_OF_A_THREAD, words, threads);
-#pragma omp parallel for num_threads(worth) if (worth > 1)
+    const int num_threads =
+        threads_for(words * windows * filters, MIN_NUMBERS_OF_A_THREAD, words, threads);
+#pragma omp parallel for num_threads(num_threads) if (num_threads > 1)
     for (ptrdiff_t word = 0; word < words; word++) {
         const Number *rows = numbers + word * windows * filters;
         std::memcpy(highest + word * filters, rows, filters * sizeof(Number));
@@ -50,8 +51,9 @@ void maxima(const Number *numbers, ptrdiff_t words, ptrdiff_t windows, ptrdiff_t
 template <typename Number>
 void maxima_backward(const Number *gradients, const std::int32_t *places, ptrdiff_t words,
                      ptrdiff_t windows, ptrdiff_t filters, Number *numbers, int threads) {
-    const int worth = threads_worth(words * windows * filters, NUMBERS_OF_A_THREAD, words, threads);
-#pragma omp parallel for num_threads(worth) if (worth > 1)
+    const int num_threads =
+        threads_for(words * windows * filters, MIN_NUMBERS_OF_A_THREAD, words, threads);
+#pragma omp parallel for num_threads(num_threads) if (num_threads > 1)
     for (ptrdiff_t word = 0; word < words; word++)
         for (ptrdiff_t window = 0; window < windows; window++)
             maximum_backward(gradients + word * filters, places + word * filters, window, filters,
@@ -60,7 +62,7 @@ void maxima_backward(const Number *gradients, const std::int32_t *places, ptrdif
 
 }  // namespace
 
-// maximum.py calls these by their names, without a check of what they take.
+// maximum.py calls these with tensors of its own.
 #define FUNCTIONS(NAME, NUMBER)                                                                    \
     void maxima_##NAME(const NUMBER *numbers, ptrdiff_t words, ptrdiff_t windows,                  \
                        ptrdiff_t filters, NUMBER *highest, std::int32_t *places, int threads) {    \

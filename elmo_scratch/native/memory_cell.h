@@ -1,76 +1,62 @@
-// What one memory cell does at a step: plain.py says the same with PyTorch's operations.
+// A step of one LSTM memory cell (`V` is float) or of 16 (`V` is Vec16f). plain.py says the same
+// with PyTorch's operations.
 
 #pragma once
 
-#include "numbers.h"
+#include "activations.h"
 
 namespace elmo_scratch {
+inline namespace OF_INSTRUCTIONS {
 
-INLINE float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
-
-// e^x, of x between -87 and 87: 2^n e^r with |r| <= ln(2) / 2, and e^r by the polynomial of expf in
-// Moshier's Cephes library.
-INLINE float exponential(float x) {
-    x = x < -87.0f ? -87.0f : x;
-    x = x > 87.0f ? 87.0f : x;
-    // This addition rounds to a whole number, which its last bits then hold.
-    const float shifted = fused(x, 1.44269504f, 12582912.0f);
-    const float n = shifted - 12582912.0f;
-    const float r = fused(n, 2.12194440e-4f, fused(n, -0.693359375f, x));
-    float p = 1.9875691500e-4f;
-    p = fused(p, r, 1.3981999507e-3f);
-    p = fused(p, r, 8.3334519073e-3f);
-    p = fused(p, r, 4.1665795894e-2f);
-    p = fused(p, r, 1.6666665459e-1f);
-    p = fused(p, r, 5.0000001201e-1f);
-    p = fused(p, r * r, r) + 1.0f;
-    return p * as_float((as_bits(shifted) << 23) + 0x3F800000u);
-}
-
-INLINE float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
-
-// Near zero, where the general formula loses digits, by the polynomial of that library's tanhf.
-INLINE float hyperbolic_tangent(float x) {
-    const float square = x * x;
-    float p = -5.70498872745e-3f;
-    p = fused(p, square, 2.06390887954e-2f);
-    p = fused(p, square, -5.37397155531e-2f);
-    p = fused(p, square, 1.33314422036e-1f);
-    p = fused(p, square, -3.33332819422e-1f);
-    const float near_zero = fused(p * square, x, x);
-    const float elsewhere = 1.0f - 2.0f / (exponential(2.0f * x) + 1.0f);
-    return square < 0.390625f ? near_zero : elsewhere;
-}
-
+template <typename V>
 struct Gates {
-    float i, j, f, o;
+    V i, j, f, o;
 };
 
-struct OpenedCell {
-    float after, output;
+template <typename V>
+struct CellOutput {
+    V after, output;
 };
 
-// Where nothing is clipped, `clip` is no number, to which no other compares.
-INLINE OpenedCell open_cell(Gates gates, float before, float clip) {
-    const float entering = sigmoid(gates.i) * hyperbolic_tangent(gates.j);
-    float c = fused(sigmoid(gates.f), before, entering);
-    c = c < -clip ? -clip : c;
-    c = c > clip ? clip : c;
-    return {c, sigmoid(gates.o) * hyperbolic_tangent(c)};
+// NaN as `clip` clips nothing: `min` and `max` then return their second argument.
+template <typename V>
+INLINE V clipped(V x, V clip) {
+    return min(clip, max(negate(clip), x));
 }
 
-// The gradients of the gates. `d_cell` is that of memory after the step, and becomes that of memory
-// before it.
-INLINE Gates open_cell_backward(Gates gates, float before, float after, float clip, float d_output,
-                                float &d_cell) {
-    const float i = sigmoid(gates.i), j = hyperbolic_tangent(gates.j);
-    const float f = sigmoid(gates.f), o = sigmoid(gates.o);
-    const float t = hyperbolic_tangent(after);
-    float d_c = fused(d_output * o, fused(-t, t, 1.0f), d_cell);
-    d_c = (after <= -clip) | (after >= clip) ? 0.0f : d_c;
-    d_cell = d_c * f;
-    return {d_c * j * ((1.0f - i) * i), d_c * i * fused(-j, j, 1.0f),
-            d_c * before * ((1.0f - f) * f), d_output * t * ((1.0f - o) * o)};
+template <typename V>
+INLINE CellOutput<V> open_cell(const Gates<V> &gates, V before, V clip) {
+    const V entering = sigmoid(gates.i) * tanh(gates.j);
+    const V after = clipped(fma(sigmoid(gates.f), before, entering), clip);
+    return {after, sigmoid(gates.o) * tanh(after)};
 }
 
+// The gradient before a sigmoid `s`, from the gradient `d` of `s * factor`. One cell and 16 cells
+// multiply in different orders, and each keeps its own to the last bit.
+INLINE float through_sigmoid(float d, float factor, float s) {
+    return d * factor * ((1.0f - s) * s);
+}
+
+#ifdef HAS_SIMD_CODE
+INLINE Vec16f through_sigmoid(Vec16f d, Vec16f factor, Vec16f s) {
+    return d * s * factor * (broadcast(1.0f) - s);
+}
+#endif
+
+// Returns the gradients of the gates. `d_cell` comes in as the gradient of memory after the step,
+// and goes out as that of memory before it.
+template <typename V>
+INLINE Gates<V> open_cell_backward(const Gates<V> &gates, V before, V after, V clip, V d_output,
+                                   V &d_cell) {
+    const V i = sigmoid(gates.i), j = tanh(gates.j), f = sigmoid(gates.f), o = sigmoid(gates.o);
+    const V t = tanh(after), one = constant<V>(1.0f);
+    V d = fma(d_output * o, fnma(t, t, one), d_cell);
+    // What was clipped has no gradient.
+    d = select(reaches(after, clip), constant<V>(0.0f), d);
+    d_cell = d * f;
+    return {through_sigmoid(d, j, i), d * i * fnma(j, j, one), through_sigmoid(d, before, f),
+            through_sigmoid(d_output, t, o)};
+}
+
+}  // namespace OF_INSTRUCTIONS
 }  // namespace elmo_scratch

@@ -1,4 +1,4 @@
-// The pointwise part of an LSTM's step in one pass over its numbers.
+// The gates of one step of an LSTM in one pass, for any processor and any sizes.
 
 #include "memory_cell.h"
 
@@ -6,30 +6,34 @@ using namespace elmo_scratch;
 
 namespace {
 
-// So many cells are worth a thread of their own.
-constexpr ptrdiff_t CELLS_OF_A_THREAD = 4096;
+constexpr ptrdiff_t MIN_CELLS_OF_A_THREAD = 4096;
 
 template <typename Number>
-WIDER_TOO void open_row(const Number *__restrict gates, const float *__restrict before,
-                        ptrdiff_t cells, float clip, float *__restrict after,
-                        Number *__restrict output) {
+INLINE Gates<float> gates_of(const Number *gates, ptrdiff_t cells, ptrdiff_t k) {
+    return {gates[k], gates[cells + k], gates[2 * cells + k], gates[3 * cells + k]};
+}
+
+template <typename Number>
+WITH_AVX512_CLONE void open_row(const Number *__restrict gates, const float *__restrict before,
+                                ptrdiff_t cells, float clip, float *__restrict after,
+                                Number *__restrict output) {
     for (ptrdiff_t k = 0; k < cells; k++) {
-        const Gates own = {gates[k], gates[cells + k], gates[2 * cells + k], gates[3 * cells + k]};
-        const OpenedCell opened = open_cell(own, before[k], clip);
+        const CellOutput<float> opened = open_cell(gates_of(gates, cells, k), before[k], clip);
         after[k] = opened.after;
         output[k] = opened.output;
     }
 }
 
 template <typename Number>
-WIDER_TOO void open_row_backward(const Number *__restrict gates, const float *__restrict before,
-                                 const float *__restrict after, ptrdiff_t cells, float clip,
-                                 const Number *__restrict d_output, float *__restrict d_cell,
-                                 Number *__restrict d_gates) {
+WITH_AVX512_CLONE void open_row_backward(const Number *__restrict gates,
+                                         const float *__restrict before,
+                                         const float *__restrict after, ptrdiff_t cells, float clip,
+                                         const Number *__restrict d_output,
+                                         float *__restrict d_cell, Number *__restrict d_gates) {
     for (ptrdiff_t k = 0; k < cells; k++) {
-        const Gates own = {gates[k], gates[cells + k], gates[2 * cells + k], gates[3 * cells + k]};
         float d_c = d_cell[k];
-        const Gates d = open_cell_backward(own, before[k], after[k], clip, d_output[k], d_c);
+        const Gates<float> d = open_cell_backward<float>(gates_of(gates, cells, k), before[k],
+                                                         after[k], clip, d_output[k], d_c);
         d_gates[k] = d.i;
         d_gates[cells + k] = d.j;
         d_gates[2 * cells + k] = d.f;
@@ -41,8 +45,8 @@ WIDER_TOO void open_row_backward(const Number *__restrict gates, const float *__
 template <typename Number>
 void open_gates(const Number *gates, const float *before, ptrdiff_t rows, ptrdiff_t cells,
                 float clip, float *after, Number *output, int threads) {
-    const int worth = threads_worth(rows * cells, CELLS_OF_A_THREAD, rows, threads);
-#pragma omp parallel for num_threads(worth) if (worth > 1)
+    const int num_threads = threads_for(rows * cells, MIN_CELLS_OF_A_THREAD, rows, threads);
+#pragma omp parallel for num_threads(num_threads) if (num_threads > 1)
     for (ptrdiff_t row = 0; row < rows; row++)
         open_row(gates + 4 * row * cells, before + row * cells, cells, clip, after + row * cells,
                  output + row * cells);
@@ -52,8 +56,8 @@ template <typename Number>
 void open_gates_backward(const Number *gates, const float *before, const float *after,
                          ptrdiff_t rows, ptrdiff_t cells, float clip, const Number *d_output,
                          float *d_cell, Number *d_gates, int threads) {
-    const int worth = threads_worth(rows * cells, CELLS_OF_A_THREAD, rows, threads);
-#pragma omp parallel for num_threads(worth) if (worth > 1)
+    const int num_threads = threads_for(rows * cells, MIN_CELLS_OF_A_THREAD, rows, threads);
+#pragma omp parallel for num_threads(num_threads) if (num_threads > 1)
     for (ptrdiff_t row = 0; row < rows; row++)
         open_row_backward(gates + 4 * row * cells, before + row * cells, after + row * cells, cells,
                           clip, d_output + row * cells, d_cell + row * cells,
@@ -62,7 +66,7 @@ void open_gates_backward(const Number *gates, const float *before, const float *
 
 }  // namespace
 
-// compiled.py calls these by their names, without a check of what they take.
+// compiled.py calls these, and checks what they are given.
 #define FUNCTIONS(NAME, NUMBER)                                                                    \
     void open_gates_##NAME(const NUMBER *gates, const float *before, ptrdiff_t rows,               \
                            ptrdiff_t cells, float clip, float *after, NUMBER *output,              \

@@ -1,25 +1,26 @@
-// Numbers of several types, and how loops over them are compiled.
+// Number formats, and helpers for sizes and threads.
 //
-// Without contractions: what is fused is written so, and a number's result depends neither on its
-// place, nor on the others, nor on the compiler.
+// setup.py turns floating-point contraction off: a fused multiply-add is always written as `fma`.
+// A result therefore depends neither on its place in a vector, nor on its neighbours, nor on the
+// compiler.
 
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
+#include "instructions.h"
+
+#define INLINE inline __attribute__((always_inline))
+
+// Compiles a loop a second time for AVX-512; which copy runs is decided when the library is loaded.
+#ifdef HAS_AVX512_CODE
+#define WITH_AVX512_CLONE __attribute__((target_clones("arch=x86-64-v4", "default")))
+#else
+#define WITH_AVX512_CLONE
+#endif
 
 namespace elmo_scratch {
+inline namespace OF_INSTRUCTIONS {
 
 using std::ptrdiff_t;
-
-// The loops once more for wider registers, where there are any when this is loaded.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
-#define WIDER_TOO __attribute__((target_clones("arch=x86-64-v4", "default")))
-#else
-#define WIDER_TOO
-#endif
-#define INLINE inline __attribute__((always_inline))
 
 INLINE float as_float(std::uint32_t bits) {
     float number;
@@ -39,7 +40,7 @@ struct Bfloat16 {
 
     INLINE operator float() const { return as_float(std::uint32_t(bits) << 16); }
 
-    // To the nearest, a half to the even one.
+    // Rounds to nearest, ties to even. Every NaN becomes the same NaN.
     INLINE Bfloat16 &operator=(float number) {
         const std::uint32_t whole = as_bits(number);
         const bool is_nan = (whole & 0x7FFFFFFFu) > 0x7F800000u;
@@ -49,7 +50,7 @@ struct Bfloat16 {
     }
 };
 
-// The type in which numbers of a type are computed with.
+// The type that computes with numbers of a type.
 template <typename Number>
 struct WideOf {
     using type = Number;
@@ -61,17 +62,18 @@ struct WideOf<Bfloat16> {
 template <typename Number>
 using Wide = typename WideOf<Number>::type;
 
-// To a multiple.
-INLINE ptrdiff_t filled(ptrdiff_t size, ptrdiff_t together) {
-    return (size + together - 1) / together * together;
+INLINE ptrdiff_t round_up(ptrdiff_t size, ptrdiff_t multiple) {
+    return (size + multiple - 1) / multiple * multiple;
 }
 
-// How many threads `size` numbers in `rows` are worth, of which each has at least `of_a_thread`.
-INLINE int threads_worth(ptrdiff_t size, ptrdiff_t of_a_thread, ptrdiff_t rows, int threads) {
-    ptrdiff_t worth = size / of_a_thread;
-    worth = worth < rows ? worth : rows;
-    worth = worth < threads ? worth : threads;
-    return worth < 1 ? 1 : int(worth);
+// How many threads share `size` numbers in `rows`: each gets at least `min_size` numbers and at
+// least one row.
+INLINE int threads_for(ptrdiff_t size, ptrdiff_t min_size, ptrdiff_t rows, int max_threads) {
+    ptrdiff_t num_threads = size / min_size;
+    num_threads = num_threads < rows ? num_threads : rows;
+    num_threads = num_threads < max_threads ? num_threads : max_threads;
+    return num_threads < 1 ? 1 : int(num_threads);
 }
 
+}  // namespace OF_INSTRUCTIONS
 }  // namespace elmo_scratch

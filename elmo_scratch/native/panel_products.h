@@ -1,34 +1,46 @@
-// Products of a few rows with weights.
+// Products of a few rows with weights in panels, which README.md shows.
 //
-// Weights are kept in panels of 64 outputs, one after the other, as panels.h lays them: for
-// tiles as these are read; otherwise in lanes, four bytes of each output, which are one float or
-// two numbers in bfloat16, the products of which are added to one sum. A sum is made in the order
-// of the inputs, whatever other rows there are.
+// A panel has the weights of 64 outputs. With AMX it consists of tiles. Otherwise it consists of
+// lanes: four bytes of each output, which are one float or two numbers in bfloat16. A sum is made
+// in the order of the inputs, whatever other rows there are.
 
 #pragma once
 
+#include "vec16f.h"
+#if INSTRUCTIONS == BFLOAT16
 #include "amx/tiles.h"
+#endif
 
 #ifdef HAS_SIMD_CODE
 
 namespace elmo_scratch {
 inline namespace OF_INSTRUCTIONS {
 
-// So many lanes of a panel stay in the cache next to the processor while rows pass.
+// Outputs of a panel, and the vectors that hold their sums.
+constexpr ptrdiff_t REGISTERS = 4, PANEL = REGISTER * REGISTERS;
+// Lanes of a panel that stay in the L1 cache while rows pass.
 constexpr ptrdiff_t LANES_AT_ONCE = 128;
-// Rows that pass together, and how much of a panel: their sums fill the registers, of which AVX2
-// has half as many, half as wide.
+// Rows that pass together, and vectors of a panel: their sums fill the registers. AVX2 has half as
+// many registers, half as wide.
 constexpr int ROWS_AT_ONCE = 6, REGISTERS_AT_ONCE = INSTRUCTIONS == AVX2 ? 1 : 4;
 
+// The numbers of a lane for each output.
 template <typename Number>
 constexpr ptrdiff_t NUMBERS_OF_A_LANE = 4 / sizeof(Number);
 
-INLINE Sixteen with_product(Sixteen sum, const float *lane, const float *weights) {
-    return fused(all(*lane), load(weights), sum);
+#if INSTRUCTIONS < BFLOAT16
+// There are no tiles without bfloat16.
+struct Tiles {
+    explicit Tiles(bool) {}
+};
+#endif
+
+INLINE Vec16f with_product(Vec16f sum, const float *lane, const float *weights) {
+    return fma(broadcast(*lane), load(weights), sum);
 }
 
 #if INSTRUCTIONS == BFLOAT16
-INLINE Sixteen with_product(Sixteen sum, const Bfloat16 *lane, const Bfloat16 *weights) {
+INLINE Vec16f with_product(Vec16f sum, const Bfloat16 *lane, const Bfloat16 *weights) {
     std::uint32_t bits;
     std::memcpy(&bits, lane, sizeof bits);
     return _mm512_dpbf16_ps(sum, (__m512bh)_mm512_set1_epi32(int(bits)),
@@ -41,7 +53,7 @@ void add_rows(const Number *rows, ptrdiff_t stride, const Number *panel, ptrdiff
               float *sums) {
     constexpr ptrdiff_t depth = NUMBERS_OF_A_LANE<Number>;
     for (ptrdiff_t part = 0; part < REGISTERS; part += REGISTERS_AT_ONCE) {
-        Sixteen own[ROWS][REGISTERS_AT_ONCE];
+        Vec16f own[ROWS][REGISTERS_AT_ONCE];
         for (int row = 0; row < ROWS; row++)
             for (int r = 0; r < REGISTERS_AT_ONCE; r++)
                 own[row][r] = load(sums + row * PANEL + (part + r) * REGISTER);
@@ -80,7 +92,7 @@ void add_in_registers(ptrdiff_t num_rows, const Number *rows, ptrdiff_t stride, 
     }
 }
 
-// The products of rows, which lie `stride` apart, with a panel, in `sums` of 64 columns.
+// Multiplies rows, which lie `stride` apart, by a panel. `sums` has 64 columns.
 template <typename Number>
 void multiply(ptrdiff_t num_rows, const Number *rows, ptrdiff_t stride, const Number *panel,
               ptrdiff_t inputs, float *sums, Tiles &tiles) {

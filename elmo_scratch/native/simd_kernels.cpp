@@ -24,36 +24,39 @@ using Number = Bfloat16;
 extern "C" {
 
 // compiled_run.py calls these, and checks what they are given.
-void NAME(read_forward)(const Sizes *sizes, const Forward<Number> *run, int threads,
+void NAME(read_forward)(const LstmSizes *sizes, const LstmForward<Number> *run, int threads,
                         int has_tiles) {
-    read_shares<Number>(*sizes, *run, read_share<Number>, threads, has_tiles);
+    run_slices<Number>(*sizes, *run, run_forward<Number>, threads, has_tiles);
 }
 
-void NAME(read_backward)(const Sizes *sizes, const Backward<Number> *run, int threads,
+void NAME(read_backward)(const LstmSizes *sizes, const LstmBackward<Number> *run, int threads,
                          int has_tiles) {
-    read_shares<Number>(*sizes, *run, read_share_backward<Number>, threads, has_tiles);
+    run_slices<Number>(*sizes, *run, run_backward<Number>, threads, has_tiles);
 }
 
 // compiled_convolution.py calls these, and checks what they are given.
-void NAME(convolve)(const Words<Number> *words, const Filters<Number> *filters, ptrdiff_t kinds,
-                    float *highest, std::uint8_t *places, int threads, int has_tiles) {
-    maxima(*words, filters, kinds, highest, places, threads, has_tiles);
+void NAME(convolve)(const Words<Number> *words, const Filters<Number> *filters,
+                    ptrdiff_t num_widths, float *maxima, std::uint8_t *places, int threads,
+                    int has_tiles) {
+    convolved_maxima(*words, filters, num_widths, maxima, places, threads, has_tiles);
 }
 
 void NAME(convolve_backward)(const Words<Number> *words, const Filters<Number> *filters,
-                             ptrdiff_t kinds, const float *d_maxima, const std::uint8_t *places,
-                             float *d_characters, float *d_bias, int threads) {
-    maxima_backward(*words, filters, kinds, d_maxima, places, d_characters, d_bias, threads);
+                             ptrdiff_t num_widths, const float *d_maxima,
+                             const std::uint8_t *places, float *d_characters, float *d_bias,
+                             int threads) {
+    convolved_maxima_backward(*words, filters, num_widths, d_maxima, places, d_characters, d_bias,
+                              threads);
 }
 
 // panels.py calls these, and checks what they are given. Both levels of float32 read the same
 // panels.
 #if INSTRUCTIONS == AVX2
-void pack_panels_float32(const Matrix *matrix, float *packed, int threads, int has_tiles) {
+void pack_panels_float32(const PanelMatrix *matrix, float *packed, int threads, int has_tiles) {
     pack_panels(*matrix, packed, threads, has_tiles);
 }
 #elif INSTRUCTIONS == BFLOAT16
-void pack_panels_bfloat16(const Matrix *matrix, Bfloat16 *packed, int threads, int has_tiles) {
+void pack_panels_bfloat16(const PanelMatrix *matrix, Bfloat16 *packed, int threads, int has_tiles) {
     pack_panels(*matrix, packed, threads, has_tiles);
 }
 #endif

@@ -1,4 +1,4 @@
-// How matrices are laid for the processor's tiles. A lane is a pair of numbers in bfloat16.
+// Packs matrices into tiles.
 
 #pragma once
 
@@ -9,17 +9,18 @@
 namespace elmo_scratch {
 inline namespace OF_INSTRUCTIONS {
 
-// The lanes of a tile, row by row.
-struct Lanes {
+// The lanes of a tile, row by row. Without `alignas` standard templates, which are compiled for
+// AVX2, align it to 32 bytes.
+struct alignas(64) Lanes {
     __m512i rows[TILE];
 
     INLINE void store(Bfloat16 *tile) const {
         for (ptrdiff_t k = 0; k < TILE; k++) _mm512_storeu_si512(tile + k * 2 * TILE, rows[k]);
     }
 
-    // Rows as columns, and columns as rows.
-    INLINE Lanes turned() const {
-        Lanes pairs, fours, eights, all;
+    // The transposed tile.
+    INLINE Lanes transposed() const {
+        Lanes pairs, fours, eights, columns;
         for (ptrdiff_t k = 0; k < TILE; k += 2) {
             pairs.rows[k] = _mm512_unpacklo_epi32(rows[k], rows[k + 1]);
             pairs.rows[k + 1] = _mm512_unpackhi_epi32(rows[k], rows[k + 1]);
@@ -38,10 +39,10 @@ struct Lanes {
             }
         for (ptrdiff_t k = 0; k < TILE / 2; k++) {
             const __m512i one = eights.rows[k], other = eights.rows[k + TILE / 2];
-            all.rows[k] = _mm512_shuffle_i32x4(one, other, 0x88);
-            all.rows[k + TILE / 2] = _mm512_shuffle_i32x4(one, other, 0xDD);
+            columns.rows[k] = _mm512_shuffle_i32x4(one, other, 0x88);
+            columns.rows[k + TILE / 2] = _mm512_shuffle_i32x4(one, other, 0xDD);
         }
-        return all;
+        return columns;
     }
 };
 
@@ -53,8 +54,9 @@ INLINE __m256i rounded(const float *numbers, __mmask16 some) {
     return (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(some, numbers));
 }
 
-// 32 rows of a matrix with 32 columns, rounded, and zeros where there are fewer. Its rows often lie
-// such that the cache has no place for all of them: each line of it is read once.
+// A copy of 32 rows and 32 columns of a matrix, rounded, with zeros where it has fewer. The stride
+// of a matrix is often such that its rows evict each other from the cache: the copy reads each line
+// once.
 struct Block {
     static constexpr ptrdiff_t SIZE = 2 * TILE;
     alignas(64) Bfloat16 numbers[SIZE][SIZE];
@@ -70,7 +72,7 @@ struct Block {
         }
     }
 
-    // Two times 16 rows with 32 columns.
+    // From two matrices, 16 rows each.
     template <typename Number>
     INLINE Block(const Number *above, const Number *below, ptrdiff_t stride) {
         for (ptrdiff_t row = 0; row < SIZE; row++) {
@@ -80,7 +82,7 @@ struct Block {
         }
     }
 
-    // Of 16 columns: two rows make the lanes of one.
+    // A tile of 16 columns, of which each lane has two rows.
     INLINE Lanes columns(ptrdiff_t column) const {
         Lanes lanes;
         for (ptrdiff_t k = 0; k < TILE; k++)
@@ -89,23 +91,23 @@ struct Block {
         return lanes;
     }
 
-    // Of 16 rows.
+    // A tile of 16 rows, of which each lane has two columns.
     INLINE Lanes rows(ptrdiff_t row) const {
         Lanes lanes;
         for (ptrdiff_t k = 0; k < TILE; k++) lanes.rows[k] = _mm512_load_si512(numbers[row + k]);
         return lanes;
     }
 
-    // Columns as outputs of weights, and rows as inputs: two tiles beside each other.
+    // Packs weights with a column for each output: two tiles, which lie beside each other.
     INLINE void store_columns(Bfloat16 *tiles) const {
         columns(0).store(tiles);
         columns(TILE).store(tiles + NUMBERS_OF_A_TILE);
     }
 
-    // Rows as outputs of weights, and columns as inputs.
+    // Packs weights with a row for each output.
     INLINE void store_rows(Bfloat16 *tiles) const {
-        rows(0).turned().store(tiles);
-        rows(TILE).turned().store(tiles + NUMBERS_OF_A_TILE);
+        rows(0).transposed().store(tiles);
+        rows(TILE).transposed().store(tiles + NUMBERS_OF_A_TILE);
     }
 
    private:

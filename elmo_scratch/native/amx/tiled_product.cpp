@@ -1,9 +1,9 @@
-// Products of any number of rows with weights, by the processor's tiles: a row's result depends
-// neither on its place nor on the other rows.
+// Products of any number of rows with weights, by AMX. A row's result depends neither on its place
+// nor on the other rows.
 
 #define INSTRUCTIONS BFLOAT16
 
-#include "../sixteen.h"
+#include "../structs.h"
 #include "tile_packing.h"
 
 #ifdef HAS_SIMD_CODE
@@ -12,50 +12,38 @@ using namespace elmo_scratch;
 
 namespace {
 
-// Numbers of rows that stay in the processor's second cache while weights pass.
+// Outputs that are packed together.
+constexpr ptrdiff_t PANEL = 4 * TILE;
+// Numbers of rows that stay in the L2 cache while weights pass.
 constexpr ptrdiff_t NUMBERS_AT_ONCE = 1 << 18;
-// Rows of more inputs are long. So many of them, and as many columns, are multiplied together.
+// Rows with more inputs are long. So many long rows and columns are multiplied together.
 constexpr ptrdiff_t MANY_INPUTS = 1 << 12, ROWS_OF_MANY_INPUTS = 384, COLUMNS_OF_LONG_ROWS = 512;
-// So many products of two numbers are worth a thread of their own.
-constexpr ptrdiff_t PRODUCTS_OF_A_THREAD = 1 << 20;
-// So many weights are worth one to lay them out.
-constexpr ptrdiff_t NUMBERS_OF_A_THREAD = 1 << 16;
+constexpr ptrdiff_t MIN_PRODUCTS_OF_A_THREAD = 1 << 20, MIN_WEIGHTS_OF_A_THREAD = 1 << 16;
 
-// The shapes are those of tiled_product.py. Sizes are filled up.
-struct Product {
-    const Bfloat16 *rows, *weights, *bias, *summand;
-    Bfloat16 *result;
-    ptrdiff_t num_rows, inputs, outputs;
-};
-
-// Weights as they lie: `is_turned` where a row is that of an input.
 template <typename Number>
-struct Weights {
-    const Number *numbers;
-    ptrdiff_t outputs, inputs;
-    int is_turned;
+INLINE void pack_block(const AmxWeights<Number> &weights, ptrdiff_t output, ptrdiff_t input,
+                       Bfloat16 *tiles) {
+    const ptrdiff_t outputs = weights.outputs, inputs = weights.inputs;
+    if (weights.is_turned)
+        Block(weights.numbers + input * outputs + output, outputs, inputs - input, outputs - output)
+            .store_columns(tiles);
+    else
+        Block(weights.numbers + output * inputs + input, inputs, outputs - output, inputs - input)
+            .store_rows(tiles);
+}
 
-    // Of 64 outputs, two tiles beside each other for 32 of them and 32 inputs, and zeros beyond the
-    // last.
-    void pack(ptrdiff_t output, Bfloat16 *tiles) const {
-        const ptrdiff_t other = filled(inputs, Block::SIZE) * Block::SIZE;
-        for (ptrdiff_t input = 0; input < inputs; input += Block::SIZE)
-            for (ptrdiff_t k = 0; k < PANEL; k += Block::SIZE)
-                block(output + k, input, tiles + k / Block::SIZE * other + input * Block::SIZE);
-    }
+// Packs the weights of 64 outputs: two tiles beside each other for each 32 outputs and 32 inputs.
+// Missing outputs and inputs are zeros.
+template <typename Number>
+void pack_panel(const AmxWeights<Number> &weights, ptrdiff_t output, Bfloat16 *tiles) {
+    const ptrdiff_t other = round_up(weights.inputs, Block::SIZE) * Block::SIZE;
+    for (ptrdiff_t input = 0; input < weights.inputs; input += Block::SIZE)
+        for (ptrdiff_t k = 0; k < PANEL; k += Block::SIZE)
+            pack_block(weights, output + k, input,
+                       tiles + k / Block::SIZE * other + input * Block::SIZE);
+}
 
-   private:
-    INLINE void block(ptrdiff_t output, ptrdiff_t input, Bfloat16 *tiles) const {
-        if (is_turned)
-            Block(numbers + input * outputs + output, outputs, inputs - input, outputs - output)
-                .store_columns(tiles);
-        else
-            Block(numbers + output * inputs + input, inputs, outputs - output, inputs - input)
-                .store_rows(tiles);
-    }
-};
-
-// Rounds the sums of 16 columns.
+// Adds the bias and the summand to the sums of 16 columns, and rounds.
 INLINE void finish(const float *sums, const Bfloat16 *bias, const Bfloat16 *summand,
                    Bfloat16 *result) {
     __m512 own = load(sums);
@@ -64,8 +52,8 @@ INLINE void finish(const float *sums, const Bfloat16 *bias, const Bfloat16 *summ
     store(own, result);
 }
 
-// Of up to 32 rows and 64 columns, from their sums.
-void finish_block(const Product &product, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t column,
+// Finishes up to 32 rows and 64 columns.
+void finish_block(const AmxProduct &product, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t column,
                   const float *sums, ptrdiff_t stride) {
     const Bfloat16 *bias = product.bias ? product.bias + column : nullptr;
     for (ptrdiff_t r = 0; r < rows; r++) {
@@ -77,8 +65,8 @@ void finish_block(const Product &product, ptrdiff_t row, ptrdiff_t rows, ptrdiff
     }
 }
 
-// The products of some rows with 64 columns.
-void multiply_rows(const Product &product, ptrdiff_t first, ptrdiff_t end, ptrdiff_t column,
+// Multiplies some rows by 64 columns.
+void multiply_rows(const AmxProduct &product, ptrdiff_t first, ptrdiff_t end, ptrdiff_t column,
                    const Bfloat16 *weights, Tiles &tiles) {
     alignas(64) float sums[Block::SIZE * PANEL];
     const ptrdiff_t inputs = product.inputs;
@@ -91,9 +79,9 @@ void multiply_rows(const Product &product, ptrdiff_t first, ptrdiff_t end, ptrdi
     }
 }
 
-// The products of some rows with some columns, some inputs after the others: of many inputs the
-// caches don't hold all numbers of so many rows that it is worth fetching the weights for them.
-void multiply_long_rows(const Product &product, ptrdiff_t first, ptrdiff_t end, ptrdiff_t from,
+// Multiplies some long rows by some columns, a part of the inputs after the other: the caches don't
+// hold all inputs of enough rows to make fetching the weights worthwhile.
+void multiply_long_rows(const AmxProduct &product, ptrdiff_t first, ptrdiff_t end, ptrdiff_t from,
                         ptrdiff_t to, float *sums, Tiles &tiles) {
     const ptrdiff_t inputs = product.inputs, stride = to - from;
     const ptrdiff_t at_once =
@@ -114,19 +102,19 @@ void multiply_long_rows(const Product &product, ptrdiff_t first, ptrdiff_t end, 
 }
 
 template <typename Number>
-void pack_tiles(const Weights<Number> &weights, Bfloat16 *packed, int threads) {
-    const ptrdiff_t inputs = filled(weights.inputs, Block::SIZE);
-    const ptrdiff_t outputs = filled(weights.outputs, PANEL);
-    const int worth =
-        threads_worth(outputs * inputs, NUMBERS_OF_A_THREAD, outputs / PANEL, threads);
-#pragma omp parallel for num_threads(worth) if (worth > 1)
+void pack_tiles(const AmxWeights<Number> &weights, Bfloat16 *packed, int threads) {
+    const ptrdiff_t inputs = round_up(weights.inputs, Block::SIZE);
+    const ptrdiff_t outputs = round_up(weights.outputs, PANEL);
+    const int num_threads =
+        threads_for(outputs * inputs, MIN_WEIGHTS_OF_A_THREAD, outputs / PANEL, threads);
+#pragma omp parallel for num_threads(num_threads) if (num_threads > 1)
     for (ptrdiff_t output = 0; output < outputs; output += PANEL)
-        weights.pack(output, packed + output * inputs);
+        pack_panel(weights, output, packed + output * inputs);
 }
 
-// Weights for one product are laid out in a cache only.
+// Multiplies by weights for one product only, which are packed in a cache.
 template <typename Number>
-void multiply_once(const Product &product, const Weights<Number> &weights, int threads) {
+void multiply_once(const AmxProduct &product, const AmxWeights<Number> &weights, int threads) {
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
         Tiles tiles(true);
@@ -134,7 +122,7 @@ void multiply_once(const Product &product, const Weights<Number> &weights, int t
         Bfloat16 *own = reinterpret_cast<Bfloat16 *>(packed.data());
 #pragma omp for schedule(static)
         for (ptrdiff_t column = 0; column < product.outputs; column += PANEL) {
-            weights.pack(column, own);
+            pack_panel(weights, column, own);
             multiply_rows(product, 0, product.num_rows, column, own, tiles);
         }
     }
@@ -142,12 +130,12 @@ void multiply_once(const Product &product, const Weights<Number> &weights, int t
 
 }  // namespace
 
-// tiled_product.py calls these by their names, and checks what they are given.
+// tiled_product.py calls these, and checks what they are given.
 #define FUNCTIONS(NAME, NUMBER)                                                                    \
-    void pack_tiles_##NAME(const Weights<NUMBER> *weights, Bfloat16 *packed, int threads) {        \
+    void pack_tiles_##NAME(const AmxWeights<NUMBER> *weights, Bfloat16 *packed, int threads) {     \
         pack_tiles(*weights, packed, threads);                                                     \
     }                                                                                              \
-    void multiply_once_##NAME(const Product *product, const Weights<NUMBER> *weights,              \
+    void multiply_once_##NAME(const AmxProduct *product, const AmxWeights<NUMBER> *weights,        \
                               int threads) {                                                       \
         multiply_once(*product, *weights, threads);                                                \
     }
@@ -157,7 +145,7 @@ extern "C" {
 FUNCTIONS(float32, float)
 FUNCTIONS(bfloat16, Bfloat16)
 
-void multiply_tiles_bfloat16(const Product *product, int threads) {
+void multiply_tiles_bfloat16(const AmxProduct *product, int threads) {
     const ptrdiff_t num_rows = product->num_rows, outputs = product->outputs;
     const ptrdiff_t inputs = product->inputs;
     const bool are_long = inputs > MANY_INPUTS;
@@ -165,13 +153,13 @@ void multiply_tiles_bfloat16(const Product *product, int threads) {
     const ptrdiff_t most =
         are_long ? ROWS_OF_MANY_INPUTS : std::max(NUMBERS_AT_ONCE / inputs, Block::SIZE);
     const ptrdiff_t panels = (outputs + columns - 1) / columns;
-    const int worth = threads_worth(num_rows * outputs * inputs, PRODUCTS_OF_A_THREAD,
-                                    num_rows * outputs / PANEL, threads);
-    // Parts of the same size, for which threads take the same time.
+    const int num_threads = threads_for(num_rows * outputs * inputs, MIN_PRODUCTS_OF_A_THREAD,
+                                        num_rows * outputs / PANEL, threads);
+    // Parts have the same size, so that threads finish at about the same time.
     ptrdiff_t parts = std::max((num_rows + most - 1) / most, ptrdiff_t(1));
-    if (panels < worth) parts = std::max(parts, ptrdiff_t(worth));
-    const ptrdiff_t rows = filled((num_rows + parts - 1) / parts, Block::SIZE);
-#pragma omp parallel num_threads(worth) if (worth > 1)
+    if (panels < num_threads) parts = std::max(parts, ptrdiff_t(num_threads));
+    const ptrdiff_t rows = round_up((num_rows + parts - 1) / parts, Block::SIZE);
+#pragma omp parallel num_threads(num_threads) if (num_threads > 1)
     {
         Tiles tiles(true);
         std::vector<float> sums(are_long ? rows * columns : 0);

@@ -1,54 +1,45 @@
-// Products of rows with weights in bfloat16 by the processor's tiles (AMX). Others do without.
+// Products in bfloat16 by AMX: tiles are registers of 16 rows with 64 bytes each.
 
 #pragma once
 
-#include "../sixteen.h"
+#include "../vec16f.h"
 
 #ifdef HAS_SIMD_CODE
 
 namespace elmo_scratch {
 inline namespace OF_INSTRUCTIONS {
 
-constexpr ptrdiff_t REGISTERS = 4, PANEL = REGISTER * REGISTERS;
-
-#if INSTRUCTIONS < BFLOAT16
-
-struct Tiles {
-    explicit Tiles(bool) {}
-};
-
-#else
-
-// Rows of a tile, of as many lanes.
+// A tile has as many lanes as rows. A lane is a pair of numbers in bfloat16.
 constexpr ptrdiff_t TILE = 16, NUMBERS_OF_A_TILE = 2 * TILE * TILE;
 
-// Shapes of the processor's tiles: of up to 16 rows with 64 bytes.
+// The configuration of all tiles, as the processor reads it.
 struct alignas(64) TileShapes {
     std::uint8_t palette = 0, start = 0, reserved[14] = {};
     std::uint16_t bytes[16] = {};
     std::uint8_t rows[16] = {};
 };
 
-// A matrix as tiles read it: the bytes from one row of a tile to the next, and the numbers to the
-// tile beside it (below it, of rows that are multiplied) and to the next 16 lanes.
+// Where a matrix has its tiles: `row` bytes lead to the next row of a tile, `beside` numbers to the
+// tile beside it (below it, in a matrix that is multiplied by weights), and `step` numbers to the
+// next 16 lanes.
 struct Tiled {
     const Bfloat16 *numbers;
     ptrdiff_t row, beside, step;
 
-    // Rows side by side, `stride` apart.
+    // Rows in an ordinary layout, `stride` apart.
     static Tiled rows(const Bfloat16 *numbers, ptrdiff_t stride) {
         return {numbers, stride * 2, TILE * stride, TILE * 2};
     }
-    // Tile by tile, those beside each other first.
+    // Packed tiles, in pairs that lie beside each other.
     static Tiled pairs(const Bfloat16 *tiles) {
         return {tiles, TILE * 4, NUMBERS_OF_A_TILE, 2 * NUMBERS_OF_A_TILE};
     }
 };
 
-// The compiler does not know of all that instructions for tiles read and write.
+// The compiler doesn't know which memory instructions for tiles read and write.
 INLINE void compiler_barrier() { asm volatile("" ::: "memory"); }
 
-// The tiles of a thread. What used them before finds their shapes again.
+// The tiles of a thread. The destructor restores the configuration of before.
 class Tiles {
    public:
     explicit Tiles(bool is_used) : is_used_(is_used) {
@@ -64,8 +55,8 @@ class Tiles {
 
     bool is_used() const { return is_used_; }
 
-    // The products of up to 32 rows with 32 columns, in `sums` whose rows lie `stride` apart, or
-    // added to them: as if they had been made with those of before.
+    // Multiplies up to 32 rows by 32 columns. The rows of `sums` lie `stride` apart. With
+    // `are_added` the products are added to the sums, with the same result as in one call.
     void multiply(ptrdiff_t num_rows, Tiled rows, Tiled weights, ptrdiff_t lanes, float *sums,
                   ptrdiff_t stride, bool are_added = false) {
         const ptrdiff_t above = num_rows < TILE ? num_rows : TILE, below = num_rows - above;
@@ -109,19 +100,21 @@ class Tiles {
         compiler_barrier();
     }
 
-    // The products of any number of rows with a panel.
+    // Multiplies any number of rows by a panel of 64 columns.
     void multiply_panel(ptrdiff_t num_rows, const Bfloat16 *rows, ptrdiff_t stride,
                         const Bfloat16 *panel, ptrdiff_t inputs, float *sums) {
+        constexpr ptrdiff_t panel_size = 4 * TILE;
         for (ptrdiff_t row = 0; row < num_rows; row += 2 * TILE)
-            for (ptrdiff_t column = 0; column < PANEL; column += 2 * TILE)
+            for (ptrdiff_t column = 0; column < panel_size; column += 2 * TILE)
                 multiply(num_rows - row < 2 * TILE ? num_rows - row : 2 * TILE,
                          Tiled::rows(rows + row * stride, stride),
                          Tiled::pairs(panel + column * inputs), inputs / 2,
-                         sums + row * PANEL + column, PANEL);
+                         sums + row * panel_size + column, panel_size);
     }
 
    private:
-    // Tiles 0, 1 and 4 have the upper, 2, 3 and 5 the lower rows, 6 and 7 the weights.
+    // Tiles 0 to 3 are sums, 4 and 5 rows, 6 and 7 weights. Tiles 0, 1 and 4 have the upper 16
+    // rows; tiles 2, 3 and 5 have the lower ones.
     void shape(ptrdiff_t above, ptrdiff_t below) {
         if (above == above_ && below == below_) return;
         above_ = above, below_ = below;
@@ -142,8 +135,6 @@ class Tiles {
     const bool is_used_;
     ptrdiff_t above_ = 0, below_ = 0;
 };
-
-#endif
 
 }  // namespace OF_INSTRUCTIONS
 }  // namespace elmo_scratch

@@ -1,0 +1,103 @@
+// What Python hands to compiled code. native_library.py mirrors each of these structs by its name,
+// and compares sizes and offsets with those that library.cpp tells when the library is loaded.
+
+#pragma once
+
+#include "numbers.h"
+
+namespace elmo_scratch {
+inline namespace OF_INSTRUCTIONS {
+
+// The sizes of an LSTM's run. Positions lie step by step, `batch_sizes` of each step.
+struct LstmSizes {
+    const ptrdiff_t *batch_sizes;
+    ptrdiff_t steps, batch, cells, dim;
+};
+
+// compiled_run.py has the shapes. `Number` is the precision of products.
+template <typename Number>
+struct LstmForward {
+    const Number *to_gates, *projection;  // panels
+    const float *bias;
+    Number *gates;
+    const float *scale;
+    const Number *hidden;
+    const float *cell;
+    float *after;
+    Number *opened, *projected, *outputs;
+    float *last_hidden, *last_cell;
+    float cell_clip, projection_clip;
+};
+
+// compiled_run.py has the shapes.
+template <typename Number>
+struct LstmBackward {
+    const Number *from_gates, *projection;  // panels
+    const Number *gates;
+    const float *scale, *cell, *after;
+    const Number *projected;
+    const float *d_outputs;
+    Number *d_gates, *d_projected;
+    float *d_hidden, *d_cell;
+    float cell_clip, projection_clip;
+};
+
+// The characters of words: compiled_convolution.py has the shapes.
+template <typename Number>
+struct ConvolutionWords {
+    const Number *characters;
+    const std::int64_t *lengths;
+    ptrdiff_t number, positions, dim, most_characters, filters;
+};
+
+// The filters of one width. `first` filters of other widths come before them.
+template <typename Number>
+struct ConvolutionFilters {
+    const Number *panels;
+    const float *weights, *bias;
+    float *d_weights;
+    ptrdiff_t inputs, width, number, first;
+};
+
+// A matrix of shape `(rows, columns)` for panels. Its rows are outputs, or its columns are if it is
+// turned. With `is_of_gates` a panel has all four gates of 16 memory cells.
+struct PanelMatrix {
+    const float *numbers;
+    ptrdiff_t rows, columns;
+    int is_turned, is_of_gates;
+};
+
+// A product by AMX: tiled_product.py has the shapes. Sizes are padded.
+struct AmxProduct {
+    const Bfloat16 *rows, *weights, *bias, *summand;
+    Bfloat16 *result;
+    ptrdiff_t num_rows, inputs, outputs;
+};
+
+// Weights in an ordinary layout: a row for each output, or for each input if they are turned.
+template <typename Number>
+struct AmxWeights {
+    const Number *numbers;
+    ptrdiff_t outputs, inputs;
+    int is_turned;
+};
+
+// The gradient of one matrix of weights by AMX: tiled_gradient.py has the shapes.
+struct AmxGradientPart {
+    const Bfloat16 *vectors;
+    ptrdiff_t inputs;
+    Bfloat16 *packed;
+    float *result;
+};
+
+// The gradients of several matrices with the same outputs.
+struct AmxGradients {
+    const Bfloat16 *gradients;
+    ptrdiff_t rows, outputs;
+    float *sums;
+    const AmxGradientPart *parts;
+    ptrdiff_t num_parts;
+};
+
+}  // namespace OF_INSTRUCTIONS
+}  // namespace elmo_scratch
