@@ -12,6 +12,8 @@ from typing import Any, Dict, List, Optional, Sequence
 import torch
 from torch.autograd import forward_ad
 
+from elmo_scratch.native_structs import different_layouts
+
 logger = logging.getLogger(__name__)
 
 KERNELS = Path(__file__).parent / "native" / f"kernels{sysconfig.get_config_var('EXT_SUFFIX')}"
@@ -45,9 +47,6 @@ class Instructions(IntEnum):
     """Tiles of bfloat16 too (AMX)."""
 
 
-POINTER, SIZE, COUNT = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int
-
-
 def load_library(path: Path) -> Optional[ctypes.CDLL]:
     """
     # Parameters
@@ -59,20 +58,18 @@ def load_library(path: Path) -> Optional[ctypes.CDLL]:
 
     `Optional[ctypes.CDLL]`
         `None` where there is no library, or none for this processor. Where there is one that can't
-        be loaded, or was made before its sources changed, a warning says so too.
+        be loaded, was made before its sources changed, or lays out structs in another way, a
+        warning says so too.
     """
     if not path.is_file():
         return None
     try:
         library = ctypes.CDLL(str(path))
-        made_of, runs_here = library.elmo_scratch_checksum(), library.elmo_scratch_runs_here()
-        sources = _checksum(path.parent)
+        problem = _problem(library, path.parent)
+        if problem is None:
+            return library if library.elmo_scratch_runs_here() else None
     except (OSError, AttributeError) as error:
         problem = str(error)
-    else:
-        if sources in (None, made_of % 2**32):
-            return library if runs_here else None
-        problem = "the files that it is made of have changed"
     logger.warning(
         "Compiled code can't be used, and PyTorch's operations take its place, more slowly: %s: "
         "%s. Installing elmo_scratch again compiles it anew.",
@@ -191,6 +188,16 @@ def is_plain(*tensors: torch.Tensor) -> bool:
         and not torch._C._functorch.is_legacy_batchedtensor(tensor)
         for tensor in tensors
     )
+
+
+def _problem(library: ctypes.CDLL, sources: Path) -> Optional[str]:
+    """Why a library can't be used, if it can't."""
+    if _checksum(sources) not in (None, library.elmo_scratch_checksum() % 2**32):
+        return "the files that it is made of have changed"
+    different = different_layouts(library)
+    if different:
+        return f"structs are laid out otherwise than in Python: {', '.join(different)}"
+    return None
 
 
 def _checksum(folder: Path) -> Optional[int]:

@@ -15,6 +15,7 @@ PACKAGE = PROJECT_ROOT / "elmo_scratch"
 TESTS = PROJECT_ROOT / "tests"
 
 FLOORS = [
+    ["native_structs"],
     [
         "alphabet",
         "checked_json",

@@ -7,16 +7,8 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_scratch.modules.products.panels import INPUTS_TOGETHER, in_panels
-from elmo_scratch.native_library import (
-    COUNT,
-    INSTRUCTIONS,
-    LIBRARY,
-    POINTER,
-    SIZE,
-    Instructions,
-    reaches,
-    wide_functions,
-)
+from elmo_scratch.native_library import INSTRUCTIONS, LIBRARY, Instructions, reaches, wide_functions
+from elmo_scratch.native_structs import COUNT, POINTER, SIZE, ConvolutionFilters, ConvolutionWords
 
 NUMBERS_TOGETHER = 16
 """Of such a multiple a character's vector must be."""
@@ -25,21 +17,8 @@ MOST_WINDOWS = 256
 """The places of maxima are kept in bytes."""
 
 
-class _Words(ctypes.Structure):
-    _fields_ = [
-        *((name, POINTER) for name in ("characters", "lengths")),
-        *((name, SIZE) for name in ("number", "positions", "dim", "most_characters", "filters")),
-    ]
-
-
-class _Filters(ctypes.Structure):
-    _fields_ = [
-        *((name, POINTER) for name in ("panels", "weights", "bias", "d_weights")),
-        *((name, SIZE) for name in ("inputs", "width", "number", "first")),
-    ]
-
-
-_OF_ALL = [ctypes.POINTER(_Words), ctypes.POINTER(_Filters), SIZE, POINTER, POINTER]
+_STRUCTS = map(ctypes.POINTER, (ConvolutionWords, ConvolutionFilters))
+_OF_ALL = [*_STRUCTS, SIZE, POINTER, POINTER]
 CONVOLVE = wide_functions(LIBRARY, "convolve", INSTRUCTIONS, [*_OF_ALL, COUNT, COUNT])
 CONVOLVE_BACKWARD = wide_functions(
     LIBRARY, "convolve_backward", INSTRUCTIONS, [*_OF_ALL, POINTER, POINTER, COUNT]
@@ -197,7 +176,7 @@ def _words(
     characters: torch.Tensor, lengths: torch.Tensor, most_characters: int, filters: int
 ) -> Any:
     places = (characters.data_ptr(), lengths.data_ptr())
-    return ctypes.byref(_Words(*places, *characters.shape, most_characters, filters))
+    return ctypes.byref(ConvolutionWords(*places, *characters.shape, most_characters, filters))
 
 
 def _filters(
@@ -207,7 +186,7 @@ def _filters(
     biases: Optional[Sequence[torch.Tensor]],
     gradients: Optional[Sequence[torch.Tensor]],
 ) -> Any:
-    kinds: List[_Filters] = []
+    kinds: List[ConvolutionFilters] = []
     first = 0
     for kind, weight in enumerate(weights):
         others = [part and part[kind].data_ptr() for part in (panels, biases, gradients)]
@@ -215,9 +194,9 @@ def _filters(
         number, inputs = weight.shape
         filled = 0 if panels is None else _filled(inputs, panels[kind].dtype)
         places = (panel, weight.data_ptr(), bias, gradient)
-        kinds.append(_Filters(*places, filled, inputs // dim, number, first))
+        kinds.append(ConvolutionFilters(*places, filled, inputs // dim, number, first))
         first += number
-    return (_Filters * len(kinds))(*kinds)
+    return (ConvolutionFilters * len(kinds))(*kinds)
 
 
 def _has_tiles() -> bool:

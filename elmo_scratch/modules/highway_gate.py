@@ -6,7 +6,8 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_scratch.modules.products import RECYCLED
-from elmo_scratch.native_library import COUNT, LIBRARY, POINTER, SIZE, functions, reaches
+from elmo_scratch.native_library import LIBRARY, functions, reaches
+from elmo_scratch.native_structs import COUNT, POINTER, SIZE
 
 DTYPES = (torch.float32, torch.bfloat16)
 """The types of products that compiled code knows. All else is in float32."""

@@ -4,7 +4,8 @@ from typing import Any
 
 import torch
 
-from elmo_scratch.native_library import COUNT, LIBRARY, POINTER, SIZE, functions, reaches
+from elmo_scratch.native_library import LIBRARY, functions, reaches
+from elmo_scratch.native_structs import COUNT, POINTER, SIZE
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16)
 MAXIMA = functions(LIBRARY, "maxima", DTYPES, [POINTER, SIZE, SIZE, SIZE, POINTER, POINTER, COUNT])

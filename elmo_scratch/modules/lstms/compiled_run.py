@@ -15,53 +15,16 @@ from elmo_scratch.modules.lstms.kept_run import (
 from elmo_scratch.modules.lstms.lstm_state import LstmState
 from elmo_scratch.modules.products import RECYCLED, WeightProduct, recycled_product
 from elmo_scratch.modules.products.panels import in_panels
-from elmo_scratch.native_library import (
-    COUNT,
-    INSTRUCTIONS,
-    LIBRARY,
-    POINTER,
-    SIZE,
-    Instructions,
-    reaches,
-    wide_functions,
-)
+from elmo_scratch.native_library import INSTRUCTIONS, LIBRARY, Instructions, reaches, wide_functions
+from elmo_scratch.native_structs import COUNT, SIZE, LstmBackward, LstmForward, LstmSizes
 
-
-class _Sizes(ctypes.Structure):
-    _fields_ = [
-        ("batch_sizes", ctypes.POINTER(SIZE)),
-        *((name, SIZE) for name in ("steps", "batch", "cells", "dim")),
-    ]
-
-
-class _Forward(ctypes.Structure):
-    _fields_ = [
-        *((name, POINTER) for name in ("to_gates", "projection", "bias", "gates", "scale")),
-        *(
-            (name, POINTER)
-            for name in ("hidden", "cell", "after", "opened", "projected", "outputs")
-        ),
-        *((name, POINTER) for name in ("last_hidden", "last_cell")),
-        *((name, ctypes.c_float) for name in ("cell_clip", "projection_clip")),
-    ]
-
-
-class _Backward(ctypes.Structure):
-    _fields_ = [
-        *((name, POINTER) for name in ("from_gates", "projection", "gates", "scale", "cell")),
-        *((name, POINTER) for name in ("after", "projected", "d_outputs", "d_gates")),
-        *((name, POINTER) for name in ("d_projected", "d_hidden", "d_cell")),
-        *((name, ctypes.c_float) for name in ("cell_clip", "projection_clip")),
-    ]
-
-
-_SIZES = ctypes.POINTER(_Sizes)
+_SIZES = ctypes.POINTER(LstmSizes)
 # In float32 is all that is not rounded for products.
 READ = wide_functions(
-    LIBRARY, "read_forward", INSTRUCTIONS, [_SIZES, ctypes.POINTER(_Forward), COUNT, COUNT]
+    LIBRARY, "read_forward", INSTRUCTIONS, [_SIZES, ctypes.POINTER(LstmForward), COUNT, COUNT]
 )
 READ_BACKWARD = wide_functions(
-    LIBRARY, "read_backward", INSTRUCTIONS, [_SIZES, ctypes.POINTER(_Backward), COUNT, COUNT]
+    LIBRARY, "read_backward", INSTRUCTIONS, [_SIZES, ctypes.POINTER(LstmBackward), COUNT, COUNT]
 )
 
 
@@ -149,7 +112,7 @@ def run_panels(run: LstmRun, panels: Panels, gates: torch.Tensor) -> LstmResult:
         mask, outputs = mask.contiguous(), torch.empty_like(projected)
     last = LstmState(cell.new_empty(len(cell), dim), torch.empty_like(cell))
     tensors = [*panels, gates, mask, hidden, cell, after, cell_outputs, projected, outputs, *last]
-    _call(READ[dtype], _Forward, run, tensors)
+    _call(READ[dtype], LstmForward, run, tensors)
     return LstmResult(outputs.to(cell.dtype), last, [gates, cell_outputs, projected, after])
 
 
@@ -176,7 +139,7 @@ def _lstm_native_aligned_backward(
     d_state = LstmState(*(part.clone(memory_format=torch.contiguous_format) for part in given))
     tensors = [*turned, gates, masks[0] if masks else None, cell, after, projected, d_outputs]
     tensors += [d_gates, d_projected, *d_state]
-    _call(READ_BACKWARD[run.dtype], _Backward, run, tensors)
+    _call(READ_BACKWARD[run.dtype], LstmBackward, run, tensors)
     return LstmGradients(d_gates, d_projected, cell_outputs, d_state)
 
 
@@ -195,7 +158,7 @@ def _call(
 ) -> None:
     """Calls native code with the addresses of `tensors`."""
     steps, batch = len(run.batch_sizes), len(run.state.cell)
-    sizes = _Sizes(
+    sizes = LstmSizes(
         (SIZE * steps)(*run.batch_sizes),
         steps,
         batch,

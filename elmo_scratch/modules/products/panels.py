@@ -5,15 +5,8 @@ import ctypes
 import torch
 
 from elmo_scratch.modules.products.recycled_memory import RECYCLED
-from elmo_scratch.native_library import (
-    COUNT,
-    INSTRUCTIONS,
-    LIBRARY,
-    POINTER,
-    SIZE,
-    Instructions,
-    functions,
-)
+from elmo_scratch.native_library import INSTRUCTIONS, LIBRARY, Instructions, functions
+from elmo_scratch.native_structs import COUNT, POINTER, PanelMatrix
 
 OUTPUTS_TOGETHER = 64
 """A panel's outputs: those of the last one are filled up by zeros."""
@@ -23,14 +16,6 @@ INPUTS_TOGETHER = 32
 so many at once."""
 
 
-class _Matrix(ctypes.Structure):
-    _fields_ = [
-        ("numbers", POINTER),
-        *((name, SIZE) for name in ("rows", "columns")),
-        *((name, COUNT) for name in ("is_turned", "is_of_gates")),
-    ]
-
-
 _DTYPES = {torch.float32: Instructions.AVX2, torch.bfloat16: Instructions.BFLOAT16}
 """The precisions of products for which there are panels, and what reads them."""
 
@@ -38,7 +23,7 @@ PACK = functions(
     LIBRARY,
     "pack_panels",
     [dtype for dtype, needed in _DTYPES.items() if INSTRUCTIONS >= needed],
-    [ctypes.POINTER(_Matrix), POINTER, COUNT, COUNT],
+    [ctypes.POINTER(PanelMatrix), POINTER, COUNT, COUNT],
 )
 
 
@@ -73,6 +58,6 @@ def in_panels(
     weight = weight.contiguous()
     outputs, inputs = reversed(weight.shape) if is_turned else weight.shape
     packed = RECYCLED.empty((outputs + -outputs % OUTPUTS_TOGETHER, inputs), dtype)
-    matrix = _Matrix(weight.data_ptr(), *weight.shape, is_turned, is_of_gates)
+    matrix = PanelMatrix(weight.data_ptr(), *weight.shape, is_turned, is_of_gates)
     PACK[dtype](ctypes.byref(matrix), packed.data_ptr(), torch.get_num_threads(), has_tiles)
     return packed

@@ -6,16 +6,8 @@ from typing import List, Sequence, Tuple
 import torch
 
 from elmo_scratch.modules.products.recycled_memory import RECYCLED
-from elmo_scratch.native_library import (
-    COUNT,
-    INSTRUCTIONS,
-    LIBRARY,
-    POINTER,
-    SIZE,
-    Instructions,
-    functions,
-    reaches,
-)
+from elmo_scratch.native_library import INSTRUCTIONS, LIBRARY, Instructions, functions, reaches
+from elmo_scratch.native_structs import COUNT, AmxGradientPart, AmxGradients
 
 TOGETHER = 32
 """Sizes are filled up to multiples of it, by zeros."""
@@ -24,22 +16,8 @@ DTYPES = (torch.bfloat16,)
 """The precision of products."""
 
 
-class _Part(ctypes.Structure):
-    _fields_ = [
-        *(("vectors", POINTER), ("inputs", SIZE)),
-        *((name, POINTER) for name in ("packed", "result")),
-    ]
-
-
-class _Gradients(ctypes.Structure):
-    _fields_ = [
-        *(("gradients", POINTER), ("rows", SIZE), ("outputs", SIZE), ("sums", POINTER)),
-        *(("parts", ctypes.POINTER(_Part)), ("num_parts", SIZE)),
-    ]
-
-
 _OWN = LIBRARY if INSTRUCTIONS == Instructions.TILES else None
-MULTIPLY = functions(_OWN, "multiply_gradients", DTYPES, [ctypes.POINTER(_Gradients), COUNT])
+MULTIPLY = functions(_OWN, "multiply_gradients", DTYPES, [ctypes.POINTER(AmxGradients), COUNT])
 
 
 def can_multiply_gradients(
@@ -92,11 +70,11 @@ def multiply_gradients(
     packed = [RECYCLED.empty((_filled(part.size(1)), _filled(rows)), dtype) for part in vectors]
     made = [RECYCLED.empty((outputs, part.size(1)), torch.float32) for part in vectors]
     parts = [
-        _Part(part.data_ptr(), part.size(1), place.data_ptr(), result.data_ptr())
+        AmxGradientPart(part.data_ptr(), part.size(1), place.data_ptr(), result.data_ptr())
         for part, place, result in zip(vectors, packed, made)
     ]
-    places = (_Part * len(parts))(*parts)
-    own = _Gradients(gradients.data_ptr(), rows, outputs, sums.data_ptr(), places, len(parts))
+    places = (AmxGradientPart * len(parts))(*parts)
+    own = AmxGradients(gradients.data_ptr(), rows, outputs, sums.data_ptr(), places, len(parts))
     MULTIPLY[dtype](ctypes.byref(own), torch.get_num_threads())
     return made, sums
 

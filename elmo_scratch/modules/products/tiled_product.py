@@ -6,16 +6,8 @@ from typing import Any, Optional, Tuple
 import torch
 
 from elmo_scratch.modules.products.recycled_memory import LARGE_RESULT, RECYCLED
-from elmo_scratch.native_library import (
-    COUNT,
-    INSTRUCTIONS,
-    LIBRARY,
-    POINTER,
-    SIZE,
-    Instructions,
-    functions,
-    reaches,
-)
+from elmo_scratch.native_library import INSTRUCTIONS, LIBRARY, Instructions, functions, reaches
+from elmo_scratch.native_structs import COUNT, POINTER, AmxProduct, AmxWeights
 
 TILE = 16
 """Rows of a tile, each of as many pairs of numbers."""
@@ -33,19 +25,8 @@ DTYPES = (torch.float32, torch.bfloat16)
 """The types of weights that it rounds, if need be."""
 
 
-class _Product(ctypes.Structure):
-    _fields_ = [
-        *((name, POINTER) for name in ("rows", "weights", "bias", "summand", "result")),
-        *((name, SIZE) for name in ("num_rows", "inputs", "outputs")),
-    ]
-
-
-class _Weights(ctypes.Structure):
-    _fields_ = [("numbers", POINTER), ("outputs", SIZE), ("inputs", SIZE), ("is_turned", COUNT)]
-
-
 _OWN = LIBRARY if INSTRUCTIONS == Instructions.TILES else None
-_PRODUCT, _WEIGHTS = ctypes.POINTER(_Product), ctypes.POINTER(_Weights)
+_PRODUCT, _WEIGHTS = ctypes.POINTER(AmxProduct), ctypes.POINTER(AmxWeights)
 PACK = functions(_OWN, "pack_tiles", DTYPES, [_WEIGHTS, POINTER, COUNT])
 MULTIPLY = functions(_OWN, "multiply_tiles", DTYPES[1:], [_PRODUCT, COUNT])
 MULTIPLY_ONCE = functions(_OWN, "multiply_once", DTYPES, [_PRODUCT, _WEIGHTS, COUNT])
@@ -155,7 +136,7 @@ class TiledProduct:
         result = RECYCLED.empty(shape, vectors.dtype) if is_large else vectors.new_empty(shape)
         tensors = [vectors, self._tiles, *others, result]
         places = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
-        product = ctypes.byref(_Product(*places, num_rows, inputs, outputs))
+        product = ctypes.byref(AmxProduct(*places, num_rows, inputs, outputs))
         if self._tiles is not None:
             MULTIPLY[vectors.dtype](product, torch.get_num_threads())
         else:
@@ -183,7 +164,7 @@ class TiledProduct:
         """Their type, and where they lie."""
         assert self._weight is not None
         place = self._weight.data_ptr()
-        return self._weight.dtype, ctypes.byref(_Weights(place, *self._shape, self._is_turned))
+        return self._weight.dtype, ctypes.byref(AmxWeights(place, *self._shape, self._is_turned))
 
 
 def _filled_up(numbers: torch.Tensor, size: int) -> torch.Tensor:

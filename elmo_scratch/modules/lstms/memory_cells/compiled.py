@@ -7,7 +7,8 @@ from typing import Optional, Sequence
 import torch
 
 from elmo_scratch.modules.lstms.memory_cells.memory_cells import CellOutput, MemoryCells
-from elmo_scratch.native_library import COUNT, POINTER, SIZE, functions
+from elmo_scratch.native_library import functions
+from elmo_scratch.native_structs import COUNT, POINTER, SIZE
 
 DTYPES = (torch.float32, torch.bfloat16)
 """The types of gates that it knows. Memory is in float32."""
