@@ -19,7 +19,7 @@ from elmo_scratch.native_library import INSTRUCTIONS, LIBRARY, Instructions, rea
 from elmo_scratch.native_structs import COUNT, SIZE, LstmBackward, LstmForward, LstmSizes
 
 _SIZES = ctypes.POINTER(LstmSizes)
-# In float32 is all that is not rounded for products.
+# By the precision of products. Memory and gradients of outputs are in float32.
 READ = wide_functions(
     LIBRARY, "read_forward", INSTRUCTIONS, [_SIZES, ctypes.POINTER(LstmForward), COUNT, COUNT]
 )
@@ -76,7 +76,7 @@ def lstm_native_aligned(run: LstmRun) -> LstmResult:
     After the inputs' share of the gates, one call makes all steps. Where weights are small each
     thread reads sentences of its own, from the first to the last step, so that no thread waits for
     another. Large weights pass once a step, and each thread reads a part of them for all sentences.
-    The gates of a few cells are opened while they are in the processor's nearest cache.
+    The gates of a few cells are applied while they are in the processor's nearest cache.
     """
     gates = _share_of_inputs(run.inputs, run.weights.input_weight, run.dtype)
     return run_panels(run, Panels.of(run), gates)._replace(backward=_lstm_native_aligned_backward)

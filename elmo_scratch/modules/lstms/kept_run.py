@@ -71,15 +71,16 @@ class LstmRun(NamedTuple):
         return (self.inputs, *self.weights, self.bias, *self.state)
 
     def gate_bias(self) -> torch.Tensor:
-        """The bias with the forget gate's constant, 1, without a gradient."""
-        bias = self.bias.detach().clone()
+        """The bias plus the forget gate's constant, 1. It has no gradient."""
+        bias = self.bias.detach().clone(memory_format=torch.contiguous_format)
         bias.chunk(4)[2].add_(1.0)
         return bias
 
 
 class LstmGradients(NamedTuple):
     """
-    What a backward pass goes through step by step. The weights' gradients are products of it.
+    The gradients that a backward pass computes step by step. Those of the weights are products of
+    them for all steps at once.
 
     # Parameters
 
@@ -136,7 +137,7 @@ class LstmResult(NamedTuple):
     state : `LstmState`
         Of shape `(batch, ...)`: each sentence's last state.
     kept : `Sequence[torch.Tensor]`, optional (default = `()`)
-        What the backward pass needs beside the run.
+        What the backward pass needs besides the run.
     backward : `LstmBackward`, optional (default = `None`)
         The backward pass, if there can be one.
     """
@@ -158,5 +159,5 @@ def gradients_or_zeros(
 
 
 def join_ended(ended: List[LstmState]) -> LstmState:
-    """Last states of groups of sentences, of which shorter ones, in front, ended first."""
+    """One batch of the last states of groups of sentences, listed in the order they ended in."""
     return LstmState(*(torch.cat(parts) for parts in zip(*reversed(ended))))

@@ -55,9 +55,8 @@ class LstmCache:
 
 def lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
     """
-    Runs an LSTM over the positions of a `ReadingOrder` in the fastest way that there is for its
-    device and types. Where gradients are needed, PyTorch's graph keeps what the backward pass
-    needs, and not the result.
+    Runs an LSTM over the positions of a `ReadingOrder`, in the fastest way for its device, sizes
+    and types. The result keeps nothing: where gradients are needed, PyTorch's graph does.
     """
     tensors = run.tensors()
     needs_grad = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
@@ -82,9 +81,9 @@ def _way(run: LstmRun, cache: LstmCache, needs_grad: bool) -> Way:
 
 class LstmFunction(torch.autograd.Function):
     """
-    A run of an LSTM. In the backward pass each weight's gradient is one large product over all
-    steps, where PyTorch would make a small one at each and add them up; and of each step only
-    gates, cells and outputs are kept.
+    A run of an LSTM. The backward pass computes each weight's gradient by one large product over
+    all steps, where PyTorch would add up a small one for each step. Only gates, cells and outputs
+    of each step are kept.
     """
 
     @staticmethod
@@ -99,7 +98,7 @@ class LstmFunction(torch.autograd.Function):
         run : `LstmRun`
             The run.
         tensors : `torch.Tensor`
-            The run's `tensors`, as PyTorch's graph knows only what it is given directly.
+            The run's `tensors`: PyTorch's graph knows only direct arguments.
 
         # Returns
 
@@ -121,7 +120,7 @@ class LstmFunction(torch.autograd.Function):
         ctx: Any, *gradients: Optional[torch.Tensor]
     ) -> Tuple[Optional[torch.Tensor], ...]:
         """The gradients of all that `forward` took, in its order."""
-        # Asked for all: it is an error if one of the weights has changed since.
+        # Unpacking all raises an error if one of the weights has changed since.
         inputs, *saved = ctx.saved_tensors
         *weights, bias, hidden, cell, mask, outputs = saved[:8]
         run = LstmRun(
@@ -154,7 +153,7 @@ class LstmFunction(torch.autograd.Function):
 
 
 def _own_weights(run: LstmRun) -> Sequence[torch.Tensor]:
-    """Without what stands for no projection, which is another tensor each time."""
+    """All weights but an empty projection, which is another tensor each time."""
     return [weight for weight in (*run.weights, run.bias) if len(weight) > 0]
 
 

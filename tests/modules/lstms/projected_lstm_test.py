@@ -254,6 +254,18 @@ def test_a_change_of_frozen_weights_is_seen(change: Change, dtype: torch.dtype) 
     assert not torch.allclose(after, before, atol=0.01)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_change_of_the_frozen_bias_alone_is_seen(dtype: torch.dtype) -> None:
+    lstm = random_lstm().to(dtype).requires_grad_(False)
+    inputs = torch.randn(POSITIONS, INPUT_DIM, dtype=dtype)
+    before = lstm(inputs, [3, 2]).outputs
+    lstm.bias.add_(1.0)
+    after = lstm(inputs, [3, 2]).outputs
+    trained = copy.deepcopy(lstm).requires_grad_()(inputs, [3, 2]).outputs
+    assert torch.allclose(after, trained, atol=1e-6)
+    assert not torch.allclose(after, before, atol=0.01)
+
+
 def test_another_type_of_numbers_is_seen() -> None:
     lstm = random_lstm().requires_grad_(False)
     inputs = torch.randn(POSITIONS, INPUT_DIM).double()

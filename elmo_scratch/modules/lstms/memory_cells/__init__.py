@@ -4,4 +4,4 @@ from elmo_scratch.modules.lstms.memory_cells.choice import memory_cells_for as m
 from elmo_scratch.modules.lstms.memory_cells.memory_cells import CellOutput as CellOutput
 from elmo_scratch.modules.lstms.memory_cells.memory_cells import MemoryCells as MemoryCells
 
-__all__ = ["MemoryCells", "CellOutput", "memory_cells_for"]
+__all__ = ["CellOutput", "MemoryCells", "memory_cells_for"]

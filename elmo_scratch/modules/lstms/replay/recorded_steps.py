@@ -53,12 +53,12 @@ class RecordedSteps(NamedTuple):
 
 
 def addresses_of(run: LstmRun) -> Tuple[Address, ...]:
-    """Of each matrix its place in memory, shape and strides."""
+    """Each matrix's place in memory, shape and strides."""
     return tuple((weight.data_ptr(), *weight.shape, *weight.stride()) for weight in run.weights)
 
 
 def batch_tensors(run: LstmRun) -> List[torch.Tensor]:
-    """All tensors of a run but the matrices, which are read from where they lie."""
+    """What is copied for each replay: all tensors but the matrices, which are read in place."""
     mask = run.recurrent_dropout_mask
     return [run.inputs, *run.state, run.bias, *([] if mask is None else [mask])]
 
@@ -66,7 +66,7 @@ def batch_tensors(run: LstmRun) -> List[torch.Tensor]:
 class StepRecorder(NamedTuple):
     """
     Records the steps of `run`, which has `NUM_STEPS` of them, to be replayed on one `stream` of the
-    GPU. It holds none of the run's numbers but the weights.
+    GPU. Beside the weights, only the shapes and types of the run's tensors matter.
     """
 
     run: LstmRun
