@@ -1,19 +1,11 @@
 """Products by tiles (AMX) pass their tests on processors without them, where tiles are emulated."""
 
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from elmo_scratch.native_library import INSTRUCTIONS, LIBRARY, SWITCH, Instructions
-
-ROOT = Path(__file__).parents[1]
-EMULATED_TILES = Path(__file__).parent / "emulated_tiles.h"
-NEEDED = ["elmo_scratch", "elmo_scratch_compat", "fixtures", "tests", "setup.py", "pyproject.toml"]
-"""Of the checkout, for the tests below."""
+from elmo_scratch.native_library import INSTRUCTIONS, LIBRARY, Instructions
+from tests.rebuilt import EMULATED_TILES, Rebuilt
 
 TESTS = [
     "tests/modules/lstms/compiled_reading_test.py",
@@ -32,28 +24,13 @@ TESTS = [
     reason="tiles need no emulation here, or more than this processor has is missing",
 )
 def test_products_by_tiles_pass_their_tests(tmp_path: Path) -> None:
-    for name in NEEDED:
-        if (ROOT / name).is_dir():
-            unneeded = shutil.ignore_patterns("__pycache__", "*.so")
-            shutil.copytree(ROOT / name, tmp_path / name, ignore=unneeded)
-        else:
-            shutil.copy(ROOT / name, tmp_path)
-    flags = f"-include {EMULATED_TILES}"
-    environment = dict(os.environ, CFLAGS=flags, CXXFLAGS=flags, PYTHONPATH=str(tmp_path))
-    environment[SWITCH] = Instructions.TILES.name
+    rebuilt = Rebuilt(tmp_path, ["-include", str(EMULATED_TILES)])
 
     def run(*arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, *arguments],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-        )
+        done = rebuilt.run(*arguments, instructions=Instructions.TILES.name)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    run("setup.py", "build_ext", "--inplace")
     show = "from elmo_scratch.native_library import INSTRUCTIONS; print(int(INSTRUCTIONS))"
     assert int(run("-c", show)) == Instructions.TILES
     told = run("-m", "pytest", "-rs", "-p", "no:cacheprovider", *TESTS)

@@ -1,0 +1,95 @@
+"""Compiled code passes its tests under AddressSanitizer and UndefinedBehaviorSanitizer."""
+
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+from typing import Dict
+
+import pytest
+
+from elmo_scratch.native_library import INSTRUCTIONS, LIBRARY, Instructions
+from tests.rebuilt import EMULATED_TILES, Rebuilt
+
+pytestmark = [
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(LIBRARY is None, reason="nothing was compiled here"),
+    pytest.mark.timeout(7200),
+]
+
+FLAGS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+
+TESTS = [
+    "tests/modules/compiled_convolution_test.py",
+    "tests/modules/highway_gate_test.py",
+    "tests/modules/lstms/compiled_run_test.py",
+    "tests/modules/lstms/memory_cells/compiled_test.py",
+    "tests/modules/maximum_test.py",
+    "tests/modules/products/panels_test.py",
+    "tests/modules/products/tiled_gradient_test.py",
+    "tests/modules/products/tiled_product_test.py",
+]
+"""Of all that is compiled."""
+
+CHOSEN = "not to_the_bit and not large and not few"
+"""Large sizes take long, and sanitizers say nothing about last bits."""
+
+WRITE_TOO_MUCH = """
+import torch
+from elmo_scratch.modules.highway_gate import CARRY
+numbers = [torch.zeros(64) for _ in range(4)]
+*inputs, output = (part.data_ptr() for part in numbers)
+CARRY[torch.float32](*inputs, 1, {}, output, 1)
+print("done")
+"""
+
+
+def sanitizer_libraries() -> str:
+    """The libraries that must be loaded before all others."""
+    compiler = (sysconfig.get_config_var("CXX") or "c++").split()[0]
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler} here")
+    found = []
+    # Without the second one AddressSanitizer doesn't find how exceptions are thrown.
+    for name in ("libasan.so", "libstdc++.so"):
+        asked = [compiler, f"-print-file-name={name}"]
+        path = subprocess.run(asked, capture_output=True, text=True).stdout.strip()
+        if not Path(path).is_absolute():
+            pytest.skip(f"{compiler} has no {name} here")
+        found.append(str(Path(path).resolve()))
+    return " ".join(found)
+
+
+@pytest.fixture(scope="module")
+def variables() -> Dict[str, str]:
+    # Python itself doesn't give back all memory at its end.
+    options = "detect_leaks=0"
+    return {"LD_PRELOAD": sanitizer_libraries(), "ASAN_OPTIONS": options}
+
+
+@pytest.fixture(scope="module")
+def rebuilt(variables: Dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Rebuilt:
+    """With emulated tiles where the rest of that code runs: sanitizers don't see into real ones."""
+    has_tiles = INSTRUCTIONS >= Instructions.BFLOAT16
+    emulation = ["-include", str(EMULATED_TILES)] if has_tiles else []
+    return Rebuilt(tmp_path_factory.mktemp("sanitized"), [*FLAGS, *emulation])
+
+
+def test_a_number_too_many_is_seen(rebuilt: Rebuilt, variables: Dict[str, str]) -> None:
+    done = rebuilt.run("-c", WRITE_TOO_MUCH.format(64), instructions="avx2", **variables)
+    assert done.returncode == 0 and done.stdout == "done\n", done.stderr
+    done = rebuilt.run("-c", WRITE_TOO_MUCH.format(65), instructions="avx2", **variables)
+    assert done.returncode != 0 and "AddressSanitizer: heap-buffer-overflow" in done.stderr
+
+
+@pytest.mark.parametrize("instructions", [*Instructions], ids=lambda level: level.name.lower())
+def test_nothing_is_done_that_must_not_be(
+    instructions: Instructions, rebuilt: Rebuilt, variables: Dict[str, str]
+) -> None:
+    best = Instructions.TILES if INSTRUCTIONS >= Instructions.BFLOAT16 else INSTRUCTIONS
+    if instructions > best:
+        pytest.skip("this processor has no more than these")
+    arguments = ["-m", "pytest", "-p", "no:cacheprovider", "-k", CHOSEN, *TESTS]
+    done = rebuilt.run(*arguments, instructions=instructions.name, **variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
