@@ -44,10 +44,10 @@ def config_with(kind: str) -> Dict[str, Any]:
 @pytest.mark.parametrize(
     "kind, at",
     [
-        ("full", (1, 12, True)),
-        ("sampled", (1, 12, True)),
         ("sampled, fused", (1, 12, True)),
         ("adaptive", (2, 3, False)),
+        pytest.param("full", (1, 12, True), marks=pytest.mark.exhaustive),
+        pytest.param("sampled", (1, 12, True), marks=pytest.mark.exhaustive),
     ],
 )
 def test_a_training_on_streams_goes_on_to_the_bit(
@@ -71,6 +71,7 @@ def two_threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("two_threads")
 def test_the_recipe_for_a_million_words_goes_on_to_the_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -56,6 +56,7 @@ def logged(folder: Path, message: str) -> int:
     return log.read_text(encoding="utf-8").count(f" - {message}") if log.exists() else 0
 
 
+@pytest.mark.exhaustive
 def test_a_training_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     training = start_training(folder)

@@ -2,11 +2,9 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Tuple, Union
 
 import pytest
 import torch
@@ -14,12 +12,12 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
 from elmo_scratch.modules.products import BFLOAT16
-from tests import PROJECT_ROOT
-from tests.recover_test import PROGRAM
+from tests.forked import run_forked
 from tests.tiny_training import CONFIGS, params_on_fixtures
 from tests.training.tiny_runs import (
     BATCHES,
     EPOCHS,
+    Interrupt,
     Place,
     differences,
     outcome,
@@ -27,8 +25,6 @@ from tests.training.tiny_runs import (
     run_until,
     tiny_config,
 )
-
-PATIENCE = 300  # seconds; it takes a tenth of that
 
 LOADERS: Dict[str, Dict[str, Any]] = {
     "shuffled": {"data_loader": {"batch_size": 8, "shuffle": True}},
@@ -46,6 +42,11 @@ def config_with(loader: str, **trainer: Any) -> Dict[str, Any]:
     return {**tiny_config(**trainer), **deepcopy(LOADERS[loader])}
 
 
+def exhaustive(*places: Place) -> List[Any]:
+    """Places that are no other class than those beside them."""
+    return [pytest.param(place, marks=pytest.mark.exhaustive) for place in places]
+
+
 @pytest.fixture(scope="module")
 def through(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where a training that nothing interrupted wrote to."""
@@ -58,8 +59,8 @@ def through(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "at",
     [
         # Right behind a checkpoint, and in the middle.
-        *[(1, batch, True) for batch in range(1, BATCHES + 1)],
-        (0, 5, True),
+        (1, 3, True),
+        *exhaustive(*((1, batch, True) for batch in (1, 2, 4, BATCHES)), (0, 5, True)),
         # The last checkpoint is of the middle of the epoch; validation drew from the state.
         (1, 2, False),
         (2, BATCHES, True),
@@ -72,7 +73,7 @@ def test_an_interrupted_run_ends_in_the_same_bits(through: Path, at: Place, tmp_
     assert not differences(outcome(tmp_path / "run"), outcome(through))
 
 
-@pytest.mark.parametrize("at", [(0, 3, True), (1, 3, True), (2, 1, True)], ids=str)
+@pytest.mark.parametrize("at", [(1, 3, True), *exhaustive((0, 3, True), (2, 1, True))], ids=str)
 def test_layers_that_are_thawed_one_after_the_other_come_back_as_they_were(
     at: Place, tmp_path: Path
 ) -> None:
@@ -168,7 +169,7 @@ def test_with_more_epochs_there_is_a_learning_rate_to_the_end(
     assert state["optimizer"]["param_groups"][0]["lr"] > 0
 
 
-@pytest.mark.parametrize("at", [(1, 1, True), (1, 3, True), (1, 1, False)], ids=str)
+@pytest.mark.parametrize("at", [(1, 3, True), *exhaustive((1, 1, True), (1, 1, False))], ids=str)
 def test_accumulated_gradients_come_back_to_their_place(at: Place, tmp_path: Path) -> None:
     # Three groups an epoch, of which the last has one batch.
     config = tiny_config(
@@ -198,7 +199,7 @@ def test_groups_of_another_size_are_an_error_within_an_epoch(tmp_path: Path) -> 
     assert (tmp_path / "other" / f"model_state_e{EPOCHS}_b0.th").exists()
 
 
-@pytest.mark.parametrize("at", [(1, 1, True), (1, 3, True), (2, 3, True)], ids=str)
+@pytest.mark.parametrize("at", [(1, 3, True), *exhaustive((1, 1, True), (2, 3, True))], ids=str)
 def test_only_the_epochs_that_are_meant_to_be_are_validated(at: Place, tmp_path: Path) -> None:
     config = tiny_config()
     config["trainer"]["callbacks"].append(
@@ -277,56 +278,47 @@ def test_a_checkpoint_without_the_state_is_told(other: Dict[str, str], tmp_path:
     assert not any(module._forward_hooks for module in model.modules())
 
 
-KILLING = """
-import os, signal, torch
-from allennlp.training.callbacks import TrainerCallback
-
-@TrainerCallback.register("tests_interrupt")
-class Kill(TrainerCallback):
-    def on_batch(self, *args, epoch=None, is_training=True, **kwargs):
-        place = f"{args[4]} {args[5]} {is_training}"
-        if place == os.environ["KILL_AT"]:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-save = torch.save
-def save_half(state, file, *args, **kwargs):
-    save(state, file, *args, **kwargs)
-    if os.environ["KILL_AT"] in str(getattr(file, "name", file)):
-        file.truncate(file.tell() // 2)
-        file.flush()
-        os.kill(os.getpid(), signal.SIGKILL)
-torch.save = save_half
-
-import elmo_scratch, elmo_scratch.training
-"""
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
-def start(folder: Path, config: Path, kill_at: str, *options: str) -> None:
-    """`allennlp train` in a process of its own, which is killed unless that is to come "never"."""
-    words = ["train", str(config), "-s", str(folder)]
-    path = os.pathsep.join([str(PROJECT_ROOT), os.environ.get("PYTHONPATH", "")])
-    program = PROGRAM.replace("import allennlp.commands", f"{KILLING}\nimport allennlp.commands")
-    done = subprocess.run(
-        [sys.executable, "-c", program, *words, *options],
-        env={**os.environ, "PYTHONPATH": path, "KILL_AT": kill_at, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        timeout=PATIENCE,
-    )
-    expected = 0 if kill_at == "never" else -signal.SIGKILL
-    assert done.returncode == expected, done.stderr.decode()
+def train_until_killed(at: Union[Place, str], folder: Path, recover: bool = True) -> None:
+    """
+    `allennlp train` in a process that is killed behind a batch, or when half of a file is written
+    that has such a name.
+    """
+
+    save = torch.save
+
+    def on_batch(*args: Any, is_training: bool, **_: Any) -> None:
+        if (args[5], args[6], is_training) == at:
+            kill()
+
+    def save_half(state: Any, file: Any, *args: Any, **kwargs: Any) -> None:
+        save(state, file, *args, **kwargs)
+        if str(at) in str(getattr(file, "name", file)):
+            file.truncate(file.tell() // 2)
+            file.flush()
+            kill()
+
+    def train() -> None:
+        Interrupt.on_batch = on_batch  # type: ignore[method-assign]
+        torch.save = save_half
+        run(tiny_config(), folder, recover)
+
+    ended = run_forked(train, folder.with_suffix(".errors"))
+    assert ended.status == -signal.SIGKILL, ended.errors
 
 
 def test_a_training_that_is_killed_again_and_again_ends_in_the_same_bits(
     through: Path, tmp_path: Path
 ) -> None:
-    config, folder = tmp_path / "config.json", tmp_path / "run"
-    config.write_text(json.dumps(tiny_config()), encoding="utf-8")
-    start(folder, config, "0 3 True")
-    # Between the epochs, when half of the file is written.
-    start(folder, config, ".model_state_e1_b0.th", "--recover")
-    start(folder, config, "2 3 True", "--recover")
-    start(folder, config, "never", "--recover")
+    folder = tmp_path / "run"
+    train_until_killed((0, 3, True), folder, recover=False)
+    # Between the epochs.
+    train_until_killed(".model_state_e1_b0.th", folder)
+    train_until_killed((2, 3, True), folder)
+    run(tiny_config(), folder, recover=True)
     assert not differences(outcome(folder), outcome(through))
     assert not differences(validation_of(folder), validation_of(through))
     assert not list(folder.glob(".*"))

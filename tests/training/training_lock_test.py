@@ -2,8 +2,7 @@ import errno
 import fcntl
 import multiprocessing
 import os
-import subprocess
-import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Iterator
@@ -15,32 +14,33 @@ from allennlp.training import GradientDescentTrainer
 from elmo_scratch.training.training_lock import LOCK, TrainingLock
 from elmo_scratch.training.whole_checkpointer import WholeCheckpointer
 from elmo_scratch_compat import training as compat_training
-from tests import PROJECT_ROOT
 
-PROGRAM = """
-import multiprocessing, sys, time
-from pathlib import Path
-from elmo_scratch.training.training_lock import TrainingLock
-lock = TrainingLock(Path(sys.argv[1]))
-child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
-child.start()
-print(child.pid, flush=True)
-time.sleep(60)
-"""
+FORK = multiprocessing.get_context("fork")
+
+
+def train(folder: Path, child_pid: Any) -> None:
+    """Holds the lock, and has a child."""
+    lock = TrainingLock(folder)
+    child = FORK.Process(target=time.sleep, args=(60,))
+    child.start()
+    child_pid.put(child.pid)
+    time.sleep(60)
+    lock.check()
 
 
 @contextmanager
-def training_in(folder: Path) -> Iterator["subprocess.Popen[str]"]:
+def training_in(folder: Path) -> Iterator[Any]:
     """A process that holds the lock, and has a child."""
-    command = [sys.executable, "-c", PROGRAM, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=PROJECT_ROOT) as process:
-        assert process.stdout is not None
-        child = int(process.stdout.readline())
-        try:
-            yield process
-        finally:
-            process.kill()
-            os.kill(child, 9)
+    child_pid = FORK.Queue()
+    process = FORK.Process(target=train, args=(folder, child_pid))
+    process.start()
+    child = child_pid.get(timeout=60)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
+        os.kill(child, 9)
 
 
 def test_another_process_is_refused_until_the_first_has_gone(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_another_process_is_refused_until_the_first_has_gone(tmp_path: Path) -> 
             for part in (f"{tmp_path}: process {process.pid} on ", "Wait until", "-s"):
                 assert part in str(raised.value)
         process.kill()
-        process.wait()
+        process.join()
         # Its child is still there.
         TrainingLock(tmp_path)
     assert (tmp_path / LOCK).read_text("utf-8").startswith(f"process {os.getpid()} on ")
@@ -104,13 +104,12 @@ def hold(folder: Path, places: Any) -> None:
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_it_is_over_with_the_last_instance(count: int, tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    places, found = context.Queue(), []
+    places, found = FORK.Queue(), []
     locks = [TrainingLock(tmp_path) for _ in range(count)]
     # Those of trainings that were stopped, as in a notebook.
     del locks[:-1]
     for _ in range(2):
-        other = context.Process(target=hold, args=(tmp_path, places))
+        other = FORK.Process(target=hold, args=(tmp_path, places))
         other.start()
         found.append(places.get(timeout=120))
         other.join()
