@@ -168,6 +168,7 @@ def test_others_see_that_torchvision_is_absent() -> None:
         importlib.import_module("torchvision")
 
 
+@pytest.mark.exhaustive
 def test_an_installed_torchvision_is_left_alone(tmp_path: Path, torchvision: Path) -> None:
     finished = run_python(
         "import torchvision.ops.boxes as installed\n"
@@ -186,6 +187,7 @@ def test_the_plugin_is_found_in_an_empty_folder(tmp_path: Path) -> None:
     assert "ERROR" not in finished.stderr
 
 
+@pytest.mark.exhaustive
 def test_the_plugin_may_be_named_as_well(tmp_path: Path) -> None:
     (tmp_path / ".allennlp_plugins").write_text("elmo_scratch\n", encoding="utf-8")
     words = ("elmo", "--help", "--include-package", "elmo_scratch")

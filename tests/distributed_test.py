@@ -65,7 +65,14 @@ def metrics_of(folder: Path) -> Dict[str, Any]:
     return json.loads((folder / "metrics.json").read_text())
 
 
-@pytest.mark.parametrize("softmax", ["full", "adaptive", "sampled"])
+@pytest.mark.parametrize(
+    "softmax",
+    [
+        "sampled",
+        pytest.param("full", marks=pytest.mark.exhaustive),
+        pytest.param("adaptive", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_two_workers_train_like_one_with_the_streams_of_both(softmax: str, tmp_path: Path) -> None:
     folders = {}
     for num_workers in (1, 2):
@@ -131,6 +138,7 @@ def started(made: Dict[str, Any], folder: Path, *options: str) -> subprocess.Pop
     )
 
 
+@pytest.mark.exhaustive
 def test_two_nodes_train_like_one_process(tmp_path: Path) -> None:
     with logging_as_before():
         train_model(Params(config(1, tmp_path)), str(tmp_path / "alone"))
@@ -157,6 +165,7 @@ def test_two_nodes_train_like_one_process(tmp_path: Path) -> None:
         assert torch.equal(of_second[name], together[name]), name
 
 
+@pytest.mark.exhaustive
 def test_two_workers_that_were_killed_go_on_to_the_bit(tmp_path: Path) -> None:
     made = recoverable(tmp_path)
     with logging_as_before():
