@@ -1,9 +1,7 @@
 import logging
+import multiprocessing
 import os
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any, Callable, List
@@ -27,7 +25,6 @@ from elmo_scratch.export import (
 from elmo_scratch.export.layer_export import has_parts
 from elmo_scratch.export.output_size import in_words
 from elmo_scratch.export.part_folder import Span
-from tests import PROJECT_ROOT
 from tests.export.conftest import FILES, LINES, assert_same, data_sets
 
 NewLayers = Callable[..., SentenceLayers]
@@ -133,33 +130,25 @@ def test_parts_can_be_kept_whatever_is_overwritten(
 
 
 def test_a_killed_export_goes_on_to_the_same_file(new_layers: NewLayers, tmp_path: Path) -> None:
-    lines = LINES * 20
+    lines = LINES * 10
     (tmp_path / "text.txt").write_text("\n".join(lines), encoding="utf-8")
     output = tmp_path / "x.hdf5"
-    program = (
-        "from pathlib import Path\n"
-        "from elmo_scratch.embedders import SentenceLayers\n"
-        "from elmo_scratch.export import ExportSettings, InputText, OneProcess, export_layers\n"
-        f"layers = SentenceLayers.from_official({str(FILES / 'options.json')!r}, "
-        f"{str(FILES / 'weights.hdf5')!r})\n"
-        "export_layers(InputText('text', Path('text.txt')), Path('x.hdf5'), layers, "
-        "ExportSettings(batch_size=2), resume=True, engine=OneProcess(0.02))\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PROJECT_ROOT)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    settings = ExportSettings(batch_size=2)
+
+    def export() -> None:
+        text, engine = InputText("text", tmp_path / "text.txt"), OneProcess(0.02)
+        export_layers(text, output, new_layers("carry"), settings, resume=True, engine=engine)
+
+    process = multiprocessing.get_context("fork").Process(target=export)
+    process.start()
     parts = tmp_path / "x.hdf5.parts"
-    while process.poll() is None and len(list(parts.glob("0*.hdf5"))) < 3:
+    while process.is_alive() and len(list(parts.glob("0*.hdf5"))) < 3:
         assert not output.exists()
         time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.kill()
+    process.join()
     assert not output.exists() and len(list(parts.glob("0*.hdf5"))) >= 3
-    text, settings = InputText("text", lines), ExportSettings(batch_size=2)
+    text = InputText("text", lines)
     export_layers(text, output, new_layers("carry"), settings, resume=True)
     export_layers(text, tmp_path / "whole.hdf5", new_layers("carry"), settings)
     assert_same(data_sets(tmp_path / "whole.hdf5"), data_sets(output))

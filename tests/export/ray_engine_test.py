@@ -61,6 +61,7 @@ def test_a_number_of_workers_out_of_range_is_an_error() -> None:
         RayEngine(SOURCE, 0)
 
 
+@pytest.mark.exhaustive
 def test_more_workers_than_there_is_room_for_are_an_error(
     new_layers: NewLayers, text: InputText, tmp_path: Path
 ) -> None:
@@ -71,6 +72,7 @@ def test_more_workers_than_there_is_room_for_are_an_error(
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.exhaustive
 def test_an_error_of_a_worker_is_the_one_it_had(new_layers: NewLayers, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("\n".join(LINES), encoding="utf-8")
     source = SOURCE._replace(weight_file=str(tmp_path / "none.hdf5"))

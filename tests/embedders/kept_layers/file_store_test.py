@@ -1,3 +1,4 @@
+import resource
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.kept_layers import FileStore, file_store
+from tests.forked import run_forked
 
 ONES = numpy.ones(3, dtype="float32")
 
@@ -140,14 +142,14 @@ def test_a_file_whose_pages_are_damaged_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_process_with_few_addresses_is_an_error(tmp_path: Path) -> None:
-    program = (
-        "import resource, sys; from elmo_scratch.embedders.kept_layers import FileStore; "
-        "store = FileStore(sys.argv[1]); "
-        "resource.setrlimit(resource.RLIMIT_AS, (2**36, 2**36)); store.get(b'key')"
-    )
-    command = [sys.executable, "-c", program, str(tmp_path / "layers")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert "Raise that limit (`ulimit -v unlimited`)" in done.stderr.splitlines()[-1]
+    store = FileStore(str(tmp_path / "layers"))
+
+    def get() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (2**36, 2**36))
+        store.get(b"key")
+
+    ended = run_forked(get, tmp_path / "errors")
+    assert "Raise that limit (`ulimit -v unlimited`)" in ended.errors.splitlines()[-1]
 
 
 def test_a_home_folder_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -260,6 +260,7 @@ def test_an_error_leaves_the_older_file(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["layers.hdf5"]
 
 
+@pytest.mark.exhaustive
 @has_such_a_limit
 def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     assert (

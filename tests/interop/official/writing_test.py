@@ -320,6 +320,7 @@ for limit in (0, 1000, 4000):
 """
 
 
+@pytest.mark.exhaustive
 @has_such_a_limit
 def test_a_full_disk_is_an_error_and_the_process_lives_on(tmp_path: Path) -> None:
     write_official_bilm(RESIDUAL.read(), tmp_path)
