@@ -117,14 +117,17 @@ def test_a_word_has_as_many_ids_as_the_released_models_want() -> None:
     assert len(character_ids("x")) == len(character_ids("x" * 10_000)) == 50
 
 
-@pytest.mark.parametrize("word", WORDS, ids=lambda word: ascii(word[:12]) + str(len(word)))
-def test_words_are_spelled_as_allennlp_spells_them(word: str) -> None:
-    assert character_ids(word) == allennlp_ids(word)
+def test_words_are_spelled_as_allennlp_spells_them() -> None:
+    others = [word for word in WORDS if character_ids(word) != allennlp_ids(word)]
+    assert others == []
 
 
 def test_characters_are_spelled_as_allennlp_spells_them() -> None:
-    for number in [*range(2**9), *range(2**9, sys.maxunicode + 1, 97)]:
-        assert character_ids(chr(number)) == allennlp_ids(chr(number))
+    numbers = [*range(2**9), *range(2**9, sys.maxunicode + 1, 97)]
+    others = [
+        number for number in numbers if character_ids(chr(number)) != allennlp_ids(chr(number))
+    ]
+    assert others == []
 
 
 def test_sentence_marks_are_those_of_allennlp() -> None:
@@ -133,9 +136,13 @@ def test_sentence_marks_are_those_of_allennlp() -> None:
     assert end == character_ids("</S>") == allennlp_ids(ELMoCharacterMapper.eos_token)
 
 
-@pytest.mark.parametrize("max_characters", [CHARACTERS_PER_TOKEN[0], 4, 20, 49, 51, 1000])
 @pytest.mark.parametrize("word", ["", "a", "naïve", "🦩", "x" * 48, "é" * 600, "<S>", "</S>"])
-def test_words_of_any_length_fit_into_any_number_of_ids(word: str, max_characters: int) -> None:
+def test_words_of_any_length_fit_into_any_number_of_ids(word: str) -> None:
+    for max_characters in (CHARACTERS_PER_TOKEN[0], 4, 20, 49, 51, 1000):
+        assert_fits(word, max_characters)
+
+
+def assert_fits(word: str, max_characters: int) -> None:
     ids = character_ids(word, max_characters)
     assert len(ids) == max_characters
     assert ids[0] == BEGIN and ids.count(BEGIN) == ids.count(END) == 1

@@ -9,7 +9,12 @@ import pytest
 from elmo_scratch.interop.layer_files.long_string import read_long_string, write_long_string
 
 # Around the size of the smallest heap, 4096 bytes with 32 that come first.
-SIZES = [0, 1, 7, 8, 9, 4000, *range(4046, 4066), 4096, 5000, 3 * 2**20 + 5]
+SIZES = [0, 1, 7, 8, 9, 4000, 4047, 4048, 4049, 4056, 4063, 4064, 4065, 4096, 3 * 2**20 + 5]
+MORE_SIZES = sorted({*range(4046, 4066), 5000} - set(SIZES))
+
+each_size = pytest.mark.parametrize(
+    "size", [*SIZES, *(pytest.param(size, marks=pytest.mark.exhaustive) for size in MORE_SIZES)]
+)
 
 
 def text_of(size: int) -> bytes:
@@ -23,7 +28,7 @@ def write(path: Path, text: bytes, pieces: List[bytes]) -> None:
         file["after"] = [3.0]
 
 
-@pytest.mark.parametrize("size", SIZES)
+@each_size
 def test_hdf5_reads_it_as_a_string_of_its_own(size: int, tmp_path: Path) -> None:
     text = text_of(size)
     write(tmp_path / "file.hdf5", text, [text[:10], text[10:11], text[11:]])
@@ -36,7 +41,7 @@ def test_hdf5_reads_it_as_a_string_of_its_own(size: int, tmp_path: Path) -> None
         assert file["after"][:].tolist() == [3.0]
 
 
-@pytest.mark.parametrize("size", SIZES)
+@each_size
 def test_it_is_read_in_pieces(size: int, tmp_path: Path) -> None:
     text = text_of(size)
     write(tmp_path / "file.hdf5", text, [text])
