@@ -1,7 +1,7 @@
 import copy
 import re
 from pathlib import Path
-from typing import Set
+from typing import Any, Dict, List, Set
 
 import pytest
 from allennlp.commands.train import TrainModel
@@ -22,12 +22,12 @@ from tests.tiny_training import (
 
 FILES = sorted(CONFIGS.glob("**/*.jsonnet"))
 
-each_config = pytest.mark.parametrize(
+Configs = Dict[str, Dict[str, Any]]
+
+
+@pytest.mark.parametrize(
     "config_file", FILES, ids=[str(file.relative_to(CONFIGS)) for file in FILES]
 )
-
-
-@each_config
 def test_every_config_builds_its_train_loop(
     config_file: Path, bilm_archive: Path, tmp_path: Path
 ) -> None:
@@ -55,19 +55,29 @@ def test_the_output_folder_of_a_training_is_fine_tuned_as_its_archive_is(
     assert set(folder.iterdir()) == before
 
 
-@each_config
-def test_every_training_can_be_stopped_and_recovered(config_file: Path) -> None:
-    trainer = config_on_fixtures(config_file, Path("model.tar.gz"))["trainer"]
-    assert trainer["checkpointer"]["type"] == "elmo_scratch_whole"
-    kinds = [callback["type"] for callback in trainer["callbacks"]]
-    assert {"elmo_scratch_exact_resume", "elmo_scratch_stop_at_nan"} <= set(kinds)
+@pytest.fixture(scope="module")
+def configs() -> Configs:
+    """All configs, over an archive that is not there."""
+    archive = Path("model.tar.gz")
+    return {str(file.relative_to(CONFIGS)): config_on_fixtures(file, archive) for file in FILES}
 
 
-@each_config
-def test_the_head_of_a_config_says_what_it_needs(config_file: Path) -> None:
-    head = config_file.read_text(encoding="utf-8").split("\n{", 1)[0]
-    head = "\n".join(line for line in head.splitlines() if line.startswith("//"))
-    assert needed(config_file) <= set(re.findall(r"\b([A-Z]+(?:_[A-Z]+)+)=", head))
+def callbacks_of(config: Dict[str, Any]) -> List[str]:
+    return [callback["type"] for callback in config["trainer"]["callbacks"]]
+
+
+def test_every_training_can_be_stopped_and_recovered(configs: Configs) -> None:
+    for name, config in configs.items():
+        assert config["trainer"]["checkpointer"]["type"] == "elmo_scratch_whole", name
+        kinds = set(callbacks_of(config))
+        assert {"elmo_scratch_exact_resume", "elmo_scratch_stop_at_nan"} <= kinds, name
+
+
+def test_the_heads_of_configs_say_what_they_need() -> None:
+    for file in FILES:
+        head = file.read_text(encoding="utf-8").split("\n{", 1)[0]
+        head = "\n".join(line for line in head.splitlines() if line.startswith("//"))
+        assert needed(file) <= set(re.findall(r"\b([A-Z]+(?:_[A-Z]+)+)=", head)), file
 
 
 def needed(config_file: Path) -> Set[str]:
@@ -91,21 +101,18 @@ def named_in(config_file: Path) -> Set[str]:
     return set(re.findall(r'std\.extVar\("(\w+)"\)', text)).union(*map(named_in, imported))
 
 
-@each_config
-def test_no_config_counts_words_of_dev(config_file: Path) -> None:
-    config = config_on_fixtures(config_file, Path("model.tar.gz"))
-    kind = config.get("vocabulary", {}).get("type")
-    assert kind == "from_files" or config["datasets_for_vocab_creation"] in ([], ["train"])
+def test_no_config_counts_words_of_dev(configs: Configs) -> None:
+    for name, config in configs.items():
+        if config.get("vocabulary", {}).get("type") != "from_files":
+            assert config["datasets_for_vocab_creation"] in ([], ["train"]), name
 
 
-@each_config
-def test_every_config_fits_the_bilm_that_is_trained_on_real_news(config_file: Path) -> None:
-    archive = Path("model.tar.gz")
-    bilm = config_on_fixtures(CONFIGS / "bilm" / "ag_news.jsonnet")["model"]["bilm"]
-    config = config_on_fixtures(config_file, archive)
-    fitted = copy.deepcopy(config)
-    fit_encoder(fitted["model"], 2 * bilm["token_encoder"]["dim"])
-    assert config == fitted
+def test_every_config_fits_the_bilm_that_is_trained_on_real_news(configs: Configs) -> None:
+    bilm = configs["bilm/ag_news.jsonnet"]["model"]["bilm"]
+    for name, config in configs.items():
+        fitted = copy.deepcopy(config)
+        fit_encoder(fitted["model"], 2 * bilm["token_encoder"]["dim"])
+        assert config == fitted, name
 
 
 @pytest.mark.parametrize("name", ["elmo_fine_tuned", "elmo_fine_tuned_titles"])
@@ -164,13 +171,11 @@ def test_there_is_a_config_for_each_mix_of_the_paper() -> None:
     assert {"trainable", "frozen", "function"} <= mixes
 
 
-@each_config
-def test_what_mixes_layers_tells_their_weights_once(config_file: Path) -> None:
-    config = config_on_fixtures(config_file, Path("model.tar.gz"))
-    embedders = config["model"].get("text_field_embedder", {}).get("token_embedders", {})
-    mixes = [embedder for embedder in embedders.values() if "mix" in embedder]
-    kinds = [callback["type"] for callback in config["trainer"]["callbacks"]]
-    assert kinds.count("elmo_scratch_mix_shares") == bool(mixes)
+def test_what_mixes_layers_tells_their_weights_once(configs: Configs) -> None:
+    for name, config in configs.items():
+        embedders = config["model"].get("text_field_embedder", {}).get("token_embedders", {})
+        mixes = [embedder for embedder in embedders.values() if "mix" in embedder]
+        assert callbacks_of(config).count("elmo_scratch_mix_shares") == bool(mixes), name
 
 
 def test_a_config_that_asks_for_a_variable_that_nobody_knows_is_an_error(tmp_path: Path) -> None:

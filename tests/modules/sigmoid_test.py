@@ -22,12 +22,13 @@ def numbers_of(count: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-@pytest.mark.parametrize("count", COUNTS)
-def test_it_is_the_logistic_function_in_place(count: int, dtype: torch.dtype) -> None:
-    numbers = numbers_of(count, dtype)
-    expected = torch.sigmoid(numbers.double())
-    assert sigmoid_(numbers) is numbers
-    assert torch.allclose(numbers.double(), expected, rtol=0, atol=4 * torch.finfo(dtype).eps)
+def test_it_is_the_logistic_function_in_place(dtype: torch.dtype) -> None:
+    for count in COUNTS:
+        numbers = numbers_of(count, dtype)
+        expected = torch.sigmoid(numbers.double())
+        assert sigmoid_(numbers) is numbers
+        rounding = 4 * torch.finfo(dtype).eps
+        assert torch.allclose(numbers.double(), expected, rtol=0, atol=rounding), count
 
 
 @pytest.mark.parametrize("rows", [5, 32])

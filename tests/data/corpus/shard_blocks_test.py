@@ -34,18 +34,16 @@ def test_blocks_are_whole_lines_and_together_the_text(tmp_path: Path, ends: str)
     assert size == path.stat().st_size
 
 
-@pytest.mark.parametrize("size", range(1, 12))
-def test_all_line_ends_become_one(
-    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_line_ends_become_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.txt"
-    path.write_bytes(b"one\r\ntwo\r\rthree\nfour\r\r\nfive\r")
-    monkeypatch.setattr(module, "BLOCK_SIZE", size)
-    assert "".join(read(path)[0]) == "one\ntwo\n\nthree\nfour\n\nfive\n"
-    # Where the text breaks is told by the same lines.
-    path.write_bytes(b"one\r\ntwo\rth\xffree\n")
-    with pytest.raises(ConfigurationError, match="line 3: expected UTF-8 text, but byte 3 of"):
-        read(path)
+    for size in range(1, 12):
+        path.write_bytes(b"one\r\ntwo\r\rthree\nfour\r\r\nfive\r")
+        monkeypatch.setattr(module, "BLOCK_SIZE", size)
+        assert "".join(read(path)[0]) == "one\ntwo\n\nthree\nfour\n\nfive\n", size
+        # Where the text breaks is told by the same lines.
+        path.write_bytes(b"one\r\ntwo\rth\xffree\n")
+        with pytest.raises(ConfigurationError, match="line 3: expected UTF-8 text, but byte 3 of"):
+            read(path)
 
 
 def test_gzip_is_known_by_its_bytes(tmp_path: Path) -> None:

@@ -1,5 +1,4 @@
 import numpy
-import pytest
 
 from elmo_scratch.data.streams.random_order import RandomOrder
 
@@ -8,10 +7,10 @@ def whole(size: int, seed: int) -> numpy.ndarray:
     return RandomOrder(size, numpy.random.SeedSequence(seed)).at(numpy.arange(size))
 
 
-@pytest.mark.parametrize("size", [*range(19), 64, 65, 1000, 4096, 4097, 100_000])
-def test_every_number_comes_once(size: int) -> None:
-    for seed in range(3):
-        assert sorted(whole(size, seed).tolist()) == list(range(size))
+def test_every_number_comes_once() -> None:
+    for size in (*range(19), 64, 65, 1000, 4096, 4097, 100_000):
+        for seed in range(3):
+            assert sorted(whole(size, seed).tolist()) == list(range(size)), (size, seed)
 
 
 def test_a_part_is_the_same_as_in_the_whole() -> None:
