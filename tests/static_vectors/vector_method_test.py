@@ -17,8 +17,3 @@ def test_every_method_gives_each_word_a_vector(method: Type[VectorMethod]) -> No
     assert vectors.shape == (4, 3)
     assert numpy.isfinite(vectors).all()
     assert len(numpy.unique(vectors, axis=0)) == 4
-
-
-def test_it_is_abstract() -> None:
-    with pytest.raises(TypeError, match="abstract"):
-        VectorMethod()  # type: ignore[abstract]

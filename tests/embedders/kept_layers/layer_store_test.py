@@ -31,8 +31,3 @@ def test_what_was_put_is_got(store: LayerStore) -> None:
 def test_stores_are_built_by_name() -> None:
     assert type(LayerStore.from_params(Params({"type": "memory"}))) is MemoryStore
     assert type(LayerStore.from_params(Params({"type": "file", "path": "x"}))) is FileStore
-
-
-def test_it_is_abstract() -> None:
-    with pytest.raises(TypeError, match="abstract"):
-        LayerStore()  # type: ignore[abstract]

@@ -54,11 +54,6 @@ def test_other_layers_than_it_was_made_for_are_an_error(
         built(name)(layers, MASK)
 
 
-def test_it_is_abstract() -> None:
-    with pytest.raises(TypeError, match="abstract"):
-        LayerMix(3)  # type: ignore[abstract]
-
-
 @each_mix
 def test_mixes_are_built_by_name(name: str, kind: Type[LayerMix]) -> None:
     mix = built(name)

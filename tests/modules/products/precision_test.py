@@ -6,11 +6,6 @@ import torch
 from elmo_scratch.modules.products import Affine, MixedPrecision, precision, without_autocast
 
 
-def test_it_is_abstract() -> None:
-    with pytest.raises(TypeError, match="abstract"):
-        MixedPrecision()  # type: ignore[abstract]
-
-
 def test_products_run_in_the_type_of_the_weights_unless_told() -> None:
     affine = Affine(3, 5)
     assert affine.matmul_dtype_for(affine.weight) == torch.float32

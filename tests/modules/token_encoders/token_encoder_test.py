@@ -1,12 +1,6 @@
-import pytest
 from allennlp.common import Params
 
 from elmo_scratch.modules.token_encoders import TokenEncoder, WordEncoder
-
-
-def test_it_is_abstract() -> None:
-    with pytest.raises(TypeError, match="abstract"):
-        TokenEncoder(3)  # type: ignore[abstract]
 
 
 def test_encoders_are_built_by_name() -> None:
