@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.examples.ag_news_study import DEV, STUDY, TRAIN
+from tests.examples.run_program import run_program
 
 
+@pytest.mark.exhaustive
 def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
     command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(tmp_path)]
     command += ["--seeds", "2", "--only", ": words, trainable|random|^titles: frozen"]
@@ -100,22 +102,23 @@ def test_files_that_cannot_be_read_are_an_error(tmp_path: Path) -> None:
         (str(headed), "headed.csv, line 1: expected a class from 1 to 4, .* if it is a header"),
     ):
         folder = tmp_path / "study"
-        command = [sys.executable, str(STUDY), str(TRAIN), dev, "--folder", str(folder)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 2
-        assert re.search(told, done.stderr.splitlines()[-1])
+        words = [str(TRAIN), dev, "--folder", str(folder)]
+        done = run_program(STUDY, *words)
+        assert done.status == 2
+        assert re.search(told, done.errors.splitlines()[-1])
         assert not folder.exists()
 
 
 def test_a_folder_that_is_none_is_an_error(tmp_path: Path) -> None:
     place = tmp_path / "study"
     place.touch()
-    command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(place)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert f"expected a folder, but {place} is none" in done.stderr
+    words = [str(TRAIN), str(DEV), "--folder", str(place)]
+    done = run_program(STUDY, *words)
+    assert done.status == 2
+    assert f"expected a folder, but {place} is none" in done.errors
 
 
+@pytest.mark.exhaustive
 def test_what_failed_is_told_apart_from_what_needs_it(tmp_path: Path) -> None:
     command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(tmp_path)]
     command += ["--seeds", "1", "--only", "^mixes: words, (top|mean)"]
@@ -127,17 +130,19 @@ def test_what_failed_is_told_apart_from_what_needs_it(tmp_path: Path) -> None:
     assert not (tmp_path / "study.md").exists()
 
 
+@pytest.mark.exhaustive
 def test_rows_that_are_not_there_are_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "study"
-    command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(folder)]
-    command += ["--only", "^descriptions: frozen biLM, seed"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "is found in no row. They are:" in done.stderr
-    assert "descriptions: frozen biLM, of titles too" in done.stderr.splitlines()
+    words = [str(TRAIN), str(DEV), "--folder", str(folder)]
+    words += ["--only", "^descriptions: frozen biLM, seed"]
+    done = run_program(STUDY, *words)
+    assert done.status == 2
+    assert "is found in no row. They are:" in done.errors
+    assert "descriptions: frozen biLM, of titles too" in done.errors.splitlines()
     assert not folder.exists()
 
 
+@pytest.mark.exhaustive
 def test_it_says_that_it_goes_on_after_a_signal(tmp_path: Path) -> None:
     command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(tmp_path)]
     command += ["--seeds", "1", "--only", "random"]

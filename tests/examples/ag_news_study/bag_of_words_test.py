@@ -1,11 +1,9 @@
-import subprocess
-import sys
-from pathlib import Path
 from types import ModuleType
 from typing import Dict
 
 from elmo_scratch.data.ag_news_rows import ag_news_rows
 from tests.examples.ag_news_study import DEV, STUDY, TRAIN
+from tests.examples.run_program import run_program
 
 
 def test_the_same_rows_get_the_same_answers(modules: Dict[str, ModuleType]) -> None:
@@ -18,21 +16,16 @@ def test_the_same_rows_get_the_same_answers(modules: Dict[str, ModuleType]) -> N
 
 
 def test_it_prints_what_it_reaches(modules: Dict[str, ModuleType]) -> None:
-    script = str(STUDY / "bag_of_words.py")
-    done = subprocess.run(
-        [sys.executable, script, str(TRAIN), str(DEV)], capture_output=True, text=True, check=True
-    )
+    done = run_program(STUDY / "bag_of_words.py", str(TRAIN), str(DEV))
+    assert done.status == 0
     train, dev = list(ag_news_rows(TRAIN)), list(ag_news_rows(DEV))
-    for line, use_title in zip(done.stdout.splitlines(), (False, True), strict=True):
+    for line, use_title in zip(done.output.splitlines(), (False, True), strict=True):
         answers = modules["bag_of_words"].bag_of_words(train, dev, use_title)
         right = sum(one == other for one, other in zip(answers.labels, answers.predicted))
         assert f": {right / len(dev):.2%} in " in line
 
 
-def test_a_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    script = str(STUDY / "bag_of_words.py")
-    done = subprocess.run(
-        [sys.executable, script, str(TRAIN), "no.csv"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith("error: no.csv: there is no such file")
+def test_a_file_that_is_not_there_is_an_error() -> None:
+    done = run_program(STUDY / "bag_of_words.py", str(TRAIN), "no.csv")
+    assert done.status == 2
+    assert done.errors.splitlines()[-1].endswith("error: no.csv: there is no such file")

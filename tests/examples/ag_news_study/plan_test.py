@@ -14,6 +14,7 @@ from tests.examples.ag_news_study import DEV, TRAIN
 from tests.tiny_training import CONFIGS
 
 
+@pytest.mark.exhaustive
 def test_another_bilm_makes_other_classifiers(
     modules: Dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -35,6 +36,7 @@ def test_another_bilm_makes_other_classifiers(
     assert {**after, "needs": before["needs"]} == before
 
 
+@pytest.mark.exhaustive
 def test_other_texts_make_other_classifiers(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
     def settings(rows: bytes) -> Any:
         train = tmp_path / "train.csv"
@@ -62,6 +64,7 @@ def test_a_training_goes_on_from_what_it_saved(
     assert bilm.command_now() == [*bilm.command, "--recover"]
 
 
+@pytest.mark.exhaustive
 def test_the_whole_study_is_planned(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
     tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, range(5), {})
     by_name = {task.name: task for task in tasks}
@@ -145,6 +148,7 @@ def test_each_seed_draws_other_frozen_weights() -> None:
     assert not torch.equal(*drawn)
 
 
+@pytest.mark.exhaustive
 def test_a_study_may_be_moved_with_its_texts(
     modules: Dict[str, ModuleType], tmp_path: Path
 ) -> None:

@@ -2,6 +2,7 @@ import json
 from types import ModuleType
 from typing import Any, Dict, Sequence
 
+import pytest
 from allennlp.common import Params
 
 from tests import PROJECT_ROOT
@@ -64,6 +65,7 @@ def test_each_part_has_a_table_of_its_own(modules: Dict[str, ModuleType]) -> Non
     assert not any("≈" in line for line in lines[:-1])
 
 
+@pytest.mark.exhaustive
 def test_the_tables_that_are_told_are_those_of_the_numbers(modules: Dict[str, ModuleType]) -> None:
     described = json.loads((STUDY / "study.json").read_text("utf-8"))
     rows = [

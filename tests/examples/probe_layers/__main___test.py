@@ -12,6 +12,7 @@ import pytest
 from elmo_scratch import LayerFile
 from elmo_scratch.interop.static_vectors import write_static_vectors
 from tests import PROJECT_ROOT
+from tests.examples.run_program import Ended, run_program
 
 PROBE = PROJECT_ROOT / "examples" / "probe_layers"
 
@@ -60,19 +61,18 @@ def arguments(bilm_archive: Path, tmp_path: Path) -> List[str]:
     ]
 
 
-def probe(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    """Runs the example."""
-    command = [sys.executable, str(PROBE), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+def probe(*arguments: str) -> Ended:
+    """Runs the example in this process."""
+    return run_program(PROBE, *arguments)
 
 
 def test_layers_and_static_vectors_stand_in_one_table(arguments: List[str], tmp_path: Path) -> None:
     done = probe(*arguments)
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.status == 0, done.errors[-2000:]
     table = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
     static = str(tmp_path / "static.txt")
     assert list(table) == [static, "biLM, layer 0", "biLM, layer 1", "biLM, layer 2"]
-    lines = done.stdout.splitlines()
+    lines = done.output.splitlines()
     assert lines[0] == "| | part of speech | known | word sense | both known |"
     assert len(lines) == 2 + len(table) + 2
     assert "32 of 32 tokens and 12 of 12 pairs" in lines[-1]
@@ -90,9 +90,9 @@ def test_words_that_static_vectors_lack_are_left_out_of_a_column(
     nouns = [noun for noun in NOUNS if noun != "bank"]
     write_static_vectors([*nouns, *VERBS], numpy.array(vectors, "float32"), lacking)
     done = probe(*arguments, "--vectors", str(lacking))
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.status == 0, done.errors[-2000:]
     # A bank stands in a quarter of the sentences, as one of two words, and of the pairs.
-    assert "28 of 32 tokens and 9 of 12 pairs" in done.stdout.splitlines()[-1]
+    assert "28 of 32 tokens and 9 of 12 pairs" in done.output.splitlines()[-1]
     table = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
     assert all(scores["known"] == 1.0 for scores in table.values())
     assert table["biLM, layer 2"]["both known"] == 1.0
@@ -102,7 +102,7 @@ def test_what_cannot_be_told_is_no_number(arguments: List[str], tmp_path: Path) 
     strange = tmp_path / "strange.txt"
     write_static_vectors(["Fluss"], numpy.ones((1, 2), "float32"), strange)
     done = probe(*arguments, "--vectors", str(strange))
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.status == 0, done.errors[-2000:]
     table = json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))
     assert {scores["known"] for scores in table.values()} == {None}
 
@@ -111,8 +111,8 @@ def test_a_place_that_cannot_be_written_to_is_told_first(
     arguments: List[str], tmp_path: Path
 ) -> None:
     done = probe(*arguments, "--json", str(tmp_path / "none" / "table.json"))
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith(f"the folder {tmp_path / 'none'} doesn't exist")
+    assert done.status == 1
+    assert done.errors.splitlines()[-1].endswith(f"the folder {tmp_path / 'none'} doesn't exist")
 
 
 def test_a_sentence_may_hold_what_unicode_calls_the_end_of_a_line(
@@ -122,7 +122,7 @@ def test_a_sentence_may_hold_what_unicode_calls_the_end_of_a_line(
     text = data.read_text(encoding="utf-8").replace("\n", " \u2028 x\u0085 \x1c\n")
     data.write_text(text, encoding="utf-8")
     done = probe(*arguments)
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.status == 0, done.errors[-2000:]
 
 
 def test_the_layers_come_from_a_file_that_is_written_once(
@@ -137,8 +137,8 @@ def test_the_layers_come_from_a_file_that_is_written_once(
     tables, written = [], []
     for _ in range(2):
         done = probe(*arguments)
-        assert done.returncode == 0, done.stderr[-2000:]
-        tables.append(done.stdout)
+        assert done.status == 0, done.errors[-2000:]
+        tables.append(done.output)
         written.append(layers.stat().st_mtime_ns)
     assert tables[0] == tables[1]
     assert written[0] == written[1]
@@ -149,11 +149,11 @@ def test_the_layers_come_from_a_file_that_is_written_once(
     data = tmp_path / "dev.data.txt"
     data.write_text(data.read_text(encoding="utf-8").replace("the", "a"), encoding="utf-8")
     done = probe(*arguments)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    last = done.stderr.splitlines()[-1]
+    assert done.status == 1
+    assert "Traceback" not in done.errors
+    last = done.errors.splitlines()[-1]
     assert last.startswith(f"probe_layers: error: {layers}"), last
-    assert probe(*arguments, "--overwrite").returncode == 0
+    assert probe(*arguments, "--overwrite").status == 0
     with LayerFile(layers) as file:
         assert "a river rose" in file
 
@@ -162,9 +162,9 @@ def test_the_layers_come_from_a_file_that_is_written_once(
 def test_a_missing_file_is_one_line(missing: str, arguments: List[str], tmp_path: Path) -> None:
     (tmp_path / missing).unlink()
     done = probe(*arguments)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    last = done.stderr.splitlines()[-1]
+    assert done.status == 1
+    assert "Traceback" not in done.errors
+    last = done.errors.splitlines()[-1]
     assert last.startswith("probe_layers: error: ") and missing in last
 
 
@@ -185,13 +185,28 @@ def test_bad_input_is_one_line(
 ) -> None:
     (tmp_path / file).write_bytes(content)
     done = probe(*arguments)
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    last = done.stderr.splitlines()[-1]
+    assert done.status == 1
+    assert "Traceback" not in done.errors
+    last = done.errors.splitlines()[-1]
     assert last.startswith("probe_layers: error: ") and file in last and message in last
+
+
+@pytest.mark.exhaustive
+def test_in_a_process_of_its_own_it_does_the_same(arguments: List[str], tmp_path: Path) -> None:
+    table = tmp_path / "table.json"
+    assert probe(*arguments).status == 0
+    expected = table.read_text(encoding="utf-8")
+    table.unlink()
+    subprocess.run([sys.executable, str(PROBE), *arguments], check=True, capture_output=True)
+    assert table.read_text(encoding="utf-8") == expected
+    (tmp_path / "static.txt").unlink()
+    command = [sys.executable, str(PROBE), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("probe_layers: error: ")
 
 
 def test_nothing_to_probe_is_an_error(bilm_archive: Path) -> None:
     done = probe("--weight-file", str(bilm_archive))
-    assert done.returncode == 2
-    assert "expected --pos, --wic, or both" in done.stderr
+    assert done.status == 2
+    assert "expected --pos, --wic, or both" in done.errors

@@ -1,0 +1,38 @@
+"""Programs of examples/, run in the process of the tests: their imports cost seconds."""
+
+import io
+import runpy
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
+
+from tests.tiny_training import logging_as_before
+
+
+class Ended(NamedTuple):
+    """How a program ended."""
+
+    status: int
+    output: str
+    errors: str
+
+
+def run_program(program: Path, *arguments: str) -> Ended:
+    """As `python program arguments` in a process of its own; the program's modules go with it."""
+    output, errors, status = io.StringIO(), io.StringIO(), 0
+    before = set(sys.modules)
+    argv = [str(program), *arguments]
+    with patch.object(sys, "argv", argv), patch.object(sys, "path", [*sys.path]):
+        with redirect_stdout(output), redirect_stderr(errors), logging_as_before():
+            try:
+                runpy.run_path(str(program), run_name="__main__")
+            except SystemExit as stop:
+                status = stop.code if isinstance(stop.code, int) else int(bool(stop.code))
+                if isinstance(stop.code, str):
+                    print(stop.code, file=errors)
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(f"{program}/"):
+            del sys.modules[name]
+    return Ended(status, output.getvalue(), errors.getvalue())
