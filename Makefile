@@ -63,6 +63,7 @@ lint: setup  ## format check, ruff and mypy
 	@$(BIN)/clang-format --dry-run --Werror $(CPP)
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/mypy examples/probe_layers/__main__.py
 
 check: lint test  ## lint, then the tests
 

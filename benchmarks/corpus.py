@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Optional
 
 import numpy
 from allennlp.common import Params
@@ -159,6 +159,9 @@ def trained(shards: List[str], cache: str, steps: int) -> Dict[str, Any]:
             batch_metrics: Any,
             epoch: int,
             batch_number: int,
+            is_training: bool,
+            is_primary: bool = True,
+            batch_grad_norm: Optional[float] = None,
             **kwargs: Any,
         ) -> None:
             nonlocal tokens

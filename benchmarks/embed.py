@@ -19,7 +19,7 @@ import tempfile
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 import numpy
 import torch
@@ -233,7 +233,7 @@ def operations(model: torch.nn.Module, batches: List[torch.Tensor], task: str) -
     """
     bilm = model.bilm
     needed = 0.0
-    known = set()
+    known: Set[Tuple[int, ...]] = set()
     for ids in batches:
         positions = int((ids > 0).any(dim=-1).sum()) + 2 * len(ids)
         needed += positions * lstm_operations(bilm)

@@ -92,7 +92,8 @@ def measure_speed(args: argparse.Namespace, folder: Path) -> None:
 
     runs = {"export": export, "bare_bilm": bare_bilm}
     if not args.without_allennlp:
-        their_elmo = AllenNlpElmo(*map(str, files), 1, dropout=0.0).eval().to(device)
+        options, weights = map(str, files)
+        their_elmo = AllenNlpElmo(options, weights, 1, dropout=0.0).eval().to(device)
         runs["allennlp_loop"] = lambda: allennlp_loop(their_elmo, text_file, theirs)
     times: Dict[str, List[float]] = {system: [] for system in runs}
     for repeat in range(args.repeats + 1):
@@ -145,7 +146,7 @@ def batches_of(lines: List[str]) -> List[List[List[str]]]:
 
 def allennlp_loop(elmo: AllenNlpElmo, text_file: Path, output_file: Path) -> None:
     """What one writes with AllenNLP's class and h5py, all layers."""
-    bilm = elmo._elmo_lstm
+    bilm = elmo.get_submodule("_elmo_lstm")
     device = next(bilm.parameters()).device
     lines = text_file.read_text(encoding="utf-8").splitlines()
     with h5py.File(output_file, "w") as file, torch.inference_mode():

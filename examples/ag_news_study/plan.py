@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Sequence, Set
+from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Set
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -190,7 +190,7 @@ class _Plan:
         self.tasks.append(Task(name, "", "", command, {}, output.parent, [], settings))
 
     def add_bilm(
-        self, name: str, config: str, settings: Dict[str, object], needs: Sequence[str] = ()
+        self, name: str, config: str, settings: Mapping[str, object], needs: Sequence[str] = ()
     ) -> None:
         """A biLM; its words start from the vectors that it needs, if it needs any."""
         folder = self.archive(name).parent.parent
@@ -251,7 +251,7 @@ class _Plan:
         part: str,
         row: str,
         config: Path,
-        settings: Dict[str, object],
+        settings: Mapping[str, object],
         variables: Dict[str, str],
         folder: Path,
         needs: List[str],

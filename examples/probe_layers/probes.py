@@ -14,12 +14,12 @@ def probes(texts: Texts, vectors: Vectors, known: Known) -> Dict[str, List[float
     """The accuracy of each task, on all words and on known ones, layer by layer."""
     scores: Dict[str, List[float]] = {}
     if texts.tagged:
-        right = part_of_speech_answers(*texts.tagged, vectors)
+        right = part_of_speech_answers(texts.tagged[0], texts.tagged[1], vectors)
         are_known = known_tokens(texts.tagged[1], known)
         scores["part of speech"] = [float(answers.mean()) for answers in right]
         scores["known"] = [mean_of(answers, are_known) for answers in right]
     if texts.pairs:
-        right = word_sense_answers(*texts.pairs, vectors)
+        right = word_sense_answers(texts.pairs[0], texts.pairs[1], vectors)
         are_known = known_pairs(texts.pairs[1], known)
         scores["word sense"] = [float(answers.mean()) for answers in right]
         scores["both known"] = [mean_of(answers, are_known) for answers in right]
