@@ -10,6 +10,11 @@ def test_the_newest_release_in_the_changelog_is_this_version() -> None:
     assert headings[0] == VERSION
 
 
+def test_lines_of_the_changelog_are_short() -> None:
+    lines = (PROJECT_ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if len(line) > 120] == []
+
+
 def test_the_changelog_has_room_for_what_comes_next() -> None:
     changelog = (PROJECT_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.findall(r"^## \[([^\]]*)\]", changelog, re.MULTILINE)[0] == "Unreleased"
