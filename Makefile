@@ -5,7 +5,7 @@ ALLENNLP := allennlp==2.10.1 allennlp-models==2.10.1
 # pip compiles every file of every package; what is ever imported, the last step of setup compiles.
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
-COMPILED := $(sort $(wildcard $(addprefix elmo_scratch/native/,*.cpp *.h amx/*.cpp amx/*.h)))
+COMPILED := $(sort $(wildcard $(addprefix elmo_scratch/kernels/native/,*.cpp *.h amx/*.cpp amx/*.h)))
 CPP := $(COMPILED) tests/emulated_tiles.h
 
 # Setup is done when a stamp with the fingerprint of what it installs exists.
@@ -80,5 +80,5 @@ requirements:  ## pin requirements.in again as requirements.txt (needs uv)
 	@mv requirements.tmp requirements.txt
 
 clean:  ## remove the environment, the caches and the demo's output
-	@rm -rf $(VENV) build *.egg-info runs/demo elmo_scratch/native/*.so .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) build *.egg-info runs/demo elmo_scratch/kernels/native/*.so .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -11,7 +11,7 @@ from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
 VERSION: Dict[str, str] = {}
-NATIVE = Path("elmo_scratch/native")
+NATIVE = Path("elmo_scratch/kernels/native")
 # Of the processors of 2013 and later; the library says whether those at hand are among them.
 # Others, which CFLAGS may ask for, would keep what is compiled for several from being inlined.
 INSTRUCTIONS = (
@@ -55,7 +55,7 @@ setup(
     # A library that ctypes loads. Where there is no compiler PyTorch's operations take its place.
     ext_modules=[
         Extension(
-            "elmo_scratch.native.kernels",
+            "elmo_scratch.kernels.native.kernels",
             [str(path) for path in SOURCES if path != SIMD_KERNELS],
             depends=[*map(str, [SIMD_KERNELS, *HEADERS]), "setup.py"],
             # By which native_library.py knows a library that was made before these files changed.

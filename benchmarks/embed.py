@@ -28,12 +28,12 @@ from memory import peak_memory_on
 from work import lstm_operations, product_rate, timed, word_operations
 
 from elmo_scratch import Elmo, batch_to_ids
+from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options
 from elmo_scratch.interop.official.reading import build_bilm
 from elmo_scratch.interop.official.writing import write_official_bilm
+from elmo_scratch.kernels.native_library import LIBRARY
+from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules import BiLm
-from elmo_scratch.modules.products import MixedPrecision
-from elmo_scratch.native_library import LIBRARY
-from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
 
 ROOT = Path(__file__).parent.parent
 FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))

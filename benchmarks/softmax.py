@@ -22,7 +22,7 @@ from allennlp.common import Params
 from memory import peak_memory
 from work import product_rate, timed
 
-from elmo_scratch.modules.products import MixedPrecision
+from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.softmaxes import AdaptiveSoftmax, OutputSoftmax
 from elmo_scratch.training import FusedAdagrad
 

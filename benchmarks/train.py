@@ -28,8 +28,8 @@ from allennlp.common.params import evaluate_file
 from allennlp.data import TensorDict
 from work import lstm_operations, product_rate, timed, word_operations
 
+from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.models import LanguageModel
-from elmo_scratch.modules.products import MixedPrecision
 
 CONFIGS = Path(__file__).parent.parent / "training_config" / "bilm"
 WORDS_OF_NO_TEXT = 10_000

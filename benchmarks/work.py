@@ -6,8 +6,8 @@ from typing import Callable, Tuple, TypeVar
 import torch
 
 from elmo_scratch.alphabet import PADDING_ID
+from elmo_scratch.kernels.linear import recycled_product
 from elmo_scratch.modules import BiLm
-from elmo_scratch.modules.products import recycled_product
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 
 Result = TypeVar("Result")

@@ -8,7 +8,7 @@ a config can name when AllenNLP first looks a name up.
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.on_demand import names_on_demand
+from elmo_scratch.files.lazy_exports import names_on_demand
 from elmo_scratch.version import VERSION as VERSION
 
 if TYPE_CHECKING:

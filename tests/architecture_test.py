@@ -15,24 +15,13 @@ PACKAGE = PROJECT_ROOT / "elmo_scratch"
 TESTS = PROJECT_ROOT / "tests"
 
 FLOORS = [
-    ["native_structs"],
-    [
-        "alphabet",
-        "checked_json",
-        "cuda_graphs",
-        "freed_memory",
-        "located",
-        "native_library",
-        "on_demand",
-        "processors",
-        "terminated",
-        "whole_file",
-    ],
-    ["options"],
-    ["data", "metrics", "modules"],
+    ["alphabet", "files"],
+    ["data", "kernels", "metrics"],
+    ["modules"],
     ["interop"],
-    ["embedders", "models"],
-    ["export", "predictors", "search", "static_vectors", "training"],
+    ["static_vectors", "training"],
+    ["embedders", "models", "predictors"],
+    ["export", "search"],
     ["commands"],
     ["registered"],
 ]

@@ -4,7 +4,7 @@ import os
 import random
 from itertools import groupby
 from pathlib import Path
-from typing import Iterator, List
+from typing import Dict, Iterator, List
 
 import numpy
 import pytest
@@ -12,7 +12,7 @@ import torch
 
 import elmo_scratch  # noqa: F401  (registers what the configs name)
 from elmo_scratch.interop import PretrainedBiLm, read_bilm_archive
-from elmo_scratch.modules.products import BFLOAT16
+from elmo_scratch.kernels.bfloat16_speed import BFLOAT16
 from tests.grids import Case, standing_for_all
 from tests.tiny_elmo import OfficialFiles, write_files
 from tests.tiny_training import CONFIGS, params_on_fixtures, train
@@ -95,3 +95,36 @@ def pretrained(bilm_archive: Path) -> PretrainedBiLm:
 def files(tmp_path_factory: pytest.TempPathFactory) -> OfficialFiles:
     """The official files of a tiny biLM of characters with random weights. Not to be changed."""
     return write_files(tmp_path_factory.mktemp("official"))
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """For all that follows, until the test changes it; then as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def two_threads(one_thread: None) -> None:
+    torch.set_num_threads(2)
+
+
+@pytest.fixture(params=[1, 2])
+def each_number_of_threads(request: pytest.FixtureRequest, one_thread: None) -> None:
+    torch.set_num_threads(request.param)
+
+
+@pytest.fixture(params=["compiled", "plain"])
+def each_code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Once with the compiled functions, if there are any, and once without. `COMPILED` of the tests'
+    file says which they are: a module, and the name that they have there.
+    """
+    module, name = request.module.COMPILED
+    if request.param == "plain":
+        nothing: Dict[torch.dtype, object] = {}
+        monkeypatch.setattr(module, name, nothing)
+    elif not getattr(module, name):
+        pytest.skip("it was not compiled here")

@@ -1,4 +1,4 @@
-// The instructions for tiles (AMX) that elmo_scratch/native uses, by ordinary ones, for processors
+// The instructions for tiles (AMX) that elmo_scratch/kernels/native uses, by ordinary ones, for processors
 // without them. It is included before everything else.
 
 #pragma once

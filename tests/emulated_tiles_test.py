@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from elmo_scratch.native_library import INSTRUCTIONS, LIBRARY, Instructions
+from elmo_scratch.kernels.native_library import INSTRUCTIONS, LIBRARY, Instructions
 from tests.rebuilt import EMULATED_TILES, Rebuilt
 
 TESTS = [
-    "tests/modules/lstms/compiled_reading_test.py",
-    "tests/modules/lstms/compiled_run_test.py",
-    "tests/modules/lstms/filled_run_test.py",
-    "tests/modules/compiled_convolution_test.py",
-    "tests/modules/products",
+    "tests/kernels/lstm/compiled_reading_test.py",
+    "tests/kernels/lstm/compiled_run_test.py",
+    "tests/kernels/lstm/filled_run_test.py",
+    "tests/kernels/compiled_convolution_test.py",
+    "tests/kernels/linear",
     "tests/equal_vectors_test.py",
 ]
 """Of all that tiles do."""
@@ -31,7 +31,7 @@ def test_products_by_tiles_pass_their_tests(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    show = "from elmo_scratch.native_library import INSTRUCTIONS; print(int(INSTRUCTIONS))"
+    show = "from elmo_scratch.kernels.native_library import INSTRUCTIONS; print(int(INSTRUCTIONS))"
     assert int(run("-c", show)) == Instructions.TILES
     told = run("-m", "pytest", "-rs", "-p", "no:cacheprovider", *TESTS)
     assert " passed" in told and "no tiles" not in told

@@ -8,15 +8,15 @@ import pytest
 import torch
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentence_layers.character_speller import CharacterSpeller
-from elmo_scratch.embedders.sentence_layers.fitting_reader import FittingReader
-from elmo_scratch.embedders.sentence_layers.readable_bilm import ReadableBiLm
-from elmo_scratch.interop.file_identity import ReadFiles
+from elmo_scratch.embedders.sentences.character_speller import CharacterSpeller
+from elmo_scratch.embedders.sentences.fitting_reader import FittingReader
+from elmo_scratch.embedders.sentences.readable_bilm import ReadableBiLm
+from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.interop.official import build_bilm
-from elmo_scratch.native_library import INSTRUCTIONS, Instructions
-from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
+from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options
+from elmo_scratch.kernels.native_library import INSTRUCTIONS, Instructions
 from tests import FIXTURES_ROOT
-from tests.modules.frozen_weights import needs_independent_rows
+from tests.kernels.frozen_weights import needs_independent_rows
 
 LENGTHS = [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]
 BATCH_SIZES = [1, 2, 7, 16, 41]

@@ -15,7 +15,7 @@ from allennlp.training import Checkpointer, TrainerCallback
 from allennlp.training.optimizers import Optimizer
 
 import elmo_scratch.registered  # noqa: F401  (all names that there are)
-from elmo_scratch.embedders.kept_layers import LayerStore
+from elmo_scratch.embedders.layer_cache import LayerStore
 from elmo_scratch.modules import LayerMix, OutputSoftmax, TokenEncoder
 from tests import PROJECT_ROOT
 

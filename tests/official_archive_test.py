@@ -20,7 +20,7 @@ from allennlp.predictors import Predictor
 
 from elmo_scratch import Elmo, OfficialEmbedder, batch_to_ids
 from elmo_scratch.data.ag_news_rows import ag_news_rows
-from elmo_scratch.options import Options
+from elmo_scratch.interop.official.options import Options
 from tests.tiny_elmo import OPTIONS, SENTENCES, WIDTH, OfficialFiles, write_files
 from tests.tiny_training import EXT_VARS, train
 

@@ -8,7 +8,7 @@ from typing import Dict
 
 import pytest
 
-from elmo_scratch.native_library import INSTRUCTIONS, LIBRARY, Instructions
+from elmo_scratch.kernels.native_library import INSTRUCTIONS, LIBRARY, Instructions
 from tests.rebuilt import EMULATED_TILES, Rebuilt
 
 pytestmark = [
@@ -20,14 +20,14 @@ pytestmark = [
 FLAGS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 TESTS = [
-    "tests/modules/compiled_convolution_test.py",
-    "tests/modules/highway_gate_test.py",
-    "tests/modules/lstms/compiled_run_test.py",
-    "tests/modules/lstms/memory_cells/compiled_test.py",
-    "tests/modules/maximum_test.py",
-    "tests/modules/products/panels_test.py",
-    "tests/modules/products/tiled_gradient_test.py",
-    "tests/modules/products/tiled_product_test.py",
+    "tests/kernels/compiled_convolution_test.py",
+    "tests/kernels/highway_test.py",
+    "tests/kernels/lstm/compiled_run_test.py",
+    "tests/kernels/lstm/memory_cells/compiled_test.py",
+    "tests/kernels/maximum_test.py",
+    "tests/kernels/panels_test.py",
+    "tests/kernels/linear/tiled_gradient_test.py",
+    "tests/kernels/linear/tiled_product_test.py",
 ]
 """Of all that is compiled."""
 
@@ -36,7 +36,7 @@ CHOSEN = "not to_the_bit and not large and not few"
 
 WRITE_TOO_MUCH = """
 import torch
-from elmo_scratch.modules.highway_gate import CARRY
+from elmo_scratch.kernels.highway import CARRY
 numbers = [torch.zeros(64) for _ in range(4)]
 *inputs, output = (part.data_ptr() for part in numbers)
 CARRY[torch.float32](*inputs, 1, {}, output, 1)

@@ -8,7 +8,7 @@ from allennlp.modules.elmo import Elmo as AllenNlpElmo
 
 from elmo_scratch.embedders import Elmo
 from elmo_scratch.interop.official import build_bilm, write_official_bilm
-from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
+from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options
 
 WIDTH = 32
 """Of a token's vector."""

@@ -33,9 +33,9 @@ from elmo_scratch.export import (
     check_settings,
     export_layers,
 )
-from elmo_scratch.export.layer_export import has_parts
-from elmo_scratch.located import located
-from elmo_scratch.whole_file import check_place
+from elmo_scratch.export.export import has_parts
+from elmo_scratch.files.atomic import check_place
+from elmo_scratch.files.paths import located
 
 logger = logging.getLogger(__name__)
 

@@ -19,9 +19,9 @@ from allennlp.data import DatasetReader
 from elmo_scratch.commands.command_error import command_errors
 from elmo_scratch.commands.elmo_vectors_arguments import METHODS, add_arguments
 from elmo_scratch.data.corpus import list_shards
+from elmo_scratch.files.atomic import check_place
 from elmo_scratch.interop.static_vectors import check_name, write_static_vectors
 from elmo_scratch.static_vectors import NumberedText, VectorMethod, VectorText
-from elmo_scratch.whole_file import check_place
 
 logger = logging.getLogger(__name__)
 

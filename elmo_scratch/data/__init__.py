@@ -8,7 +8,7 @@ file and the line.
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.on_demand import names_on_demand
+from elmo_scratch.files.lazy_exports import names_on_demand
 
 if TYPE_CHECKING:
     from elmo_scratch.data.ag_news_reader import AgNewsReader as AgNewsReader

@@ -7,7 +7,7 @@ from typing import Iterator, List, Optional, Union
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.unpacked import check_no_archive, damage_told, unpacked
-from elmo_scratch.located import located
+from elmo_scratch.files.paths import located
 
 BYTE_ORDER_MARK = "\ufeff"
 

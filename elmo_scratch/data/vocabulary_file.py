@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
 from elmo_scratch.data.text_lines import text_lines
-from elmo_scratch.whole_file import whole_file
+from elmo_scratch.files.atomic import whole_file
 
 UNKNOWN_WORD = "<UNK>"
 """Stands for all words that are not in the file."""

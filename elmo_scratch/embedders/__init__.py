@@ -5,7 +5,7 @@ where Python has sentences.
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.on_demand import names_on_demand
+from elmo_scratch.files.lazy_exports import names_on_demand
 
 if TYPE_CHECKING:
     from elmo_scratch.embedders.bilm_embedder import BiLmEmbedder as BiLmEmbedder
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from elmo_scratch.embedders.layer_file import LayerFileIndexer as LayerFileIndexer
     from elmo_scratch.embedders.official_embedder import OfficialEmbedder as OfficialEmbedder
     from elmo_scratch.embedders.output_encoder import OutputEncoder as OutputEncoder
-    from elmo_scratch.embedders.sentence_layers import SentenceLayers as SentenceLayers
+    from elmo_scratch.embedders.sentences import SentenceLayers as SentenceLayers
 else:
     __getattr__, __dir__ = names_on_demand(
         __name__,
@@ -25,7 +25,7 @@ else:
             "LayerFileIndexer": "layer_file",
             "OfficialEmbedder": "official_embedder",
             "OutputEncoder": "output_encoder",
-            "SentenceLayers": "sentence_layers",
+            "SentenceLayers": "sentences",
         },
     )
 

@@ -5,8 +5,9 @@ from typing import Optional, Sequence
 import torch
 
 from elmo_scratch.alphabet import character_ids
+from elmo_scratch.kernels.frozen_products import FrozenProducts, are_frozen
+from elmo_scratch.kernels.precision import precision_of
 from elmo_scratch.modules.boundaries import add_boundaries
-from elmo_scratch.modules.products import FrozenProducts, are_frozen, precision_of
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
 from elmo_scratch.modules.token_encoders.id_check import check_id_type
 

@@ -15,14 +15,14 @@ from elmo_scratch.data.split_sentences import are_words
 from elmo_scratch.embedders.allennlp_names import accept_elmo
 from elmo_scratch.embedders.cached_words import CachedWords
 from elmo_scratch.embedders.flat_sentences import FlatSentences
-from elmo_scratch.embedders.kept_layers import KeptLayers, LayerStore
-from elmo_scratch.embedders.laid_rows import warm_up_batches
+from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
+from elmo_scratch.embedders.sentences.laid_rows import warm_up_batches
 from elmo_scratch.interop.official import read_official_bilm
+from elmo_scratch.kernels.frozen_products import are_frozen
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.boundaries import remove_boundaries
-from elmo_scratch.modules.layer_norm import normalize_layers
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
-from elmo_scratch.modules.products import are_frozen
+from elmo_scratch.modules.mixes.layer_norm import normalize_layers
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 
 logger = logging.getLogger(__name__)

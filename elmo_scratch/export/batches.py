@@ -5,7 +5,7 @@ from typing import Iterable, Iterator, List
 from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.export.export_settings import ExportSettings
-from elmo_scratch.export.input_text import Sentence
+from elmo_scratch.export.text import Sentence
 
 Batch = List[Sentence]
 

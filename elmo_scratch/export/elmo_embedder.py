@@ -11,10 +11,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.text_lines import BYTE_ORDER_MARK
+from elmo_scratch.export.export import export_layers
 from elmo_scratch.export.export_settings import KEPT, ExportSettings
-from elmo_scratch.export.input_text import InputText
-from elmo_scratch.export.layer_export import export_layers
 from elmo_scratch.export.model_source import ModelSource
+from elmo_scratch.export.text import InputText
 from elmo_scratch.modules.bilm import BiLm
 
 BATCH_SIZE = 64

@@ -6,12 +6,12 @@ from typing import Generator, Iterator, List, NamedTuple, Optional
 import torch
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.laid_rows import row_groups
-from elmo_scratch.embedders.sentence_layers import SpelledBatch
+from elmo_scratch.embedders.sentences import SpelledBatch
+from elmo_scratch.embedders.sentences.laid_rows import row_groups
 from elmo_scratch.export.batches import Batch, blocks_of_batches
 from elmo_scratch.export.export_settings import ExportSettings
-from elmo_scratch.export.input_text import InputText
 from elmo_scratch.export.part_folder import Span, State
+from elmo_scratch.export.text import InputText
 from elmo_scratch.export.threads import run_ahead
 
 SENTENCES_A_PART = 2**15

@@ -5,7 +5,7 @@ import json
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export.export_settings import ExportSettings
-from elmo_scratch.export.input_text import InputText
+from elmo_scratch.export.text import InputText
 from elmo_scratch.interop import LayerFileFacts
 
 

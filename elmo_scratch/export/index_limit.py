@@ -4,7 +4,7 @@ from pathlib import Path
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.export.input_text import InputText
+from elmo_scratch.export.text import InputText
 from elmo_scratch.interop.layer_files.index_text import IndexText
 from elmo_scratch.interop.layer_files.long_string import LONGEST_STRING
 

@@ -11,7 +11,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock, Timeout
 
-from elmo_scratch.whole_file import sync, whole_file
+from elmo_scratch.files.atomic import sync, whole_file
 
 IDENTITY, LOCK = "export.json", "lock"
 

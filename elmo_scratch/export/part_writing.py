@@ -16,11 +16,11 @@ from elmo_scratch.export.embedded_batches import (
     spelled_steps,
 )
 from elmo_scratch.export.export_settings import ExportSettings
-from elmo_scratch.export.input_text import InputText
 from elmo_scratch.export.part_folder import PartFolder, Span
+from elmo_scratch.export.text import InputText
 from elmo_scratch.export.threads import DEPTH, consume_behind
+from elmo_scratch.files.atomic import sync
 from elmo_scratch.interop import LayerFileFacts, LayerFileWriter
-from elmo_scratch.whole_file import sync
 
 JOINED = "unfinished-output.hdf5"
 """The output before it is whole: within the folder of parts, where the next run clears it away."""

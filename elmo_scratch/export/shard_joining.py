@@ -9,12 +9,12 @@ from typing import Dict, Set
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 
-from elmo_scratch.export.layer_export import check_output
+from elmo_scratch.export.export import check_output
 from elmo_scratch.export.part_folder import PartFolder
 from elmo_scratch.export.part_writing import JOINED
 from elmo_scratch.export.shard import Shard
+from elmo_scratch.files.atomic import sync
 from elmo_scratch.interop import LayerFile, LayerFileFacts, LayerFileWriter
-from elmo_scratch.whole_file import sync
 
 
 def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = False) -> None:

@@ -5,31 +5,31 @@ modules have never heard of files.
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.on_demand import names_on_demand
+from elmo_scratch.files.lazy_exports import names_on_demand
 
 if TYPE_CHECKING:
-    from elmo_scratch.interop.bilm_archive import PretrainedBiLm as PretrainedBiLm
-    from elmo_scratch.interop.bilm_archive import read_bilm_archive as read_bilm_archive
-    from elmo_scratch.interop.bilm_blueprint import BiLmBlueprint as BiLmBlueprint
+    from elmo_scratch.interop.archives.bilm_archive import PretrainedBiLm as PretrainedBiLm
+    from elmo_scratch.interop.archives.bilm_archive import read_bilm_archive as read_bilm_archive
+    from elmo_scratch.interop.archives.bilm_blueprint import BiLmBlueprint as BiLmBlueprint
+    from elmo_scratch.interop.archives.word_list import WordList as WordList
     from elmo_scratch.interop.layer_files import LayerFile as LayerFile
     from elmo_scratch.interop.layer_files import LayerFileFacts as LayerFileFacts
     from elmo_scratch.interop.layer_files import LayerFileWriter as LayerFileWriter
     from elmo_scratch.interop.official import export_bilm as export_bilm
     from elmo_scratch.interop.official import read_official_bilm as read_official_bilm
     from elmo_scratch.interop.official import write_official_bilm as write_official_bilm
-    from elmo_scratch.interop.word_list import WordList as WordList
 else:
     __getattr__, __dir__ = names_on_demand(
         __name__,
         {
-            "BiLmBlueprint": "bilm_blueprint",
+            "BiLmBlueprint": "archives.bilm_blueprint",
             "LayerFile": "layer_files",
             "LayerFileFacts": "layer_files",
             "LayerFileWriter": "layer_files",
-            "PretrainedBiLm": "bilm_archive",
-            "WordList": "word_list",
+            "PretrainedBiLm": "archives.bilm_archive",
+            "WordList": "archives.word_list",
             "export_bilm": "official",
-            "read_bilm_archive": "bilm_archive",
+            "read_bilm_archive": "archives.bilm_archive",
             "read_official_bilm": "official",
             "write_official_bilm": "official",
         },

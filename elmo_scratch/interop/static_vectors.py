@@ -27,7 +27,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 
-from elmo_scratch.whole_file import whole_file
+from elmo_scratch.files.atomic import whole_file
 
 _SHOWN_AT_MOST = 40
 

@@ -14,16 +14,16 @@ from allennlp.nn.parallel import TorchDdpAccelerator
 from allennlp.nn.util import dist_reduce_sum, get_text_field_mask
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
-from elmo_scratch.interop.bilm_archive import LANGUAGE_MODEL
-from elmo_scratch.interop.word_list import WordList
+from elmo_scratch.interop.archives.bilm_archive import LANGUAGE_MODEL
+from elmo_scratch.interop.archives.word_list import WordList
+from elmo_scratch.kernels.precision import MixedPrecision, without_autocast
 from elmo_scratch.metrics import Perplexity, WordPrediction
 from elmo_scratch.models.predictions import Predictions
-from elmo_scratch.models.starting_words import start_words
+from elmo_scratch.models.word_vectors import start_words
 from elmo_scratch.modules import BiLm, Dropout, OutputSoftmax
 from elmo_scratch.modules.boundaries import add_boundaries
-from elmo_scratch.modules.products import MixedPrecision, without_autocast
 from elmo_scratch.modules.softmaxes import FullSoftmax
-from elmo_scratch.modules.token_ids import check_token_ids, token_ids
+from elmo_scratch.modules.token_encoders.token_ids import check_token_ids, token_ids
 
 logger = logging.getLogger(__name__)
 

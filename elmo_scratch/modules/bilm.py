@@ -5,11 +5,13 @@ from typing import Iterable, List, Optional, Tuple
 import torch
 from allennlp.common import FromParams
 
-from elmo_scratch.freed_memory import keep_freed_memory
+from elmo_scratch.kernels.freed_memory import keep_freed_memory
+from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.bilm_output import BiLmOutput, ReadSentences, ReadWindows
 from elmo_scratch.modules.evaluating import evaluating
-from elmo_scratch.modules.lstms import LstmStack, LstmState, ReadingOrder, StackOutput
-from elmo_scratch.modules.products import MixedPrecision
+from elmo_scratch.modules.lstm_stack import LstmStack, StackOutput
+from elmo_scratch.modules.reading_order import ReadingOrder
 from elmo_scratch.modules.state_memory import StateMemory
 from elmo_scratch.modules.token_encoders import EncodedTokens, TokenEncoder
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 
-from elmo_scratch.modules.lstms import LstmState
+from elmo_scratch.kernels.lstm.lstm_state import LstmState
 
 
 class BiLmOutput(NamedTuple):

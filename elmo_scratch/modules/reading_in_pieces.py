@@ -4,11 +4,12 @@ from typing import Iterator, List, NamedTuple
 
 import torch
 
+from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.lstm.step_groups import step_groups
 from elmo_scratch.modules.bilm import BiLm
 from elmo_scratch.modules.bilm_output import BiLmOutput, ReadSentences
-from elmo_scratch.modules.lstms import LstmState, ReadingOrder
-from elmo_scratch.modules.lstms.step_groups import step_groups
 from elmo_scratch.modules.masks import sentence_lengths
+from elmo_scratch.modules.reading_order import ReadingOrder
 
 
 class _Piece(NamedTuple):

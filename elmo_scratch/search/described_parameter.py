@@ -7,7 +7,7 @@ from typing import Any, Dict
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.checked_json import JsonObject
+from elmo_scratch.files.strict_json import JsonObject
 from elmo_scratch.search.parameters import Choice, Number, Parameter, WholeNumber
 
 KEYS: Dict[str, str] = {

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Dict, List, Sequence
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.files.atomic import whole_file
 from elmo_scratch.search.sweep import Sweep
-from elmo_scratch.whole_file import whole_file
 
 if TYPE_CHECKING:
     import optuna

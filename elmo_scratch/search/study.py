@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.file_identity import identity_of
+from elmo_scratch.files.identity import identity_of
 from elmo_scratch.search.named_files import named_files
 from elmo_scratch.search.parameters import Choice, Parameter
 from elmo_scratch.search.sweep import Sweep

@@ -7,7 +7,7 @@ from typing import Any, Mapping, NamedTuple, Optional
 import yaml
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.checked_json import JsonObject
+from elmo_scratch.files.strict_json import JsonObject
 from elmo_scratch.search.described_parameter import described_parameter
 from elmo_scratch.search.metric import Metric
 from elmo_scratch.search.parameters import Parameter

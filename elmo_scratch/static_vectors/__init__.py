@@ -7,12 +7,12 @@ and seed give the same vectors.
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.on_demand import names_on_demand
+from elmo_scratch.files.lazy_exports import names_on_demand
 
 if TYPE_CHECKING:
+    from elmo_scratch.static_vectors.method import VectorMethod as VectorMethod
     from elmo_scratch.static_vectors.numbered_text import NumberedText as NumberedText
     from elmo_scratch.static_vectors.ppmi_svd import PpmiSvd as PpmiSvd
-    from elmo_scratch.static_vectors.vector_method import VectorMethod as VectorMethod
     from elmo_scratch.static_vectors.vector_text import VectorText as VectorText
     from elmo_scratch.static_vectors.word2vec import Word2Vec as Word2Vec
 else:
@@ -21,7 +21,7 @@ else:
         {
             "NumberedText": "numbered_text",
             "PpmiSvd": "ppmi_svd",
-            "VectorMethod": "vector_method",
+            "VectorMethod": "method",
             "VectorText": "vector_text",
             "Word2Vec": "word2vec",
         },

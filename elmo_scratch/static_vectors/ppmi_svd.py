@@ -8,9 +8,9 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.static_vectors.co_occurrences import count_co_occurrences
 from elmo_scratch.static_vectors.largest_singular import largest_singular
+from elmo_scratch.static_vectors.method import VectorMethod
 from elmo_scratch.static_vectors.mutual_information import positive_mutual_information
 from elmo_scratch.static_vectors.option_check import check_option
-from elmo_scratch.static_vectors.vector_method import VectorMethod
 from elmo_scratch.static_vectors.vector_text import VectorText
 
 logger = logging.getLogger(__name__)

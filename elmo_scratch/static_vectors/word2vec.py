@@ -9,8 +9,8 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 
+from elmo_scratch.static_vectors.method import VectorMethod
 from elmo_scratch.static_vectors.option_check import check_option
-from elmo_scratch.static_vectors.vector_method import VectorMethod
 from elmo_scratch.static_vectors.vector_text import VectorText
 
 logger = logging.getLogger(__name__)

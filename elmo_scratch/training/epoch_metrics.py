@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Dict
 
-from elmo_scratch.whole_file import whole_file
+from elmo_scratch.files.atomic import whole_file
 
 
 def add_to_epoch_metrics(

@@ -12,7 +12,7 @@ from allennlp.common.util import is_distributed
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
 
-from elmo_scratch.interop.torch_file import (
+from elmo_scratch.interop.archives.torch_file import (
     UNREADABLE,
     read_torch_file,
     reason_of,

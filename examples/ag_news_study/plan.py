@@ -10,7 +10,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from tasks import Task
 
-from elmo_scratch.interop.file_identity import identity_of
+from elmo_scratch.files.identity import identity_of
 
 CONFIGS = Path(__file__).parent.parent.parent / "training_config"
 ALLENNLP = [sys.executable, "-m", "allennlp"]

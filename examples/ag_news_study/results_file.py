@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from results import Row
 from training import SCORES, Training
 
-from elmo_scratch.whole_file import whole_file
+from elmo_scratch.files.atomic import whole_file
 
 
 def write_results(rows: Sequence[Row], path: Path) -> None:

@@ -10,9 +10,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from tqdm import tqdm
 
-from elmo_scratch.processors import num_processors
+from elmo_scratch.files.atomic import whole_file
+from elmo_scratch.files.processors import num_processors
 from elmo_scratch.search.process_group import ProcessGroup, stop_left_over
-from elmo_scratch.whole_file import whole_file
 
 SECONDS = 0.1
 """How often it is looked whether a command has ended."""

@@ -28,8 +28,8 @@ from vectors import Known, Vectors, contextual, known_to, line_of, static
 
 from elmo_scratch import LayerFile
 from elmo_scratch.export import ExportSettings, InputText, ModelSource, export_layers
+from elmo_scratch.files.atomic import check_place, whole_file
 from elmo_scratch.interop.static_vectors import read_static_vectors
-from elmo_scratch.whole_file import check_place, whole_file
 
 TOKENS_A_BATCH = 4096
 

@@ -18,7 +18,7 @@ from allennlp.predictors import Predictor
 
 from elmo_scratch.data.ag_news_rows import ag_news_rows
 from elmo_scratch.embedders import BiLmEmbedder
-from elmo_scratch.embedders.kept_layers import MemoryStore
+from elmo_scratch.embedders.layer_cache import MemoryStore
 from elmo_scratch.interop import PretrainedBiLm
 from elmo_scratch.modules import LayerMix
 from tests import FIXTURES_ROOT

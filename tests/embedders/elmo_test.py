@@ -12,8 +12,8 @@ import elmo_scratch
 from elmo_scratch.data import batch_to_ids
 from elmo_scratch.embedders import Elmo
 from elmo_scratch.interop.official import read_official_bilm
+from elmo_scratch.interop.official.options import Options
 from elmo_scratch.modules import LayerMix
-from elmo_scratch.options import Options
 from tests.tiny_elmo import (
     BATCHES,
     OPTIONS,

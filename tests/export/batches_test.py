@@ -11,7 +11,7 @@ from elmo_scratch.export.batches import (
     blocks_of_batches,
 )
 from elmo_scratch.export.export_settings import ExportSettings
-from elmo_scratch.export.input_text import Sentence
+from elmo_scratch.export.text import Sentence
 
 
 def sentences_of(*lengths: int) -> List[Sentence]:

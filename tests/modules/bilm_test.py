@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import EncodedTokens
-from tests.modules.frozen_weights import EACH_INDEPENDENT_PRECISION
+from tests.kernels.frozen_weights import EACH_INDEPENDENT_PRECISION
 from tests.modules.tiny_bilms import (
     CELL,
     DIM,

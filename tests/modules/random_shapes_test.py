@@ -6,20 +6,20 @@ from typing import List, Tuple
 import pytest
 import torch
 
-from elmo_scratch.modules import compiled_convolution
-from elmo_scratch.modules.compiled_convolution import convolved_maxima
-from elmo_scratch.modules.highway_gate import highway_gate
-from elmo_scratch.modules.products import float32_product, tiled_gradient, tiled_product
-from elmo_scratch.modules.products.tiled_product import TiledProduct
-from elmo_scratch.modules.products.weight_gradient import weight_gradients
-from elmo_scratch.modules.sigmoid import sigmoid_
-from tests.modules.character_convolution_test import (
+from elmo_scratch.kernels import compiled_convolution
+from elmo_scratch.kernels.compiled_convolution import convolved_maxima
+from elmo_scratch.kernels.highway import highway_gate
+from elmo_scratch.kernels.linear import float32_product, tiled_gradient, tiled_product
+from elmo_scratch.kernels.linear.gradients import weight_gradients
+from elmo_scratch.kernels.linear.tiled_product import TiledProduct
+from elmo_scratch.kernels.sigmoid import sigmoid_
+from tests.kernels.compiled_convolution_test import exactly, random_convolved
+from tests.kernels.highway_test import asking, by_formula
+from tests.modules.token_encoders.character_convolution_test import (
     convolve_everything,
     malformed_words,
     random_convolution,
 )
-from tests.modules.compiled_convolution_test import exactly, random_convolved
-from tests.modules.highway_gate_test import asking, by_formula
 
 SHAPES = 30
 

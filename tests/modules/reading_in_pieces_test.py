@@ -5,9 +5,9 @@ import torch
 
 from elmo_scratch.modules import BiLm, LstmState
 from elmo_scratch.modules.bilm_output import ReadSentences
-from elmo_scratch.modules.lstms import LstmStack
+from elmo_scratch.modules.lstm_stack import LstmStack
 from elmo_scratch.modules.reading_in_pieces import read_in_pieces
-from tests.modules.frozen_weights import needs_independent_rows
+from tests.kernels.frozen_weights import needs_independent_rows
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 
 IDS = torch.tensor([[2, 3, 4, 5, 6, 7, 8], [7, 8, 9, 0, 0, 0, 0], [0] * 7, [10] + [0] * 6])

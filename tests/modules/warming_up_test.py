@@ -3,8 +3,9 @@ from typing import List
 import pytest
 import torch
 
+from elmo_scratch.kernels.lstm.lstm_state import LstmState
 from elmo_scratch.modules import BiLm, warming_up
-from elmo_scratch.modules.lstms import LstmStack, LstmState
+from elmo_scratch.modules.lstm_stack import LstmStack
 from elmo_scratch.modules.warming_up import state_after
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 

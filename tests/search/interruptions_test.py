@@ -3,8 +3,8 @@ from typing import Iterator
 
 import pytest
 
+from elmo_scratch.files.terminated import Terminated
 from elmo_scratch.search.interruptions import SIGNALS, interrupted_by_signals
-from elmo_scratch.terminated import Terminated
 
 
 @pytest.fixture(autouse=True)

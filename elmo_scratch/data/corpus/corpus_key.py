@@ -16,7 +16,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.data.tokenizers import Tokenizer
 
-from elmo_scratch.whole_file import whole_file
+from elmo_scratch.files.atomic import whole_file
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import List, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.located import located
+from elmo_scratch.files.paths import located
 
 DataPath = Union[str, PathLike, Sequence[Union[str, PathLike]]]
 """What names a corpus: a path, a pattern or an address, or several of them."""

@@ -6,7 +6,7 @@ from typing import Any, Dict, List
 from allennlp.data import Token, TokenIndexer, Vocabulary
 
 from elmo_scratch.embedders.layer_file.token_numbers import shared_token_numbers
-from elmo_scratch.interop.file_identity import stamp_of
+from elmo_scratch.files.identity import stamp_of
 
 
 @TokenIndexer.register("elmo_scratch_layer_file")

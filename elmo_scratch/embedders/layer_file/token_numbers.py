@@ -10,8 +10,8 @@ from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 import numpy
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.files.identity import Stamp, stamp_of
 from elmo_scratch.interop import LayerFile
-from elmo_scratch.interop.file_identity import Stamp, stamp_of
 from elmo_scratch.interop.layer_files.sentence_index import SentenceIndex
 
 SHOWN = 300

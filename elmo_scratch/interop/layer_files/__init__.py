@@ -2,19 +2,19 @@
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.on_demand import names_on_demand
+from elmo_scratch.files.lazy_exports import names_on_demand
 
 if TYPE_CHECKING:
     from elmo_scratch.interop.layer_files.facts import LayerFileFacts as LayerFileFacts
     from elmo_scratch.interop.layer_files.reading import LayerFile as LayerFile
-    from elmo_scratch.interop.layer_files.writing import LayerFileWriter as LayerFileWriter
+    from elmo_scratch.interop.layer_files.writer import LayerFileWriter as LayerFileWriter
 else:
     __getattr__, __dir__ = names_on_demand(
         __name__,
         {
             "LayerFile": "reading",
             "LayerFileFacts": "facts",
-            "LayerFileWriter": "writing",
+            "LayerFileWriter": "writer",
         },
     )
 

@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from h5py import h5d, h5l, h5o, h5p, h5s, h5t
 
 from elmo_scratch.interop.layer_files.keys import is_key
-from elmo_scratch.interop.stored_size import refused_size
+from elmo_scratch.interop.official.stored_size import refused_size
 
 KINDS = {2: "float16", 4: "float32", 8: "float64"}
 """The types of vectors by their bytes."""

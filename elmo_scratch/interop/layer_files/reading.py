@@ -10,7 +10,7 @@ import h5py
 import numpy
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.file_identity import Stamp, stamp_of
+from elmo_scratch.files.identity import Stamp, stamp_of
 from elmo_scratch.interop.layer_files.data_set import DataSet
 from elmo_scratch.interop.layer_files.facts import LayerFileFacts
 from elmo_scratch.interop.layer_files.long_string import read_long_string

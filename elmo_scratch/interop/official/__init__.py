@@ -5,7 +5,7 @@ The official files of a biLM, `options.json` and `weights.hdf5`, as the original
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.on_demand import names_on_demand
+from elmo_scratch.files.lazy_exports import names_on_demand
 
 if TYPE_CHECKING:
     from elmo_scratch.interop.official.export import export_bilm as export_bilm

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict
 
-from elmo_scratch.options import Options
+from elmo_scratch.interop.official.options import Options
 
 
 def bilm_config(options: Options) -> Dict[str, Any]:

@@ -3,12 +3,16 @@
 from os import PathLike
 from typing import Any, Dict, NamedTuple, Optional, Union
 
-from elmo_scratch.interop.archived_json import archived_path, keep_in_archive, kept_in_archive
+from elmo_scratch.interop.archives.archived_json import (
+    archived_path,
+    keep_in_archive,
+    kept_in_archive,
+)
+from elmo_scratch.interop.official.options import Options
 from elmo_scratch.interop.official.reading import build_bilm
 from elmo_scratch.interop.official.writing import official_options
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import WordEncoder
-from elmo_scratch.options import Options
 
 NAME = "-official"
 

@@ -11,12 +11,12 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN
 from elmo_scratch.data import SentencesReader
 from elmo_scratch.data.vocabulary_file import write_vocabulary_file
-from elmo_scratch.interop.bilm_archive import PretrainedBiLm, read_bilm_archive
+from elmo_scratch.files.atomic import whole_files
+from elmo_scratch.interop.archives.bilm_archive import PretrainedBiLm, read_bilm_archive
 from elmo_scratch.interop.official.word_order import OfficialWords
 from elmo_scratch.interop.official.writing import OPTIONS_NAME, WEIGHTS_NAME, write_official_bilm
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
-from elmo_scratch.whole_file import whole_files
 
 logger = logging.getLogger(__name__)
 

@@ -5,11 +5,11 @@ from typing import Dict, Optional
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.interop.official.options import Options
 from elmo_scratch.interop.official.tensor_table import fill, official_shapes
 from elmo_scratch.interop.official.weight_file import Shape, Source, WeightFile, local_file
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
-from elmo_scratch.options import Options
 
 BEGIN_SENTENCE_ROW, END_SENTENCE_ROW = 0, 1
 """The rows of `embedding` that mark sentence boundaries: a vocabulary file of `bilm-tf` begins with

@@ -11,8 +11,8 @@ import h5py
 import numpy
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.stored_size import COMPRESSIBLE, SMALL, refused_size
-from elmo_scratch.located import located
+from elmo_scratch.files.paths import located
+from elmo_scratch.interop.official.stored_size import COMPRESSIBLE, SMALL, refused_size
 
 Source = Union[str, PathLike]
 Shape = Tuple[int, ...]

@@ -5,8 +5,8 @@ from typing import List, NamedTuple
 import torch
 
 from elmo_scratch.data.vocabulary_file import MARKS, UNKNOWN_WORD, is_writable
+from elmo_scratch.interop.archives.word_list import WordList
 from elmo_scratch.interop.official.reading import MARK_IDS
-from elmo_scratch.interop.word_list import WordList
 from elmo_scratch.modules.token_encoders import WordEncoder
 
 

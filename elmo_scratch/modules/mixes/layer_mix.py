@@ -6,7 +6,7 @@ import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.modules.layer_norm import normalize_layers
+from elmo_scratch.modules.mixes.layer_norm import normalize_layers
 
 
 class LayerMix(torch.nn.Module, Registrable, ABC):

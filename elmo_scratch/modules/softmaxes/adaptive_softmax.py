@@ -5,9 +5,9 @@ from typing import List, Optional
 
 import torch
 
-from elmo_scratch.modules.products import Affine
+from elmo_scratch.kernels.linear import Affine
+from elmo_scratch.kernels.top_scores import TopScores, top_scores
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
-from elmo_scratch.modules.softmaxes.top_scores import TopScores, top_scores
 
 CHUNK_SIZE = 2**24
 """Log probabilities that are looked at together for the best words: 64 MiB in float32, a few times

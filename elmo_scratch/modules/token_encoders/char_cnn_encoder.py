@@ -10,15 +10,15 @@ from elmo_scratch.alphabet import (
     PADDING_ID,
     sentence_marks,
 )
+from elmo_scratch.kernels.linear import Affine
 from elmo_scratch.modules.boundaries import add_boundaries
-from elmo_scratch.modules.character_convolution import CharacterConvolution, lengths
-from elmo_scratch.modules.distinct_words import DistinctWords
-from elmo_scratch.modules.highway import Highway
-from elmo_scratch.modules.products import Affine
 from elmo_scratch.modules.token_encoders.char_cnn_settings import check_settings
+from elmo_scratch.modules.token_encoders.character_convolution import CharacterConvolution, lengths
+from elmo_scratch.modules.token_encoders.distinct_words import DistinctWords
+from elmo_scratch.modules.token_encoders.highway import Highway
 from elmo_scratch.modules.token_encoders.id_check import check_ids
 from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder
-from elmo_scratch.modules.word_vector_cache import WordVectorCache
+from elmo_scratch.modules.token_encoders.word_cache import WordVectorCache
 
 WORDS_TOGETHER = 16
 """Products above the convolutions are made of multiples of so many words: oneDNN compiles kernels

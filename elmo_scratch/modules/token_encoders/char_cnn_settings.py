@@ -3,7 +3,7 @@
 from typing import Sequence, Tuple
 
 from elmo_scratch.alphabet import CHARACTERS_PER_TOKEN
-from elmo_scratch.modules.character_convolution import ACTIVATIONS
+from elmo_scratch.modules.token_encoders.character_convolution import ACTIVATIONS
 
 
 def check_settings(

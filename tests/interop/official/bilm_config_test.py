@@ -5,9 +5,9 @@ import pytest
 from allennlp.common import Params
 
 from elmo_scratch.interop.official.bilm_config import bilm_config
+from elmo_scratch.interop.official.options import Options
 from elmo_scratch.interop.official.writing import official_options
 from elmo_scratch.modules import BiLm
-from elmo_scratch.options import Options
 from tests.tiny_elmo import OPTIONS
 
 LSTM = replace(OPTIONS.lstm, cell_clip=None, use_skip_connections=False, n_layers=3)

@@ -9,10 +9,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from elmo_scratch.interop import BiLmBlueprint, WordList
-from elmo_scratch.interop.archived_json import archived_path
+from elmo_scratch.interop.archives.archived_json import archived_path
 from elmo_scratch.interop.official import build_bilm
 from elmo_scratch.interop.official.blueprint import NAME, OfficialBlueprint
-from elmo_scratch.options import CharCnnOptions, LstmOptions, Options
+from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options
 
 LSTM = LstmOptions(
     dim=24, projection_dim=16, n_layers=2, cell_clip=1.5, proj_clip=None, use_skip_connections=True

@@ -8,8 +8,8 @@ import requests
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop.official import read_official_options
+from elmo_scratch.interop.official.stored_size import SMALL
 from elmo_scratch.interop.official.weight_file import WeightFile, local_file
-from elmo_scratch.interop.stored_size import SMALL
 from tests.interop.official.reference import (
     RESIDUAL,
     copied,
@@ -116,7 +116,7 @@ def test_an_address_that_cannot_be_reached_is_an_error(monkeypatch: pytest.Monke
     def fail(_: str) -> str:
         raise requests.ConnectionError("offline")
 
-    monkeypatch.setattr("elmo_scratch.located.cached_path", fail)
+    monkeypatch.setattr("elmo_scratch.files.paths.cached_path", fail)
     with pytest.raises(ConfigurationError, match="http://x/options.json: .*offline"):
         read_official_options("http://x/options.json")
 

@@ -13,10 +13,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.elmo import Elmo, _ElmoBiLm
 
 from elmo_scratch.interop.official import write_official_bilm
+from elmo_scratch.interop.official.options import Options
 from elmo_scratch.interop.official.writing import official_options
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import WordEncoder
-from elmo_scratch.options import Options
 from tests.interop.full_disk import has_such_a_limit, printed_by
 from tests.interop.official.reference import (
     BATCHES,

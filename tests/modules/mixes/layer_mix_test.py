@@ -5,7 +5,6 @@ import torch
 from allennlp.common import Lazy, Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.modules.layer_norm import normalize_layers
 from elmo_scratch.modules.mixes import (
     FrozenMix,
     FunctionMix,
@@ -16,6 +15,7 @@ from elmo_scratch.modules.mixes import (
     TrainableMix,
 )
 from elmo_scratch.modules.mixes.layer_mix import weighted_sum
+from elmo_scratch.modules.mixes.layer_norm import normalize_layers
 
 NAMES = [
     ("trainable", TrainableMix),

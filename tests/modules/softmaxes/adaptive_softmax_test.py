@@ -5,7 +5,7 @@ from typing import List
 import pytest
 import torch
 
-from elmo_scratch.modules.products import MixedPrecision
+from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.softmaxes import AdaptiveSoftmax, adaptive_softmax
 
 WORDS, DIM, CUTOFFS = 23, 8, [4, 10]

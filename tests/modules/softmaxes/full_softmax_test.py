@@ -7,8 +7,9 @@ import torch
 from torch.nn.functional import cross_entropy, linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from elmo_scratch.modules.products import MixedPrecision
-from elmo_scratch.modules.softmaxes import FullSoftmax, chunked_cross_entropy
+from elmo_scratch.kernels import chunked_cross_entropy
+from elmo_scratch.kernels.precision import MixedPrecision
+from elmo_scratch.modules.softmaxes import FullSoftmax
 
 PREDICTED, WORDS, DIM = 7, 11, 3
 ROWS_OF_A_CHUNK = 3  # so 7 predictions make chunks of 3, 3 and 1

@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.common import Lazy, Params
 
-from elmo_scratch.modules.products import MixedPrecision
+from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.softmaxes import (
     AdaptiveSoftmax,
     FullSoftmax,

@@ -15,9 +15,9 @@ from allennlp.training.optimizers import AdagradOptimizer, Optimizer
 from torch.nn.functional import cross_entropy, linear
 from torch.nn.parallel import DistributedDataParallel
 
-from elmo_scratch.modules.products import MixedPrecision
+from elmo_scratch.kernels.chunked_cross_entropy import chunked_cross_entropy
+from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.softmaxes import FullSoftmax, SampledSoftmax, sampled_softmax
-from elmo_scratch.modules.softmaxes.chunked_cross_entropy import chunked_cross_entropy
 from tests.metrics.workers import run_in_two_workers
 
 PREDICTED, WORDS, DIM, SAMPLES = 9, 40, 3, 12

@@ -7,10 +7,14 @@ import torch
 from allennlp.common import Params
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, character_ids
-from elmo_scratch.modules import character_convolution
-from elmo_scratch.modules.products import MixedPrecision
-from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, char_cnn_encoder
-from tests.modules.frozen_weights import (
+from elmo_scratch.kernels.precision import MixedPrecision
+from elmo_scratch.modules.token_encoders import (
+    CharCnnEncoder,
+    TokenEncoder,
+    char_cnn_encoder,
+    character_convolution,
+)
+from tests.kernels.frozen_weights import (
     EACH_INDEPENDENT_PRECISION,
     Change,
     each_change,

@@ -1,0 +1,250 @@
+"""Runs a biLM over the texts that it has not read yet."""
+
+import logging
+from hashlib import blake2b, sha256
+from typing import Any, List, Optional
+
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders.layer_cache.layer_store import LayerStore
+from elmo_scratch.kernels.fingerprint import Fingerprint
+from elmo_scratch.kernels.linear import rows_are_independent
+from elmo_scratch.kernels.precision import MixedPrecision, without_autocast
+from elmo_scratch.modules import BiLm, BiLmOutput
+from elmo_scratch.modules.evaluating import evaluating
+from elmo_scratch.modules.masks import sentence_lengths
+from elmo_scratch.modules.token_encoders.id_check import check_id_type
+
+logger = logging.getLogger(__name__)
+
+COMPUTATION = 1
+"""Higher where the package makes other numbers of the same weights: what was kept before then
+counts no more."""
+
+OF_ALL = frozenset(vars(torch.nn.Module()))
+"""What every module has: whether it trains, its hooks, and what is looked at by itself."""
+
+
+class KeptLayers(torch.nn.Module):
+    """
+    Reads texts with a frozen biLM, and those that it has read before from a store. That begins with
+    the first batch of a training; a model that only evaluates or predicts keeps nothing, nor do the
+    replicas of `torch.nn.DataParallel`, which can't tell what biLM they are of.
+
+    # Parameters
+
+    store : `LayerStore`
+        Where the layers are kept.
+    bilm : `BiLm`
+        The biLM that will read.
+
+    # Raises
+
+    ConfigurationError
+        If what a sentence's layers are depends on what was read before, or the biLM is trained.
+    """
+
+    def __init__(self, store: LayerStore, bilm: BiLm) -> None:
+        super().__init__()
+        _check_state(bilm)
+        _check_frozen(bilm)
+        self._store = store
+        self._has_begun = False
+        self._has_said = False
+        self._identity = b""
+        self._fingerprint: Optional[Fingerprint] = None
+        self._buffers_seen: List[torch.Tensor] = []
+        self._settings_seen = ""
+
+    def forward(self, bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor) -> BiLmOutput:
+        """
+        # Parameters
+
+        bilm : `BiLm`
+            The biLM. It is not a part of this module.
+        ids : `torch.Tensor`
+            Shape `(batch, tokens)`, or `(batch, tokens, characters)`.
+        mask : `torch.BoolTensor`
+            Shape `(batch, tokens)`; real tokens come first in each row.
+
+        # Returns
+
+        `BiLmOutput`
+            What the biLM makes of them.
+
+        # Raises
+
+        ConfigurationError
+            If the layers can't be kept, or the biLM is trained or carries its state by now.
+        ValueError
+            If the ids are of a type that is none, or real tokens don't come first.
+        """
+        check_id_type(ids, "tokens")
+        self._has_begun = self._has_begun or self.training
+        # A replica's weights are no parameters.
+        if not self._has_begun or next(bilm.parameters(), None) is None:
+            return bilm(ids, mask)
+        _check_state(bilm)
+        _check_frozen(bilm)
+        lengths: List[int] = sentence_lengths(mask).tolist()
+        keys = self._keys(bilm, ids, lengths)
+        kept = {key: self._store.get(key) for key in keys}
+        found = {key: layers for key, layers in kept.items() if layers is not None}
+        # A text that comes twice in the batch is read once.
+        missing = {key: row for row, key in enumerate(keys) if key not in found}
+        if missing:
+            self._say_what_is_equal(bilm)
+            rows = list(missing.values())
+            layers = self._read(bilm, ids[rows], mask[rows], [lengths[row] for row in rows])
+            read = dict(zip(missing, layers))
+            self._store.put(read)
+            found.update(read)
+        texts = [found[key] for key in keys]
+        return self._together(texts, lengths, ids.size(1) + 2, bilm, ids.device)
+
+    def _keys(self, bilm: BiLm, ids: torch.Tensor, lengths: List[int]) -> List[bytes]:
+        """What each text is called: by its ids and by the biLM."""
+        weights, buffers = list(bilm.parameters()), list(bilm.buffers())
+        settings = settings_of(bilm)
+        # Workers of a distributed training write all buffers anew before each batch.
+        if (
+            self._fingerprint is None
+            or not self._fingerprint.matches(weights)
+            or settings != self._settings_seen
+            or len(buffers) != len(self._buffers_seen)
+            or not all(map(torch.equal, buffers, self._buffers_seen))
+        ):
+            self._identity, self._fingerprint = identity_of(bilm), Fingerprint(weights)
+            self._buffers_seen = [buffer.clone() for buffer in buffers]
+            self._settings_seen = settings
+        rows = ids.cpu().to(torch.int32).numpy()
+        return [
+            self._identity + blake2b(row[:length].tobytes(), digest_size=16).digest()
+            for row, length in zip(rows, lengths)
+        ]
+
+    def _say_what_is_equal(self, bilm: BiLm) -> None:
+        """Says once where a text's layers may depend on its batch in the last bits."""
+        if self._has_said:
+            return
+        self._has_said = True
+        device = next(bilm.parameters()).device
+        is_rounded = MixedPrecision.is_asked_for(bilm) and (
+            MixedPrecision.used("bfloat16", device) == "bfloat16"
+        )
+        dtype = torch.bfloat16 if is_rounded else torch.float32
+        if device.type != "cpu" or not rows_are_independent(dtype):
+            logger.info(
+                "On this machine the layers of a text depend within rounding on the texts that it "
+                "is read with: those that are kept are of the batch in which it was read first."
+            )
+
+    def _read(
+        self, bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor, lengths: List[int]
+    ) -> List[numpy.ndarray]:
+        """Of each text, shape `(layers, its positions, width)`."""
+        longest = max(lengths)
+        # What is read once for all epochs, or for other trainings, loses nothing.
+        with evaluating(bilm), without_autocast(ids.device):
+            output: BiLmOutput = bilm(ids[:, :longest], mask[:, :longest])
+        layers = output.layers.float().cpu().numpy()
+        return [
+            numpy.ascontiguousarray(layers[:, row, : length + 2])
+            for row, length in enumerate(lengths)
+        ]
+
+    def _together(
+        self,
+        found: List[numpy.ndarray],
+        lengths: List[int],
+        positions: int,
+        bilm: BiLm,
+        device: torch.device,
+    ) -> BiLmOutput:
+        """A batch of texts, laid out over so many positions."""
+        ends = torch.tensor(lengths, device="cpu").unsqueeze(1) + 2
+        mask = torch.arange(positions, device="cpu") < ends  # (batch, positions)
+        layers = numpy.zeros((bilm.num_layers, *mask.shape, bilm.width), dtype="float32")
+        for row, (one, length) in enumerate(zip(found, lengths)):
+            layers[:, row, : length + 2] = one.reshape(bilm.num_layers, length + 2, bilm.width)
+        numbers = torch.from_numpy(layers).to(device, next(bilm.parameters()).dtype)
+        return BiLmOutput(numbers, mask.to(device))
+
+
+def _check_state(bilm: BiLm) -> None:
+    """Refuses a biLM that reads each text from where the one before ended."""
+    if bilm.state_memory.state == "carry":
+        raise ConfigurationError(
+            '`keep_layers` needs a biLM with the `state` "reset" or "warm": with "carry" '
+            'the layers of a text depend on what was read before it. Set `state: "reset"`'
+        )
+
+
+def _check_frozen(bilm: BiLm) -> None:
+    """Refuses a biLM that is trained: what it makes of a text changes from step to step."""
+    if any(weight.requires_grad for weight in bilm.parameters()):
+        raise ConfigurationError(
+            "`keep_layers` needs a frozen biLM, but this one is trained. Leave `requires_grad` "
+            "out (of a `module` of your own: `module.requires_grad_(False)`), or set `keep_layers` "
+            "to null"
+        )
+
+
+def identity_of(bilm: BiLm) -> bytes:
+    """
+    # Returns
+
+    `bytes`
+        Of length 16: made of the weights, of all settings, and of what the products are rounded to
+        on this device; the same for biLMs that make the same of every text.
+    """
+    digest = sha256(str(COMPUTATION).encode())
+    if MixedPrecision.is_asked_for(bilm):
+        device = next(bilm.parameters()).device
+        digest.update(MixedPrecision.used("bfloat16", device).encode())
+    digest.update(settings_of(bilm).encode())
+    # Not those of `state_dict` alone: some are made anew by the constructor.
+    for name, tensor in (*bilm.named_parameters(), *bilm.named_buffers()):
+        digest.update(f"{name} {tuple(tensor.shape)} ".encode())
+        # As bytes: NumPy lacks some types of numbers.
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().tobytes())
+    return digest.digest()[:16]
+
+
+def settings_of(bilm: BiLm) -> str:
+    """
+    # Returns
+
+    `str`
+        The kinds of all modules and the numbers, words and types that they are set to, also within
+        lists and maps. Of other objects it has the kind alone.
+    """
+    described = [
+        (
+            name,
+            type(module).__name__,
+            sorted((key, _told(value)) for key, value in vars(module).items() if key not in OF_ALL),
+        )
+        for name, module in bilm.named_modules()
+    ]
+    return repr(described)
+
+
+def _told(value: Any) -> str:
+    """A setting, in a form that is the same in each process."""
+    if isinstance(value, (bool, int, float, str, bytes, type(None))):
+        return repr(value)
+    if isinstance(value, (torch.dtype, torch.device)):
+        return str(value)
+    if isinstance(value, torch.Tensor):
+        return repr((str(value.dtype), value.tolist()))
+    if isinstance(value, dict):
+        return repr(sorted((repr(key), _told(one)) for key, one in value.items()))
+    if isinstance(value, (list, tuple)):
+        return repr([_told(one) for one in value])
+    if isinstance(value, (set, frozenset)):
+        return repr(sorted(map(_told, value)))
+    return type(value).__name__

@@ -1,0 +1,109 @@
+"""Layers kept in a file."""
+
+import os
+from pathlib import Path
+from typing import Dict, Optional, Tuple
+from weakref import WeakValueDictionary
+
+import lmdb
+import numpy
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders.layer_cache.layer_store import LayerStore
+
+MOST_BYTES = 2**42
+"""LMDB asks for a bound; the file takes no more than what is in it."""
+
+_OPENED: "WeakValueDictionary[Path, lmdb.Environment]" = WeakValueDictionary()
+"""LMDB lets a process open a file once: all stores of a file share it."""
+
+
+@LayerStore.register("file")
+class FileStore(LayerStore):
+    """
+    Keeps layers in a file, for this training and for others: with the same biLM they find them
+    there, also while this one runs. Those of another biLM lie beside them. A run that is killed
+    damages nothing. What stands there stays: a key's layers are kept once.
+
+    Registered as a `LayerStore` with name "file".
+
+    # Parameters
+
+    path : `str`
+        The file, an LMDB database. It is made when the first layers are kept, together with a file
+        `PATH-lock`. Both can be removed when nobody uses them.
+
+    # Raises
+
+    ConfigurationError
+        When layers are first wanted or kept, if the file can't be read and written.
+    """
+
+    def __init__(self, path: str) -> None:
+        # The process may go to another folder.
+        self._path = Path(os.path.expanduser(path)).absolute()
+        self._opened: Optional[lmdb.Environment] = None
+
+    def __reduce__(self) -> Tuple[type, Tuple[str]]:
+        """Of an opened file there are no copies: each opens it for itself."""
+        return type(self), (str(self._path),)
+
+    def get(self, key: bytes) -> Optional[numpy.ndarray]:
+        """As in `LayerStore`."""
+        try:
+            with self._environment.begin() as transaction:
+                found = transaction.get(key)
+        except lmdb.Error as error:
+            raise ConfigurationError(
+                f"{self._path}: the layers that are kept can't be read: {error}. Remove the file "
+                "or choose another place by `keep_layers`."
+            ) from None
+        return None if found is None else numpy.frombuffer(found, dtype="<f4")
+
+    def put(self, kept: Dict[bytes, numpy.ndarray]) -> None:
+        """As in `LayerStore`."""
+        try:
+            with self._environment.begin(write=True) as transaction:
+                for key, layers in kept.items():
+                    # Another training may have computed the same: a second copy only takes room.
+                    numbers = layers.astype("<f4", copy=False).tobytes()
+                    transaction.put(key, numbers, overwrite=False)
+        except (lmdb.Error, OSError) as error:
+            raise ConfigurationError(
+                f"{self._path}: the layers can't be kept: {error}. What was kept before is whole. "
+                "Make room, or choose another place by `keep_layers`."
+            ) from None
+
+    @property
+    def _environment(self) -> lmdb.Environment:
+        if self._opened is None:
+            file = self._path.resolve()
+            self._opened = _OPENED.get(file) or self._open()
+            _OPENED[file] = self._opened
+        return self._opened
+
+    def _open(self) -> lmdb.Environment:
+        """The file, made if there is none."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            opened = lmdb.open(str(self._path), subdir=False, map_size=MOST_BYTES, readahead=False)
+        except lmdb.MemoryError as error:
+            raise ConfigurationError(
+                f"{self._path}: can't be opened, as the process may not have the addresses of so "
+                f"large a file, 4 TiB: {error}. Raise that limit (`ulimit -v unlimited`), or keep "
+                'layers in "memory".'
+            ) from None
+        except (lmdb.Error, OSError) as error:
+            raise ConfigurationError(
+                f"{self._path}: expected a file of kept layers, or none yet, but: {error}"
+            ) from None
+        # To read beyond the end of a file ends the process without a word.
+        expected = (opened.info()["last_pgno"] + 1) * opened.stat()["psize"]
+        found = self._path.stat().st_size
+        if found < expected:
+            opened.close()
+            raise ConfigurationError(
+                f"{self._path}: expected {expected} bytes of kept layers, but the file ends after "
+                f"{found}, as one that was not copied to its end. Remove it, or copy it again."
+            )
+        return opened

@@ -1,8 +1,0 @@
-"""From sentences of words to the layers of a biLM, outside of any training."""
-
-from elmo_scratch.embedders.sentence_layers.sentence_layers import (
-    SentenceLayers as SentenceLayers,
-)
-from elmo_scratch.embedders.sentence_layers.spelled_batch import SpelledBatch as SpelledBatch
-
-__all__ = ["SentenceLayers", "SpelledBatch"]

@@ -1,0 +1,293 @@
+"""The layers of sentences, from lists of words to arrays."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+import numpy
+import torch
+from allennlp.common.util import lazy_groups_of
+
+from elmo_scratch.data.split_sentences import check_sentences
+from elmo_scratch.embedders.sentences.devices import device_of, leaves_a_processor
+from elmo_scratch.embedders.sentences.fitting_reader import FittingReader
+from elmo_scratch.embedders.sentences.laid_rows import row_groups, warm_up_batches
+from elmo_scratch.embedders.sentences.readable_bilm import ReadableBiLm, Source
+from elmo_scratch.embedders.sentences.spelled_batch import SpelledBatch
+from elmo_scratch.embedders.sentences.speller import Sentences
+from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.precision import MixedPrecision
+from elmo_scratch.modules.bilm import BiLm
+from elmo_scratch.modules.token_encoders import CharCnnEncoder
+
+CACHED_AT_ONCE = 2**13
+"""Words that are encoded ahead together."""
+
+
+class SentenceLayers:
+    """
+    Runs a trained biLM, its dropout off, over sentences that are split already.
+
+    # Parameters
+
+    readable : `ReadableBiLm`
+        The biLM.
+    matmul_dtype : `str`, optional (default = `"float32"`)
+        With `"bfloat16"`, matrix products run in bfloat16 where that is faster. What they run in
+        is in the attribute of this name.
+    cuda_device : `int`, optional (default = `-1`)
+        The number of a GPU, or -1 for the processor.
+
+    # Raises
+
+    ConfigurationError
+        If there is no such GPU.
+    """
+
+    def __init__(
+        self, readable: ReadableBiLm, *, matmul_dtype: str = "float32", cuda_device: int = -1
+    ) -> None:
+        self.is_alone = True
+        """Whether no other process computes on the processors that this one leaves."""
+        self._device = device_of(cuda_device)
+        bilm = readable.bilm.to(self._device).eval().requires_grad_(False)
+        MixedPrecision.set_everywhere(bilm, matmul_dtype)
+        self.num_layers, self.width = bilm.num_layers, bilm.width
+        self.state = bilm.state_memory.state
+        self.matmul_dtype = MixedPrecision.used(matmul_dtype, self._device)
+        self._bilm = bilm
+        self._reader = FittingReader(bilm)
+        self._speller = readable.speller
+        self._files = readable.files
+        self._warmed_up_with: Optional[str] = None
+
+    @classmethod
+    def from_official(
+        cls,
+        options_file: Source,
+        weight_file: Source,
+        *,
+        state: str = "carry",
+        matmul_dtype: str = "float32",
+        cuda_device: int = -1,
+    ) -> "SentenceLayers":
+        """
+        # Parameters
+
+        options_file, weight_file : `Union[str, PathLike]`
+            As in `ReadableBiLm.from_official`.
+        state : `str`, optional (default = `"carry"`, as in AllenNLP)
+            What a sentence starts from, as in `BiLm`; `"warm"` needs `warm_up`.
+        matmul_dtype, cuda_device
+            As in the constructor.
+
+        # Raises
+
+        ConfigurationError
+            If the files or the device can't be used.
+        """
+        device_of(cuda_device)
+        readable = ReadableBiLm.from_official(options_file, weight_file, state)
+        return cls(readable, matmul_dtype=matmul_dtype, cuda_device=cuda_device)
+
+    @classmethod
+    def from_archive(
+        cls,
+        archive_file: Source,
+        *,
+        state: str = "carry",
+        matmul_dtype: str = "float32",
+        cuda_device: int = -1,
+    ) -> "SentenceLayers":
+        """
+        # Parameters
+
+        archive_file : `Union[str, PathLike]`
+            As in `ReadableBiLm.from_archive`.
+        state, matmul_dtype, cuda_device
+            As in `from_official`.
+
+        # Raises
+
+        ConfigurationError
+            If the archive or the device can't be used.
+        """
+        device_of(cuda_device)
+        readable = ReadableBiLm.from_archive(archive_file, state)
+        return cls(readable, matmul_dtype=matmul_dtype, cuda_device=cuda_device)
+
+    @property
+    def identity(self) -> str:
+        """
+        `"sha256:"` and a number in hexadecimal, made of the bytes of the files that the biLM was
+        read from, and of the words that it was warmed up with: the same for equal files wherever
+        they lie. An error if they are not those any more that were read.
+        """
+        if self._warmed_up_with is None:
+            return self._files.identity
+        both = f"{self._files.identity} {self._warmed_up_with}"
+        return f"sha256:{sha256(both.encode('utf-8')).hexdigest()}"
+
+    @property
+    def bilm(self) -> BiLm:
+        """What computes the layers, on its device."""
+        return self._bilm
+
+    def is_read_from(self, path: Path) -> bool:
+        """Whether the file at `path` is one of those that the biLM was read from."""
+        return self._files.hold(path)
+
+    @property
+    def leaves_a_processor(self) -> bool:
+        """Whether `read` leaves a processor to other threads: a GPU does."""
+        return leaves_a_processor(self._device, self.is_alone)
+
+    def spell(self, sentences: Sentences) -> SpelledBatch:
+        """
+        Makes of words what `read` takes. It needs neither the biLM nor its device: another thread
+        may spell while one reads.
+
+        # Parameters
+
+        sentences : `Sequence[Sequence[str]]`
+            The words of each sentence.
+
+        # Raises
+
+        ConfigurationError
+            If the reader's indexers don't make what the biLM reads.
+        ValueError
+            If a sentence is not a sequence of words.
+        """
+        return self._speller.spell(sentences)
+
+    def read(self, batch: SpelledBatch, first_row: int = 0) -> torch.Tensor:
+        """
+        # Parameters
+
+        batch : `SpelledBatch`
+            What `spell` returned. Where the state is `"carry"`, each row starts from where the row
+            of its number last ended; a batch without a word changes nothing.
+        first_row : `int`, optional (default = `0`)
+            The number of the first row, where `batch` is a part of one.
+
+        # Returns
+
+        `torch.Tensor`
+            On the CPU, float32, shape `(layers, batch, tokens, width)`, zero where a sentence has
+            ended.
+
+        # Raises
+
+        ConfigurationError
+            If the GPU's memory holds no part of the batch.
+        ValueError
+            If the state is `"warm"`, and there was no `warm_up`.
+        """
+        num_sentences, longest = batch.mask.shape
+        if longest == 0:
+            return torch.zeros(self.num_layers, num_sentences, 0, self.width, device="cpu")
+        with torch.inference_mode():
+            layers = self._reader.read(batch, first_row)
+        # The same memory, as an ordinary tensor: one of the inference mode can't enter a model that
+        # is trained.
+        return torch.from_numpy(layers.numpy())
+
+    def __call__(self, sentences: Sentences) -> List[numpy.ndarray]:
+        """
+        `spell` and `read` in one.
+
+        # Returns
+
+        `List[numpy.ndarray]`
+            For each sentence its layers, float32, shape `(layers, tokens, width)`.
+        """
+        check_sentences(sentences)
+        found: List[numpy.ndarray] = []
+        for group in row_groups([len(sentence) for sentence in sentences]):
+            batch = self.spell(sentences[group])
+            layers = self.read(batch, group.start).numpy()
+            found += [
+                numpy.ascontiguousarray(layers[:, row, :length])
+                for row, length in enumerate(batch.lengths)
+            ]
+        return found
+
+    def cache_words(self, words: Iterable[str]) -> None:
+        """
+        Encodes words ahead and keeps their vectors, of `2 * width` bytes each. It changes no
+        vector, and has no effect on a biLM of words.
+        """
+        encoder = self._bilm.token_encoder
+        if isinstance(encoder, CharCnnEncoder):
+            for group in lazy_groups_of(words, CACHED_AT_ONCE):
+                encoder.keep_words(self.spell([group]).token_ids()[0].to(self._device))
+
+    def warm_up(self, sentences: Iterable[Sequence[str]]) -> None:
+        """
+        Finds the state that sentences start from where `state` is `"warm"`.
+
+        # Parameters
+
+        sentences : `Iterable[Sequence[str]]`
+            The words of each sentence of a text, in its order.
+
+        # Raises
+
+        ValueError
+            If `state` is not `"warm"`, or there is no sentence.
+        """
+        digest = sha256()
+
+        def batches() -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
+            for words in warm_up_batches(sentences):
+                digest.update(json.dumps(words).encode("utf-8"))
+                batch = self.spell(words)
+                yield batch.token_ids().to(self._device), batch.mask.to(self._device)
+
+        self._bilm.warm_up(batches())
+        self._warmed_up_with = digest.hexdigest()
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether sentences start from a state that a text has left, perhaps in its training."""
+        return self._bilm.state_memory.is_warm
+
+    def reset_states(self) -> None:
+        """Lets the next batch start from zeros where states are carried from batch to batch."""
+        self._bilm.reset_states()
+
+    def carried(self) -> Optional[Dict[str, numpy.ndarray]]:
+        """
+        # Returns
+
+        `Optional[Dict[str, numpy.ndarray]]`
+            Where states are carried, what the next batch starts from: `hidden`, of shape
+            `(2 * LSTM layers, batch, dim)`, and `cell`, of shape `(2 * LSTM layers, batch, cell)`,
+            with all rows that there have been. `None` for zeros.
+        """
+        carried = self._bilm.state_memory.carried()
+        if carried is None:
+            return None
+        return {name: part.cpu().numpy() for name, part in carried._asdict().items()}
+
+    def carry_on_from(self, carried: Optional[Dict[str, numpy.ndarray]]) -> None:
+        """
+        Lets the next batch start from what `carried` returned once, perhaps in another process.
+
+        # Parameters
+
+        carried : `Dict[str, numpy.ndarray]`, optional
+            `None` for zeros.
+
+        # Raises
+
+        ValueError
+            If there is a state, but the biLM's are not carried or have another shape.
+        """
+        if carried is None:
+            self.reset_states()
+            return
+        state = LstmState(torch.tensor(carried["hidden"]), torch.tensor(carried["cell"]))
+        self._bilm.state_memory.carry_on_from(LstmState(*(part.to(self._device) for part in state)))

@@ -1,0 +1,221 @@
+"""From a text to an HDF5 file of the layers of its sentences."""
+
+import logging
+import os
+from pathlib import Path
+from typing import Optional
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.tqdm import Tqdm
+
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.export.embedded_batches import SENTENCES_A_PART
+from elmo_scratch.export.engine import Engine, OneProcess
+from elmo_scratch.export.export_identity import facts_of
+from elmo_scratch.export.export_settings import ExportSettings
+from elmo_scratch.export.index_limit import check_index
+from elmo_scratch.export.output_size import check_room, estimated_size, in_words
+from elmo_scratch.export.part_folder import PartFolder, Span
+from elmo_scratch.export.part_writing import PartWriting
+from elmo_scratch.export.text import InputText
+from elmo_scratch.files.atomic import check_place
+from elmo_scratch.interop import LayerFile
+
+logger = logging.getLogger(__name__)
+
+
+def export_layers(
+    text: InputText,
+    output_file: Path,
+    layers: SentenceLayers,
+    settings: ExportSettings,
+    *,
+    span: Optional[Span] = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    keep_parts: bool = False,
+    engine: Optional[Engine] = None,
+) -> None:
+    """
+    Writes the layers of the sentences of a text. `output_file` appears when it is whole; until
+    then what is done lies in `NAME.parts` beside it.
+
+    # Parameters
+
+    text : `InputText`
+        The text.
+    output_file : `Path`
+        The HDF5 file to write.
+    layers : `SentenceLayers`
+        The biLM.
+    settings : `ExportSettings`
+        What is kept, and how.
+    span : `Span`, optional (default = all)
+        Which sentences.
+    resume : `bool`, optional (default = `False`)
+        Go on with what an interrupted run has left. If it left nothing, begin.
+    overwrite : `bool`, optional (default = `False`)
+        Replace whatever is there.
+    keep_parts : `bool`, optional (default = `False`)
+        Of interrupted runs: go on with what one of this export has left, and don't replace that of
+        another, whatever `resume` and `overwrite` say.
+    engine : `Engine`, optional (default = `OneProcess`)
+        What does the work.
+
+    # Raises
+
+    ConfigurationError
+        If the settings don't go together, the output can't be written or would replace what is
+        read, it or its parts belong to another export, or parts are removed or the text is changed
+        meanwhile.
+    OSError
+        If the disk is full. What is done is kept.
+    """
+    engine = engine or OneProcess()
+    if text.is_file(output_file):
+        raise ConfigurationError(f"{output_file}: the output would replace the input")
+    if layers.is_read_from(output_file):
+        raise ConfigurationError(f"{output_file}: the output would replace a file of the model")
+    check_settings(text, settings, layers.state, span, engine)
+    facts = facts_of(text, layers, settings)
+    # Parts and output lie where a link leads, and the link stays.
+    folder = PartFolder(Path(os.path.realpath(output_file)))
+    whole = span or Span(0, text.num_sentences)
+    num_done = folder.num_done(facts.export)
+    is_whole = check_output(output_file, facts.export, overwrite, num_done, whole.num_sentences)
+    output_file = Path(os.path.realpath(output_file))
+    if is_whole and resume:
+        logger.info("%s is whole already", output_file)
+        folder.remove_if_of(facts.export)
+        return
+    if settings.has_index:
+        check_index(text, output_file.parent)
+    size = estimated_output_size(text, whole, layers, settings)
+    logger.info("%s will take about %s", output_file, in_words(size))
+    with folder.opened(
+        facts.export, resume=resume or keep_parts, overwrite=overwrite and not keep_parts
+    ):
+        # Only now: a run that was killed may have left what takes room and is of no use.
+        check_room(
+            output_file,
+            size,
+            num_copies=1 if _has_one_part(whole, folder, engine) else 2,
+            num_there=folder.num_bytes(),
+            is_compressed=settings.compression is not None,
+        )
+        writing = PartWriting(text, whole, folder, facts, settings)
+        missing = folder.missing(whole)
+        with Tqdm.tqdm(total=whole.num_sentences, unit=" sentences") as progress:
+            to_do = sum(span.num_sentences for span in missing)
+            progress.update(whole.num_sentences - to_do)
+            if missing:
+                engine.write(writing, missing, layers, progress.update)
+        writing.join(output_file)
+        folder.remove()
+
+
+def has_parts(output_file: Path) -> bool:
+    """Whether an export to that file has left something to go on with."""
+    try:
+        return bool(PartFolder(Path(os.path.realpath(output_file))).finished())
+    except OSError:
+        return False
+
+
+def _has_one_part(whole: Span, folder: PartFolder, engine: Engine) -> bool:
+    """Whether nothing is put together at the end, if it doesn't take long."""
+    is_short = whole.num_sentences <= SENTENCES_A_PART
+    return is_short and engine.follows_the_text and folder.finished() in ([], [whole])
+
+
+def check_settings(
+    text: InputText, settings: ExportSettings, state: str, span: Optional[Span], engine: Engine
+) -> None:
+    """
+    # Raises
+
+    ConfigurationError
+        If the settings don't go together, or with the text.
+    """
+    for option, number in (
+        ("batch-size", settings.batch_size),
+        ("max-tokens", settings.max_tokens),
+    ):
+        if number is not None and number < 1:
+            raise ConfigurationError(f"expected --{option} of 1 or more, got {number}")
+    if state == "carry":
+        for option, is_given in (
+            ("--max-tokens", settings.max_tokens is not None),
+            ("--shard", span is not None),
+            ("--engine ray", not engine.follows_the_text),
+        ):
+            if is_given:
+                raise ConfigurationError(
+                    f"{option} needs --state reset or warm: with carry, the default, the vectors "
+                    "of a sentence depend on all that were read before it"
+                )
+    if settings.use_sentence_keys:
+        text.check_keys()
+
+
+def check_output(
+    output_file: Path,
+    export: str,
+    overwrite: bool,
+    num_done: int = 0,
+    num_sentences: Optional[int] = None,
+) -> bool:
+    """
+    # Parameters
+
+    output_file : `Path`
+        The output.
+    export : `str`
+        Which export it shall be of.
+    overwrite : `bool`
+        Whether another one may be replaced.
+    num_done : `int`, optional (default = `0`)
+        Sentences that an unfinished run of the export has done.
+    num_sentences : `int`, optional (default = `None`)
+        How many the output shall have, if it is known: a shard of the export has fewer.
+
+    # Returns
+
+    `bool`
+        Whether the output of this very export is there already.
+
+    # Raises
+
+    ConfigurationError
+        If the output can't be written, or another file has its name and `overwrite` is not given.
+    """
+    check_place(output_file)
+    if not output_file.exists():
+        return False
+    try:
+        with LayerFile(output_file) as there:
+            is_same = there.facts.export == export and num_sentences in (None, len(there))
+    except ConfigurationError:
+        is_same = False
+    if not is_same and not overwrite:
+        way_out = (
+            f"An unfinished run of this export has done {num_done} sentences: go on and replace it "
+            "with --overwrite --resume."
+            if num_done
+            else "Choose another name, or replace it with --overwrite."
+        )
+        raise ConfigurationError(
+            f"{output_file}: it is there already, and is not the output of this export. {way_out}"
+        )
+    return is_same
+
+
+def estimated_output_size(
+    text: InputText, span: Span, layers: SentenceLayers, settings: ExportSettings
+) -> int:
+    """The size of the output, in bytes, before compression."""
+    num_tokens = text.num_tokens * span.num_sentences // max(1, text.num_sentences)
+    return estimated_size(
+        settings.num_bytes(layers.num_layers, layers.width, span.num_sentences, num_tokens),
+        span.num_sentences,
+    )

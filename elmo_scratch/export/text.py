@@ -1,0 +1,243 @@
+"""A text to export: one sentence a line, its tokens separated by white space."""
+
+import hashlib
+import heapq
+import os
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.data.text_lines import text_lines
+from elmo_scratch.files.identity import Stamp, stamp_of
+from elmo_scratch.interop.layer_files.index_text import DIGEST_SIZE, is_last
+from elmo_scratch.interop.layer_files.keys import FORBIDDEN, NO_NAMES
+from elmo_scratch.interop.layer_files.opening import SENTENCE_INDEX
+
+NAMED_AT_MOST = 20
+"""How many line numbers an error lists."""
+
+LONGEST_OF_SAMPLE = 512
+"""Tokens of a sentence that a sample prefers."""
+
+
+class Sentence(NamedTuple):
+    """
+    # Parameters
+
+    number : `int`
+        Of its line, from 0.
+    line : `str`
+        The line, stripped.
+    tokens : `List[str]`
+        What white space separates in it, as `str.split` knows white space.
+    """
+
+    number: int
+    line: str
+    tokens: List[str]
+
+
+class InputText:
+    """
+    A text that has been read once from its first line to its last, and is read again for its
+    sentences, so that it never has to be in memory.
+
+    # Parameters
+
+    name : `str`
+        What errors call it.
+    source : `Union[Path, Sequence[str]]`
+        Its file, or its lines.
+
+    # Raises
+
+    ConfigurationError
+        If it can't be read, or a line holds no token; the message names the lines.
+    """
+
+    def __init__(self, name: str, source: Union[Path, Sequence[str]]) -> None:
+        self.name = name
+        # Another process may run in another folder.
+        if isinstance(source, Path):
+            source = Path(os.path.expanduser(source)).absolute()
+        self._source = source
+        self._stamp = self._current_stamp()
+        self._stopped: Optional[_Lines] = None
+        self.num_sentences = self.num_tokens = self.num_bytes = 0
+        digest = hashlib.sha256()
+        blank: List[int] = []
+        for number, line in enumerate(self._lines(), start=1):
+            num_tokens = len(line.split())
+            if num_tokens == 0:
+                blank.append(number)
+            raw = _encoded(line.strip(), f"{name}, line {number}")
+            self.num_sentences += 1
+            self.num_tokens += num_tokens
+            self.num_bytes += len(raw)
+            digest.update(raw + b"\n")
+        if self.num_sentences == 0:
+            raise ConfigurationError(f"{name}: expected at least one line of text, but it is empty")
+        if blank:
+            raise ConfigurationError(
+                f"{name}, {_named(blank)}: expected a sentence, but the line is blank. Remove "
+                "blank lines: the keys of the output are line numbers."
+            )
+        self.digest = f"sha256:{digest.hexdigest()}"
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """For another process, which reads the file from its first line."""
+        return {**self.__dict__, "_stopped": None}
+
+    def is_file(self, path: Path) -> bool:
+        """Whether the text is read from the file at `path`, by whatever name."""
+        source = self._source
+        return (
+            isinstance(source, Path) and source.exists() and path.exists() and path.samefile(source)
+        )
+
+    def sentences(self, start: int = 0, stop: Optional[int] = None) -> Iterator[Sentence]:
+        """
+        # Parameters
+
+        start, stop : `int`, optional (default = all)
+            The numbers of the first sentence and of the one after the last. A file is read from
+            its first line, or on from where the last call stopped if that is not behind `start`.
+        """
+        lines, self._stopped = self._stopped, None
+        if lines is None or lines.number > start:
+            lines = _Lines(self._lines())
+        for _ in lines.until(start):
+            pass
+        for number, line in enumerate(lines.until(stop), start=start):
+            yield Sentence(number, line.strip(), line.split())
+        if stop is not None:
+            self._stopped = lines
+
+    def sample(self, count: int) -> List[Sentence]:
+        """
+        # Parameters
+
+        count : `int`
+            How many sentences, if there are so many.
+
+        # Returns
+
+        `List[Sentence]`
+            Some of the text, chosen and put in order by their words alone: the same ones whatever
+            the order of the lines.
+        """
+
+        def rank(sentence: Sentence) -> Tuple[bool, bytes]:
+            return len(sentence.tokens) > LONGEST_OF_SAMPLE, _digest(" ".join(sentence.tokens))
+
+        return heapq.nsmallest(count, self.sentences(), key=rank)
+
+    def check_unchanged(self) -> None:
+        """
+        Takes no time, unless its file is another one or was written to.
+
+        # Raises
+
+        ConfigurationError
+            If it is no longer the text that it was.
+        """
+        if self._current_stamp() == self._stamp:
+            return
+        current = InputText(self.name, self._source)
+        if current.digest != self.digest:
+            raise ConfigurationError(f"{self.name}: the text has changed since it was checked")
+        self._stamp = current._stamp
+
+    def check_keys(self) -> None:
+        """
+        Checks that each sentence can be the key of its vectors.
+
+        # Raises
+
+        ConfigurationError
+            If a sentence comes twice, or holds what no name in an HDF5 file may hold. The message
+            names the lines.
+        """
+        with TemporaryFile() as digests:
+            for sentence in self.sentences():
+                self._check_key(sentence)
+                digests.write(_digest(sentence.line))
+            is_last_of_its_kind = is_last(digests)
+        if is_last_of_its_kind.all():
+            return
+        kinds = zip(self.sentences(), is_last_of_its_kind)
+        repeated = {_digest(line) for (_, line, _), is_only in kinds if not is_only}
+        numbers = [number + 1 for number, line, _ in self.sentences() if _digest(line) in repeated]
+        raise ConfigurationError(
+            f"{self.name}, {_named(numbers)}: expected no sentence twice, but these lines repeat "
+            "each other. Leave --use-sentence-keys (`use_sentence_keys`) out, or remove them."
+        )
+
+    def _check_key(self, sentence: Sentence) -> None:
+        """An error if HDF5 has no such name."""
+        place = f"{self.name}, line {sentence.number + 1}"
+        for character, described in FORBIDDEN.items():
+            if character in sentence.line:
+                raise ConfigurationError(
+                    f"{place}: the sentence holds {described}, and no key in an HDF5 file can. "
+                    "Leave --use-sentence-keys (`use_sentence_keys`) out, or replace it."
+                )
+        if sentence.line in (*NO_NAMES, SENTENCE_INDEX):
+            raise ConfigurationError(
+                f"{place}: {sentence.line!r} is a name that HDF5 files of layers keep for "
+                "themselves. Leave --use-sentence-keys (`use_sentence_keys`) out."
+            )
+
+    def _current_stamp(self) -> Optional[Stamp]:
+        """That of its file; none of lines, or where it is no more."""
+        if isinstance(self._source, Path):
+            with suppress(OSError):
+                return stamp_of(self._source)
+        return None
+
+    def _lines(self) -> Iterator[str]:
+        """From the first one on."""
+        if isinstance(self._source, Path):
+            return text_lines(self._source, name=self.name)
+        return iter(self._source)
+
+
+class _Lines:
+    """Lines, and the number of the next one of them."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self.number = 0
+
+    def until(self, stop: Optional[int]) -> Iterator[str]:
+        """Yields those before the one of that number, or all."""
+        for line in islice(self._lines, None if stop is None else max(0, stop - self.number)):
+            self.number += 1
+            yield line
+
+
+def _encoded(line: str, place: str) -> bytes:
+    """A line as bytes."""
+    try:
+        return line.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ConfigurationError(
+            f"{place}: expected text, but character {error.start + 1} of the line is "
+            f"{line[error.start]!r}, half of a surrogate pair. Replace it."
+        ) from None
+
+
+def _digest(line: str) -> bytes:
+    """What stands for a line where all of them would take too much memory."""
+    return hashlib.blake2b(line.encode("utf-8"), digest_size=DIGEST_SIZE).digest()
+
+
+def _named(numbers: Sequence[int]) -> str:
+    """Line numbers in words."""
+    named = ", ".join(map(str, numbers[:NAMED_AT_MOST]))
+    more = f" and {len(numbers) - NAMED_AT_MOST} more" if len(numbers) > NAMED_AT_MOST else ""
+    return f"line{'s' if len(numbers) > 1 else ''} {named}{more}"

@@ -1,0 +1,297 @@
+"""The archive that `allennlp train` makes of a language model, read back as a biLM."""
+
+import os
+import tarfile
+import zlib
+from contextlib import ExitStack, contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Union
+
+import torch
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights_path
+from allennlp.nn.util import read_state_dict
+
+from elmo_scratch.files.paths import located
+from elmo_scratch.interop.archives.bilm_blueprint import BiLmBlueprint
+from elmo_scratch.interop.archives.bilm_changes import BiLmChanges, dense
+from elmo_scratch.interop.archives.kept_config import kept_bilm_config
+from elmo_scratch.interop.archives.torch_file import UNREADABLE, check_not_compressed, reason_of
+from elmo_scratch.interop.archives.word_list import WordList
+from elmo_scratch.modules import BiLm
+
+LANGUAGE_MODEL = "elmo_scratch_bilm"
+"""The registered name of the model whose archives are read here."""
+
+FROM_OFFICIAL, FROM_ARCHIVE = f"{LANGUAGE_MODEL}_from_official", f"{LANGUAGE_MODEL}_from_archive"
+"""The names of the same model where a training started from another's weights."""
+
+BILM_PREFIX, SOFTMAX_PREFIX = "bilm.", "softmax."
+"""Begin the names of the tensors of the language model's parts."""
+
+MOST_SHARED = 4
+"""How many times the bytes of their file tensors may have, as some lie there once for several."""
+
+VOCABULARY_LOCK = ".lock"
+"""A file without content that AllenNLP writes to whenever it reads a vocabulary."""
+
+Tensors = Dict[str, torch.Tensor]
+
+
+class PretrainedBiLm(NamedTuple):
+    """
+    A trained biLM and what came with it.
+
+    # Parameters
+
+    bilm : `BiLm`
+        With its trained weights.
+    blueprint : `BiLmBlueprint`
+        To build it again.
+    vocab : `Vocabulary`
+        The vocabulary of the language model, which `reader`'s indexers use.
+    reader : `DatasetReader`
+        The reader of its training text.
+    """
+
+    bilm: BiLm
+    blueprint: BiLmBlueprint
+    vocab: Vocabulary
+    reader: DatasetReader
+
+
+class PretrainedLanguageModel(NamedTuple):
+    """
+    A trained biLM and what predicted words from its states.
+
+    # Parameters
+
+    pretrained : `PretrainedBiLm`
+        The biLM.
+    softmax : `Dict[str, torch.Tensor]`
+        The tensors of the softmax, by the names they have in it.
+    """
+
+    pretrained: PretrainedBiLm
+    softmax: Tensors
+
+
+def read_bilm_archive(archive_file: Union[str, PathLike]) -> PretrainedBiLm:
+    """
+    # Parameters
+
+    archive_file : `Union[str, PathLike]`
+        As in `read_language_model`.
+
+    # Raises
+
+    ConfigurationError
+        As `read_language_model` does.
+    """
+    return read_language_model(archive_file).pretrained
+
+
+def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguageModel:
+    """
+    # Parameters
+
+    archive_file : `Union[str, PathLike]`
+        A `model.tar.gz` (a path or an address), or the output folder of a training.
+
+    # Raises
+
+    ConfigurationError
+        If it is missing, is not an archive of the model "elmo_scratch_bilm", or its weights can't
+        be read, don't fit its config or are no finite numbers.
+    """
+    with _opened(archive_file) as folder:
+        config = Params.from_file(str(folder / CONFIG_NAME))
+        model = config.get("model", Params({}))
+        kind = model.get("type")
+        if kind not in (LANGUAGE_MODEL, FROM_OFFICIAL, FROM_ARCHIVE):
+            raise ConfigurationError(
+                f"{archive_file}: expected an archive of the model {LANGUAGE_MODEL!r}, but it "
+                f"holds a {kind!r}. Pre-train a biLM with a config of training_config/bilm/."
+            )
+        vocab = _read_vocabulary(config, folder, archive_file)
+        words = WordList.from_vocabulary(vocab, model.get("namespace", "tokens"))
+        if kind == LANGUAGE_MODEL:
+            plan: Optional[Dict[str, Any]] = model.get("bilm", Params({})).as_dict(quiet=True)
+        else:
+            plan = kept_bilm_config(folder)
+            if plan is not None:
+                # They may have been changed where the training was recovered.
+                plan = BiLmChanges.from_params(model.get("bilm") or Params({})).of(plan)
+        if not plan:
+            raise ConfigurationError(f"{archive_file}: it holds no configuration of a biLM")
+        # Sparse gradients are for the optimizer of that training, and few others know them.
+        blueprint = BiLmBlueprint(dense(plan), words)
+        state = _read_weights(get_weights_path(str(folder)), archive_file)
+        _check_sizes(plan, blueprint, _part(state, BILM_PREFIX), archive_file)
+        bilm = blueprint.build()
+        _fill(bilm, _part(state, BILM_PREFIX), archive_file)
+        reader = DatasetReader.from_params(config.get("dataset_reader"))
+    pretrained = PretrainedBiLm(bilm, blueprint, vocab, reader)
+    return PretrainedLanguageModel(pretrained, _part(state, SOFTMAX_PREFIX))
+
+
+def archive_files(archive_file: Union[str, PathLike]) -> List[Path]:
+    """
+    # Parameters
+
+    archive_file : `Union[str, PathLike]`
+        As in `read_language_model`.
+
+    # Returns
+
+    `List[Path]`
+        The files whose bytes make the language model what it is: the archive, or of a training's
+        output folder those that go into its archive, as far as they are there.
+
+    # Raises
+
+    ConfigurationError
+        If there is no such archive or folder.
+    """
+    path = _found(archive_file)
+    if not path.is_dir():
+        return [path]
+    files = [path / CONFIG_NAME, Path(get_weights_path(str(path)))]
+    files += sorted((path / "vocabulary").glob("*"))
+    return [file for file in files if file.exists() and file.name != VOCABULARY_LOCK]
+
+
+def _read_vocabulary(
+    config: Params, folder: Path, archive_file: Union[str, PathLike]
+) -> Vocabulary:
+    """As AllenNLP does where it loads a model: the kind of the vocabulary knows its files."""
+    settings = config.get("vocabulary", Params({}))
+    kind = settings.get("type", Vocabulary.list_available()[0])
+    try:
+        vocabulary_class, _ = Vocabulary.resolve_class_name(kind)
+        return vocabulary_class.from_files(
+            str(folder / "vocabulary"), settings.get("padding_token"), settings.get("oov_token")
+        )
+    except (AssertionError, ConfigurationError) as error:
+        # The assertion is AllenNLP's, about a vocabulary that lacks the unknown word.
+        reason = error.message if isinstance(error, ConfigurationError) else error
+        raise ConfigurationError(
+            f"{archive_file}: its vocabulary, of the type {kind!r}, can't be read. {reason}"
+        ) from None
+
+
+def _read_weights(file: str, archive_file: Union[str, PathLike]) -> Tensors:
+    """The tensors of an archive by their names."""
+    try:
+        check_not_compressed(file)
+        state = read_state_dict(file)
+        if not all(isinstance(tensor, torch.Tensor) for tensor in state.values()):
+            raise ValueError("what it holds are no tensors")
+        size = sum(tensor.numel() * tensor.element_size() for tensor in state.values())
+        if size > MOST_SHARED * os.path.getsize(file):
+            raise ValueError(f"its tensors would take {size} bytes, many more than the file has")
+    except (AttributeError, *UNREADABLE) as error:
+        raise ConfigurationError(
+            f"{archive_file}: expected the weights of a model in {os.path.basename(file)}, but "
+            f"they can't be read: {reason_of(error)}"
+        ) from None
+    return state
+
+
+def _check_sizes(
+    plan: Dict[str, Any],
+    blueprint: BiLmBlueprint,
+    state: Tensors,
+    archive_file: Union[str, PathLike],
+) -> None:
+    """Whether the weights are as many as the config says, before it takes memory for them."""
+    encoder = plan.get("token_encoder")
+    parts: Dict[str, Any] = encoder if isinstance(encoder, dict) else {}
+    filters = parts.get("filters")
+    counts = {
+        "num_layers": plan.get("num_layers"),
+        "num_highway": parts.get("num_highway"),
+        "filters": len(filters) if isinstance(filters, list) else 0,
+    }
+    for name, asked in counts.items():
+        if isinstance(asked, int) and asked > len(state):
+            raise ConfigurationError(
+                f"{archive_file}: the weights do not fit the config. Its `{name}` asks for {asked} "
+                f"layers or convolutions, but there are {len(state)} tensors"
+            )
+    try:
+        with torch.device("meta"):
+            planned = blueprint.build()
+    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"{archive_file}: its config describes no biLM: {reason_of(error)}"
+        ) from None
+    for name, weight in planned.named_parameters():
+        if name in state and state[name].shape != weight.shape:
+            raise ConfigurationError(
+                f"{archive_file}: the weights do not fit the config. {BILM_PREFIX}{name} has the "
+                f"shape {tuple(state[name].shape)}, where {tuple(weight.shape)} was expected"
+            )
+        if name not in state:
+            raise ConfigurationError(
+                f"{archive_file}: the weights do not fit the config. {BILM_PREFIX}{name} is missing"
+            )
+
+
+def _fill(bilm: BiLm, state: Tensors, archive_file: Union[str, PathLike]) -> None:
+    """Gives a biLM the weights of an archive."""
+    try:
+        bilm.load_state_dict(state)
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise ConfigurationError(
+            f"{archive_file}: the weights do not fit the config. {reason}"
+        ) from None
+    for name, weight in bilm.named_parameters():
+        if not weight.isfinite().all():
+            raise ConfigurationError(
+                f"{archive_file}: {BILM_PREFIX}{name} holds numbers that are not finite; such "
+                "weights come of a training that diverged"
+            )
+
+
+def _part(state: Tensors, prefix: str) -> Tensors:
+    """The tensors of a part of the language model, by the names they have in it."""
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in state.items()
+        if name.startswith(prefix)
+    }
+
+
+@contextmanager
+def _opened(archive_file: Union[str, PathLike]) -> Iterator[Path]:
+    """The folder that holds the archive's files, for as long as the block runs."""
+    path = _found(archive_file)
+    with ExitStack() as unpacked:
+        folder = str(path)
+        if not path.is_dir():
+            try:
+                folder = unpacked.enter_context(extracted_archive(str(path)))
+            except (EOFError, OSError, tarfile.TarError, zlib.error) as error:
+                raise ConfigurationError(
+                    f"{archive_file}: expected an archive made by `allennlp train` (model.tar.gz), "
+                    f"but it can't be unpacked: {error}"
+                ) from None
+        for part in (CONFIG_NAME, "vocabulary", os.path.basename(get_weights_path(folder))):
+            if not os.path.exists(os.path.join(folder, part)):
+                raise ConfigurationError(
+                    f"{archive_file}: it holds no {part}, so it is not the output of a training"
+                )
+        yield Path(folder)
+
+
+def _found(archive_file: Union[str, PathLike]) -> Path:
+    """Where an archive lies."""
+    try:
+        return located(archive_file)
+    except FileNotFoundError:
+        raise ConfigurationError(f"{archive_file}: there is no such archive") from None

@@ -1,0 +1,183 @@
+"""The bytes of an HDF5 file on their way to the disk."""
+
+import errno
+import io
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Iterator, Optional, Sequence
+
+import h5py
+import numpy
+from h5py import h5f, h5fd, h5p
+
+from elmo_scratch.files.held_interruptions import interruptions_held
+
+ARRAYS_AT_ONCE = 1024
+"""As many as Linux takes in one call."""
+
+
+class OutputStream(io.FileIO):
+    """
+    A new file for HDF5 to write to, which never tells HDF5 that the disk is full.
+
+    HDF5 holds on to what it could not write: it tries again when the file is closed and when the
+    process ends, and dies there of a segmentation fault. So the stream remembers the first error
+    and pretends from then on that all goes well, until HDF5 has closed the file. Ctrl-C and other
+    signals, which HDF5 would take for such an error, it remembers as well.
+
+    Made by `OutputStream.open`.
+    """
+
+    def __init__(self, path: Path, name: Path) -> None:
+        super().__init__(path, "w+")
+        self._path, self._name = path, name
+        self._error: Optional[BaseException] = None
+        self._is_discarded = False
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path, name: Path) -> Iterator["OutputStream"]:
+        """
+        A stream for the block.
+
+        # Parameters
+
+        path : `Path`
+            The file, which is made anew.
+        name : `Path`
+            What errors call it.
+
+        # Raises
+
+        OSError
+            At the end of the block, if something could not be written.
+        KeyboardInterrupt
+            Likewise, if it came while something was written.
+        """
+        stream = cls(path, name)
+        called = [
+            method.__code__ for method in (cls.write, cls.write_at, cls.readinto, cls.truncate)
+        ]
+        try:
+            with interruptions_held(called, stream._keep):
+                yield stream
+        finally:
+            stream.close()
+            stream.check()
+
+    @contextmanager
+    def hdf5_file(self, *, has_many_names: bool = False) -> Iterator[h5py.File]:
+        """
+        An HDF5 file in the stream, for the block. After an error the file is good for nothing.
+
+        # Parameters
+
+        has_many_names : `bool`, optional (default = `False`)
+            Whether it is in the form of HDF5 1.8, of 2008, which takes less memory to write. All
+            versions read the other form, which has all names of a group in one piece.
+        """
+        access = h5p.create(h5p.FILE_ACCESS)
+        # What is written is written at once, not when a data set is closed.
+        access.set_sieve_buf_size(0)
+        earliest = h5f.LIBVER_V18 if has_many_names else h5f.LIBVER_EARLIEST
+        access.set_libver_bounds(earliest, h5f.LIBVER_LATEST)
+        access.set_fileobj_driver(h5fd.fileobj_driver, self)
+        creation = h5p.create(h5p.FILE_CREATE)
+        # The same numbers make the same file, whenever they are written.
+        creation.set_obj_track_times(False)
+        created = h5f.create(os.fsencode(self._path), h5f.ACC_TRUNC, fcpl=creation, fapl=access)
+        file: Optional[h5py.File] = None
+        try:
+            file = h5py.File(created)
+            yield file
+        except BaseException:
+            self._is_discarded = True
+            raise
+        finally:
+            (created if file is None else file).close()
+
+    def check(self) -> None:
+        """
+        # Raises
+
+        OSError
+            If something could not be written.
+        KeyboardInterrupt
+            If it came while something was written.
+        """
+        if self._error is not None:
+            raise self._error
+
+    def write_at(self, place: int, arrays: Sequence[numpy.ndarray]) -> None:
+        """
+        Writes whole arrays end to end, or pretends to. HDF5 and its own place in the file have no
+        part in it.
+
+        # Parameters
+
+        place : `int`
+            Where in the file, in bytes.
+        arrays : `Sequence[numpy.ndarray]`
+            Each lies in memory in one piece.
+        """
+        for start in range(0, len(arrays), ARRAYS_AT_ONCE):
+            place += self._write_group(place, arrays[start : start + ARRAYS_AT_ONCE])
+
+    def readinto(self, buffer: Any) -> int:
+        """Fills the whole buffer, with zeros beyond the end of the file."""
+        view = memoryview(buffer).cast("B")
+        count = 0
+        while read := super().readinto(view[count:]):
+            count += read
+        view[count:] = bytes(len(view) - count)
+        return len(view)
+
+    def write(self, buffer: Any) -> int:
+        """Writes the whole buffer, or pretends to."""
+        size = len(buffer)
+        try:
+            written = 0 if self._is_discarded else self._write_some(buffer)
+            while written < size and not self._is_discarded:
+                written += self._write_some(buffer[written:])
+        except OSError as error:
+            self._keep(error)
+        return size
+
+    def truncate(self, size: Optional[int] = None) -> int:
+        """Sets the size of the file, or pretends to."""
+        size = self.tell() if size is None else size
+        try:
+            if not self._is_discarded:
+                super().truncate(size)
+        except OSError as error:
+            self._keep(error)
+        return size
+
+    def _write_some(self, buffer: Any) -> int:
+        """As much as the system takes at once."""
+        return super().write(buffer)
+
+    def _write_group(self, place: int, arrays: Sequence[Any]) -> int:
+        """By one call, unless the system takes less. What all of them take, in bytes."""
+        size = written = sum(array.nbytes for array in arrays)
+        try:
+            if not self._is_discarded:
+                written = os.pwritev(self.fileno(), arrays, place)
+            start = 0
+            for array in arrays if written < size else ():
+                raw = array.ravel().view(numpy.uint8)
+                while written - start < len(raw):
+                    written += os.pwrite(self.fileno(), raw[written - start :], place + written)
+                start += len(raw)
+        except OSError as error:
+            self._keep(error)
+        return size
+
+    def _keep(self, error: BaseException) -> None:
+        """Remembers what went wrong first."""
+        if isinstance(error, OSError):
+            number = error.errno or errno.EIO
+            error = OSError(number, os.strerror(number), str(self._name))
+        self._error = self._error or error
+        self._is_discarded = True

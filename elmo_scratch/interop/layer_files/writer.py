@@ -1,0 +1,259 @@
+"""Writing HDF5 files of the layers of sentences."""
+
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Dict, Iterable, Iterator, List, Optional, Tuple, Union
+
+import h5py
+import numpy
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import lazy_groups_of
+from h5py import h5d, h5p, h5s, h5t
+
+from elmo_scratch.files.atomic import check_place, whole_file
+from elmo_scratch.interop.layer_files.facts import LayerFileFacts
+from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
+from elmo_scratch.interop.layer_files.index_text import IndexText
+from elmo_scratch.interop.layer_files.keys import is_key
+from elmo_scratch.interop.layer_files.long_string import LONGEST_STRING, write_long_string
+from elmo_scratch.interop.layer_files.opening import SENTENCE_INDEX
+from elmo_scratch.interop.layer_files.reading import LayerFile
+
+COMPRESSIONS = ("gzip", "lzf")
+COPIED_AT_ONCE = 128
+"""Data sets. HDF5 keeps some kilobytes of memory for each until the file it came from is closed."""
+
+SPACES_KEPT = 1024
+"""Shapes of data sets that are not made again."""
+
+FILE_TYPES = {"float32": h5t.IEEE_F32LE, "float16": h5t.IEEE_F16LE}
+
+
+class LayerFileWriter:
+    """
+    Writes one data set a sentence, and at the end `sentence_to_index`, a JSON map from a sentence
+    to its key.
+
+    Made by `LayerFileWriter.open`.
+
+    # Source
+
+    The output of `allennlp elmo` in AllenNLP 0.9. The attributes and all that is asked for by
+    `facts.pool`, `facts.dtype` and `compression` go beyond it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        stream: OutputStream,
+        file: h5py.File,
+        facts: LayerFileFacts,
+        compression: Optional[str],
+    ) -> None:
+        self._path = path
+        self._stream = stream
+        self._file, self._root = file, file.id
+        self._facts = facts
+        self._compression = compression
+        self._type = FILE_TYPES[facts.dtype]
+        self._properties = h5p.create(h5p.DATASET_CREATE)
+        self._properties.set_alloc_time(h5d.ALLOC_TIME_EARLY)
+        self._properties.set_fill_time(h5d.FILL_TIME_NEVER)
+        self._properties.set_obj_track_times(False)
+        self._spaces: Dict[Tuple[int, ...], h5s.SpaceID] = {}
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls,
+        path: Union[str, PathLike],
+        facts: LayerFileFacts,
+        *,
+        compression: Optional[str] = None,
+    ) -> Iterator["LayerFileWriter"]:
+        """
+        A writer for the block. The file appears under its name when the block ends without an
+        error; otherwise an older file of that name stays as it was.
+
+        # Parameters
+
+        path : `Union[str, PathLike]`
+            Where the file shall appear.
+        facts : `LayerFileFacts`
+            What the file says of itself.
+        compression : `str`, optional (default = `None`)
+            `"gzip"` or `"lzf"`.
+
+        # Raises
+
+        ConfigurationError
+            If the folder of `path` does not exist or can't be written to, or `path` is a folder.
+        OSError
+            If the disk is full.
+        ValueError
+            If there is no such compression.
+        """
+        if compression not in (None, *COMPRESSIONS):
+            raise ValueError(
+                f"expected a `compression` among {', '.join(COMPRESSIONS)}, or none, but got "
+                f"{compression!r}"
+            )
+        path = Path(path)
+        check_place(path)
+        with whole_file(path) as temporary, OutputStream.open(temporary, path) as stream:
+            with stream.hdf5_file(has_many_names=True) as file:
+                facts.write(file)
+                yield cls(path, stream, file, facts, compression)
+
+    def write(self, key: str, vectors: numpy.ndarray) -> None:
+        """
+        # Parameters
+
+        key : `str`
+            The number of the sentence, or the sentence itself.
+        vectors : `numpy.ndarray`
+            In the shape that the file's facts give it: `(layers, tokens, width)` for all layers,
+            without the axis `layers` for one of them, without `tokens` where these are pooled.
+
+        # Raises
+
+        ConfigurationError
+            If the file has the key already, HDF5 knows no such key, or a number is too large for
+            the file's type.
+        OSError
+            If the disk is full.
+        ValueError
+            If the vectors have another shape.
+        """
+        space = self._space_of(vectors.shape)
+        name = _name_of(key, self._path)
+        narrowed = self._narrowed(key, vectors)
+        try:
+            if self._compression is None or vectors.size == 0:
+                self._write_as_it_is(name, space, narrowed)
+            else:
+                self._file.create_dataset(name, data=narrowed, compression=self._compression)
+        except ValueError:
+            # To ask before takes as long as a tenth of the writing.
+            self._check_is_new(key, name)
+            raise
+        self._stream.check()
+
+    def copy_from(self, path: Union[str, PathLike]) -> None:
+        """
+        Copies the vectors of another file of layers, as they are stored there. It does not matter
+        whether they are compressed.
+
+        # Parameters
+
+        path : `Union[str, PathLike]`
+            The file.
+
+        # Raises
+
+        ConfigurationError
+            If it can't be read, has other facts than this file, or a key that is there already.
+        OSError
+            If the disk is full.
+        """
+        with LayerFile(path) as part:
+            for name, wanted in self._facts._asdict().items():
+                if getattr(part.facts, name) != wanted:
+                    raise ConfigurationError(
+                        f"{path}: only parts of the same export can be joined, but `{name}` is "
+                        f"{getattr(part.facts, name)!r} here and {wanted!r} for {self._path}"
+                    )
+            for keys in lazy_groups_of(list(part.keys()), COPIED_AT_ONCE):
+                for key in keys:
+                    self._check_is_new(key, _name_of(key, self._path))
+                    part.copy(key, self._file)
+                    self._stream.check()
+                # It opens again by itself.
+                part.close()
+
+    def write_index(self, sentences: Iterable[Tuple[str, str]]) -> None:
+        """
+        Writes `sentence_to_index`.
+
+        # Parameters
+
+        sentences : `Iterable[Tuple[str, str]]`
+            Sentences and their keys. Of equal sentences the last one's key counts.
+
+        # Raises
+
+        ConfigurationError
+            If the map has more bytes than HDF5 allows.
+        OSError
+            If the disk is full.
+        """
+        with IndexText.of(sentences, self._path.parent) as index:
+            if index.size > LONGEST_STRING:
+                raise ConfigurationError(
+                    f"{self._path}: the map from sentences to keys has {index.size} bytes, but "
+                    f"HDF5 allows no more than {LONGEST_STRING}. Leave it out, or divide the text."
+                )
+            write_long_string(self._file, SENTENCE_INDEX, index.size, index.pieces())
+            self._stream.check()
+
+    def _space_of(self, shape: Tuple[int, ...]) -> h5s.SpaceID:
+        """What HDF5 calls a shape. Many sentences are of the same length."""
+        space = self._spaces.get(shape)
+        if space is None:
+            if not self._facts.admits(shape):
+                raise ValueError(f"{self._facts} admits no vectors of the shape {shape}")
+            space = h5s.create_simple(shape)
+            if len(self._spaces) < SPACES_KEPT:
+                self._spaces[shape] = space
+        return space
+
+    def _write_as_it_is(self, name: bytes, space: h5s.SpaceID, vectors: numpy.ndarray) -> None:
+        """Without compression."""
+        # For a short sentence half of the time that `h5py.Group.create_dataset` takes.
+        made = h5d.create(self._root, name, self._type, space, self._properties)
+        if vectors.size:
+            # HDF5 would take the numbers in one piece, and keep Python's other threads waiting.
+            self._stream.write_at(made.get_offset(), _pieces(vectors))
+
+    def _check_is_new(self, key: str, name: bytes) -> None:
+        """An error if there is a key of that name."""
+        if self._root.links.exists(name):
+            raise ConfigurationError(
+                f"{self._path}: the key {key!r} is there already. Let the numbers of the lines be "
+                "the keys where sentences repeat."
+            )
+
+    def _narrowed(self, key: str, vectors: numpy.ndarray) -> numpy.ndarray:
+        """The vectors in the file's type."""
+        if self._facts.dtype == "float32":
+            return vectors.astype("<f4", copy=False)
+        with numpy.errstate(over="ignore"):
+            narrowed = vectors.astype("<f2", copy=False)
+        if not numpy.isfinite(narrowed).all():
+            raise ConfigurationError(
+                f"{self._path}: the vectors of {key!r} have numbers that float16 has no room for. "
+                "Write float32."
+            )
+        return narrowed
+
+
+def _name_of(key: str, path: Path) -> bytes:
+    """What HDF5 calls a key."""
+    if not is_key(key):
+        raise ConfigurationError(
+            f"{path}: HDF5 can't have {key!r} as a key: a key is not empty, not a full stop, and "
+            "has no slash or NUL in it. Let the numbers of the lines be the keys."
+        )
+    return key.encode("utf-8", "surrogateescape")
+
+
+def _pieces(numbers: numpy.ndarray) -> List[numpy.ndarray]:
+    """What lies in memory in one piece each, and makes the whole if put end to end."""
+    if numbers.flags.c_contiguous:
+        return [numbers]
+    if numbers.ndim == 1:
+        return [numpy.ascontiguousarray(numbers)]
+    if numbers[0].flags.c_contiguous:
+        return list(numbers)
+    return [piece for part in numbers for piece in _pieces(part)]

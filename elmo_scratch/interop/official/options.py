@@ -1,0 +1,233 @@
+"""The official `options.json` as a checked, frozen record."""
+
+import json
+import logging
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Tuple, Union
+
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.alphabet import (
+    CHARACTERS_PER_TOKEN,
+    NUM_BATCH_IDS,
+    NUM_CHARACTERS,
+)
+from elmo_scratch.files.strict_json import JsonObject, is_size
+
+logger = logging.getLogger(__name__)
+
+TRAINING_KEYS = {
+    "all_clip_norm_val",
+    "batch_size",
+    "bidirectional",
+    "dropout",
+    "learning_rate",
+    "n_epochs",
+    "n_negative_samples_batch",
+    "n_tokens_vocab",
+    "n_train_tokens",
+    "sample_softmax",
+    "share_embedding_softmax",
+    "unroll_steps",
+}
+"""What the trainer of `bilm-tf` writes beside the network's sizes. It doesn't matter here."""
+
+BLOCKS = {
+    "lstm": ("cell_clip", "dim", "n_layers", "proj_clip", "projection_dim", "use_skip_connections"),
+    "char_cnn": (
+        "activation",
+        "embedding",
+        "filters",
+        "max_characters_per_token",
+        "n_characters",
+        "n_highway",
+    ),
+}
+"""The blocks of the network, and what each holds."""
+
+
+@dataclass(frozen=True)
+class LstmOptions:
+    """
+    The block `lstm`.
+
+    # Parameters
+
+    dim : `int`
+        Memory cells of a layer.
+    projection_dim : `int`
+        The size of one direction.
+    n_layers : `int`
+        LSTM layers of each direction.
+    cell_clip, proj_clip : `Optional[float]`
+        Bounds of cells and projected outputs.
+    use_skip_connections : `bool`
+        Whether a layer's input is added to its output, from the second layer on.
+    """
+
+    dim: int
+    projection_dim: int
+    n_layers: int
+    cell_clip: Optional[float]
+    proj_clip: Optional[float]
+    use_skip_connections: bool
+
+
+@dataclass(frozen=True)
+class CharCnnOptions:
+    """
+    The block `char_cnn`.
+
+    # Parameters
+
+    embedding_dim : `int`
+        The size of a character's vector: `{"embedding": {"dim": ...}}`.
+    filters : `Tuple[Tuple[int, int], ...]`
+        Pairs of a width and the number of filters of that width.
+    n_highway : `int`
+        Highway layers.
+    activation : `str`
+        `"relu"` or `"tanh"`.
+    max_characters_per_token : `int`
+        Ids of a word.
+    """
+
+    embedding_dim: int
+    filters: Tuple[Tuple[int, int], ...]
+    n_highway: int
+    activation: str
+    max_characters_per_token: int
+
+
+@dataclass(frozen=True)
+class Options:
+    """
+    All that an `options.json` says about a biLM.
+
+    # Parameters
+
+    lstm : `LstmOptions`
+        The LSTMs.
+    char_cnn : `Optional[CharCnnOptions]`
+        The character encoder; `None` where the model has a table of words instead.
+    """
+
+    lstm: LstmOptions
+    char_cnn: Optional[CharCnnOptions]
+
+    @classmethod
+    def from_json(cls, text: Union[str, bytes], source: str) -> "Options":
+        """
+        # Parameters
+
+        text : `Union[str, bytes]`
+            The file's content.
+        source : `str`
+            Its name, for error messages.
+
+        # Raises
+
+        ConfigurationError
+            If it is not JSON, a key is missing, unknown or in the wrong block, or a value makes no
+            sense.
+        """
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ConfigurationError(
+                f"{source}: expected the options of a biLM as JSON, but it can't be read: {error}"
+            ) from None
+        top = JsonObject(source, "", record)
+        lstm = top.block("lstm")
+        options = cls(
+            LstmOptions(
+                dim=lstm.size("dim"),
+                projection_dim=lstm.size("projection_dim"),
+                n_layers=lstm.size("n_layers", default=1),
+                cell_clip=lstm.clip("cell_clip"),
+                proj_clip=lstm.clip("proj_clip"),
+                use_skip_connections=lstm.flag("use_skip_connections"),
+            ),
+            _char_cnn(top.block("char_cnn")) if "char_cnn" in top else None,
+        )
+        lstm.finish()
+        for block, keys in BLOCKS.items():
+            for key in sorted(top.unread().intersection(keys)):
+                raise ConfigurationError(
+                    f"{source}: expected the key `{key}` within `{block}`, but it stands beside it"
+                )
+        for key in sorted(top.unread() - TRAINING_KEYS):
+            logger.warning("%s: the key %r is unknown and has no effect", source, key)
+        if options.lstm.projection_dim > options.lstm.dim:
+            raise ConfigurationError(
+                f"{source}: expected `projection_dim` of `lstm` to be at most its `dim`, "
+                f"{options.lstm.dim}, but got {options.lstm.projection_dim}"
+            )
+        return options
+
+    def to_json(self) -> str:
+        """The content of a file that `from_json` reads back, in the released models' form."""
+        lstm: Dict[str, Any] = {
+            "use_skip_connections": self.lstm.use_skip_connections,
+            "projection_dim": self.lstm.projection_dim,
+            "cell_clip": self.lstm.cell_clip,
+            "proj_clip": self.lstm.proj_clip,
+            "dim": self.lstm.dim,
+            "n_layers": self.lstm.n_layers,
+        }
+        record: Dict[str, Any] = {"lstm": lstm}
+        if self.char_cnn is not None:
+            record["char_cnn"] = {
+                "activation": self.char_cnn.activation,
+                "filters": [list(pair) for pair in self.char_cnn.filters],
+                "n_highway": self.char_cnn.n_highway,
+                "embedding": {"dim": self.char_cnn.embedding_dim},
+                "n_characters": NUM_BATCH_IDS,
+                "max_characters_per_token": self.char_cnn.max_characters_per_token,
+            }
+        return json.dumps(record, indent=2) + "\n"
+
+
+def _char_cnn(block: JsonObject) -> CharCnnOptions:
+    """Reads the block `char_cnn`."""
+    n_characters = block.size("n_characters", default=NUM_BATCH_IDS)
+    if n_characters not in (NUM_CHARACTERS, NUM_BATCH_IDS):
+        raise block.error(
+            "n_characters",
+            f"{NUM_CHARACTERS} (written by a training) or {NUM_BATCH_IDS} (of a released model)",
+            n_characters,
+        )
+    max_characters = block.size("max_characters_per_token")
+    if max_characters not in CHARACTERS_PER_TOKEN:
+        least, most = CHARACTERS_PER_TOKEN[0], CHARACTERS_PER_TOKEN[-1]
+        raise block.error("max_characters_per_token", f"from {least} to {most}", max_characters)
+    activation = block.take("activation")
+    if activation not in ("relu", "tanh"):
+        raise block.error("activation", '"relu" or "tanh"', activation)
+    embedding = block.block("embedding")
+    options = CharCnnOptions(
+        embedding_dim=embedding.size("dim"),
+        filters=_filters(block, max_characters),
+        n_highway=block.size("n_highway", default=0, least=0),
+        activation=activation,
+        max_characters_per_token=max_characters,
+    )
+    embedding.finish()
+    block.finish()
+    return options
+
+
+def _filters(block: JsonObject, max_characters: int) -> Tuple[Tuple[int, int], ...]:
+    """The pairs of a width and a number."""
+    value = block.take("filters")
+    expected = f"pairs of a width from 1 to {max_characters} and a number of filters"
+    if not isinstance(value, list) or not value:
+        raise block.error("filters", expected, value)
+    pairs: List[Tuple[int, int]] = []
+    for pair in value:
+        if not (isinstance(pair, list) and len(pair) == 2 and all(is_size(part) for part in pair)):
+            raise block.error("filters", expected, pair)
+        if pair[0] > max_characters:
+            raise block.error("filters", expected, pair)
+        pairs.append((pair[0], pair[1]))
+    return tuple(pairs)

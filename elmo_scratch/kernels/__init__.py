@@ -1,0 +1,3 @@
+"""The operations of ELMo, faster: each with a readable reference in PyTorch."""
+
+__all__: list = []

@@ -1,0 +1,76 @@
+"""Rows of a large parameter, with a gradient that is the mean over the workers of a training."""
+
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from elmo_scratch.kernels.sparse_rows import sparse_rows
+
+
+def rows_of_all_workers(rows: torch.Tensor, num_rows: int) -> torch.Tensor:
+    """
+    The rows that any worker has chosen. All workers have to ask for them.
+
+    # Parameters
+
+    rows : `torch.Tensor`
+        Shape `(chosen,)`: those of this worker, of which there may be none.
+    num_rows : `int`
+        How many there are to choose from.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(chosen by any,)`: distinct, in rising order, the same in each worker.
+    """
+    # Marks, a byte a row, are little beside the gradients of those that were chosen.
+    is_chosen = torch.zeros(num_rows, dtype=torch.uint8, device=rows.device)
+    is_chosen[rows] = 1
+    torch.distributed.all_reduce(is_chosen, torch.distributed.ReduceOp.MAX)
+    return is_chosen.nonzero().squeeze(1)
+
+
+def averaged_rows(
+    parameter: torch.Tensor, rows: torch.Tensor, of_all: torch.Tensor
+) -> torch.Tensor:
+    """
+    As `sparse_rows(parameter, rows)`, but the gradient holds the rows of all workers, and is the
+    mean of what each of them alone would have: `DistributedDataParallel` must leave the parameter
+    alone. What the workers exchange is dense, since NCCL knows no sparse tensors. Each of them has
+    to go back through what it is given.
+
+    # Parameters
+
+    parameter : `torch.Tensor`
+        Shape `(words, *)`, the same in each worker.
+    rows : `torch.Tensor`
+        Shape `(chosen,)`: distinct, in rising order.
+    of_all : `torch.Tensor`
+        Shape `(chosen by any,)`, of `rows_of_all_workers`.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(chosen, *)`.
+    """
+    table = _MeanGradient.apply(sparse_rows(parameter, of_all))  # (chosen by any, *)
+    return table.index_select(0, torch.searchsorted(of_all, rows))
+
+
+class _MeanGradient(torch.autograd.Function):
+    """
+    The same tensor, with the mean gradient of all workers. They meet here before the gradient of
+    any earlier layer is known, so that this comes before what `DistributedDataParallel` exchanges.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.view_as(tensor)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        mean = (gradient / torch.distributed.get_world_size()).contiguous()
+        torch.distributed.all_reduce(mean)
+        return mean

@@ -1,0 +1,216 @@
+"""Convolutions over characters, and their maxima over words, by compiled code."""
+
+import ctypes
+from typing import Any, List, Optional, Sequence, Tuple
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from elmo_scratch.kernels.native_library import (
+    INSTRUCTIONS,
+    LIBRARY,
+    Instructions,
+    reaches,
+    wide_functions,
+)
+from elmo_scratch.kernels.native_structs import (
+    COUNT,
+    POINTER,
+    SIZE,
+    ConvolutionFilters,
+    ConvolutionWords,
+)
+from elmo_scratch.kernels.panels import INPUTS_TOGETHER, in_panels
+
+NUMBERS_TOGETHER = 16
+"""Of such a multiple a character's vector must be."""
+
+MOST_WINDOWS = 256
+"""The places of maxima are kept in bytes."""
+
+
+_STRUCTS = map(ctypes.POINTER, (ConvolutionWords, ConvolutionFilters))
+_OF_ALL = [*_STRUCTS, SIZE, POINTER, POINTER]
+CONVOLVE = wide_functions(LIBRARY, "convolve", INSTRUCTIONS, [*_OF_ALL, COUNT, COUNT])
+CONVOLVE_BACKWARD = wide_functions(
+    LIBRARY, "convolve_backward", INSTRUCTIONS, [*_OF_ALL, POINTER, POINTER, COUNT]
+)
+
+
+def can_convolve(
+    characters: torch.Tensor,
+    lengths: torch.Tensor,
+    most_characters: int,
+    dtype: torch.dtype,
+    weights: Sequence[torch.Tensor],
+    biases: Sequence[torch.Tensor],
+) -> bool:
+    """
+    # Parameters
+
+    characters, lengths, most_characters, dtype, weights, biases
+        As in `convolved_maxima`.
+
+    # Returns
+
+    `bool`
+        Whether there is compiled code for all that.
+    """
+    dim, tensors = characters.size(2), (characters, *weights, *biases)
+    return (
+        dtype in CONVOLVE
+        and characters.numel() > 0
+        and dim % NUMBERS_TOGETHER == 0
+        and most_characters < MOST_WINDOWS
+        and all(
+            weight.size(1) in range(dim, most_characters * dim + 1, dim)
+            and bias.shape == (len(weight),)
+            for weight, bias in zip(weights, biases)
+        )
+        and all(tensor.dtype == torch.float32 for tensor in tensors)
+        and not torch.is_autocast_enabled("cpu")
+        and reaches(*tensors, lengths)
+    )
+
+
+def convolved_maxima(
+    characters: torch.Tensor,
+    lengths: torch.Tensor,
+    most_characters: int,
+    dtype: torch.dtype,
+    weights: Sequence[torch.Tensor],
+    biases: Sequence[torch.Tensor],
+) -> torch.Tensor:
+    """
+    Of each filter the highest response to a window of a word. A word passes through all filters
+    while its characters are in the processor's nearest cache, and responses that are not the
+    highest are never kept: in the backward pass a filter's gradient is that of one window for each
+    word.
+
+    # Parameters
+
+    characters : `torch.Tensor`
+        Shape `(words, positions, character_dim)`, in float32. Behind the longest word there are at
+        least as many positions as the widest filter has, or all that the words have.
+    lengths : `torch.Tensor`
+        Shape `(words,)`: the positions before a word's padding.
+    most_characters : `int`
+        How many characters the words have with their padding.
+    dtype : `torch.dtype`
+        The precision of products: characters and weights are rounded to it, gradients are not.
+    weights : `Sequence[torch.Tensor]`
+        Each of shape `(filters, width * character_dim)`.
+    biases : `Sequence[torch.Tensor]`
+        Each of shape `(filters,)`.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(words, filters)`, of all widths. Of equal responses the first gets the gradient.
+    """
+    return _ConvolvedMaxima.apply(characters, lengths, most_characters, dtype, *weights, *biases)
+
+
+class _ConvolvedMaxima(torch.autograd.Function):
+    """One node of PyTorch's graph."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        characters: torch.Tensor,
+        lengths: torch.Tensor,
+        most_characters: int,
+        dtype: torch.dtype,
+        *parameters: torch.Tensor,
+    ) -> torch.Tensor:
+        """As `convolved_maxima`, with weights and biases one after the other."""
+        kinds = len(parameters) // 2
+        weights = [weight.contiguous() for weight in parameters[:kinds]]
+        biases = [bias.contiguous() for bias in parameters[kinds:]]
+        rounded, lengths = characters.to(dtype).contiguous(), lengths.long().contiguous()
+        panels = [_panels(weight, dtype) for weight in weights]
+        total = sum(map(len, weights))
+        maxima = characters.new_empty(len(characters), total)
+        places = maxima.new_empty(maxima.shape, dtype=torch.uint8)
+        CONVOLVE[dtype](
+            _words(rounded, lengths, most_characters, total),
+            _filters(rounded.size(2), weights, panels, biases, None),
+            kinds,
+            maxima.data_ptr(),
+            places.data_ptr(),
+            torch.get_num_threads(),
+            _has_tiles(),
+        )
+        ctx.dtype, ctx.most_characters = dtype, most_characters
+        ctx.save_for_backward(rounded, lengths, places, *weights)
+        return maxima
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradients: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
+        """The gradients of all that `forward` took, in its order."""
+        rounded, lengths, places, *weights = ctx.saved_tensors
+        # They may have been kept by others, in their own way.
+        rounded, lengths = rounded.to(ctx.dtype).contiguous(), lengths.long().contiguous()
+        places = places.to(torch.uint8).contiguous()
+        weights = [weight.to(torch.float32).contiguous() for weight in weights]
+        gradients = gradients.to(torch.float32).contiguous()
+        of_characters = gradients.new_empty(rounded.shape)
+        of_weights = [gradients.new_empty(weight.shape) for weight in weights]
+        of_biases = gradients.new_empty(places.size(1))
+        CONVOLVE_BACKWARD[ctx.dtype](
+            _words(rounded, lengths, ctx.most_characters, places.size(1)),
+            _filters(rounded.size(2), weights, None, None, of_weights),
+            len(weights),
+            gradients.data_ptr(),
+            places.data_ptr(),
+            of_characters.data_ptr(),
+            of_biases.data_ptr(),
+            torch.get_num_threads(),
+        )
+        biases = of_biases.split([len(weight) for weight in weights])
+        return (of_characters, None, None, None, *of_weights, *biases)
+
+
+def _panels(weight: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Filled up by inputs of zeros."""
+    inputs = weight.size(1)
+    filled = torch.nn.functional.pad(weight, (0, _filled(inputs, dtype) - inputs))
+    return in_panels(filled, dtype, _has_tiles())
+
+
+def _filled(inputs: int, dtype: torch.dtype) -> int:
+    """How many inputs a panel has."""
+    return inputs + -inputs % (INPUTS_TOGETHER if dtype == torch.bfloat16 else 1)
+
+
+def _words(
+    characters: torch.Tensor, lengths: torch.Tensor, most_characters: int, filters: int
+) -> Any:
+    places = (characters.data_ptr(), lengths.data_ptr())
+    return ctypes.byref(ConvolutionWords(*places, *characters.shape, most_characters, filters))
+
+
+def _filters(
+    dim: int,
+    weights: Sequence[torch.Tensor],
+    panels: Optional[Sequence[torch.Tensor]],
+    biases: Optional[Sequence[torch.Tensor]],
+    gradients: Optional[Sequence[torch.Tensor]],
+) -> Any:
+    kinds: List[ConvolutionFilters] = []
+    first = 0
+    for kind, weight in enumerate(weights):
+        others = [part and part[kind].data_ptr() for part in (panels, biases, gradients)]
+        panel, bias, gradient = others
+        number, inputs = weight.shape
+        filled = 0 if panels is None else _filled(inputs, panels[kind].dtype)
+        places = (panel, weight.data_ptr(), bias, gradient)
+        kinds.append(ConvolutionFilters(*places, filled, inputs // dim, number, first))
+        first += number
+    return (ConvolutionFilters * len(kinds))(*kinds)
+
+
+def _has_tiles() -> bool:
+    """Whether this processor has tiles."""
+    return INSTRUCTIONS == Instructions.TILES

@@ -1,0 +1,89 @@
+"""What a highway layer makes of what comes and of its products."""
+
+from typing import Any, Tuple
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from elmo_scratch.kernels.native_library import LIBRARY, functions, reaches
+from elmo_scratch.kernels.native_structs import COUNT, POINTER, SIZE
+from elmo_scratch.kernels.recycled_memory import RECYCLED
+
+DTYPES = (torch.float32, torch.bfloat16)
+"""The types of products that compiled code knows. All else is in float32."""
+
+CARRY = functions(LIBRARY, "carry", DTYPES, [*[POINTER] * 3, SIZE, SIZE, POINTER, COUNT])
+CARRY_BACKWARD = functions(
+    LIBRARY, "carry_backward", DTYPES, [*[POINTER] * 4, SIZE, SIZE, *[POINTER] * 3, COUNT]
+)
+
+
+def highway_gate(
+    vectors: torch.Tensor, transformed: torch.Tensor, carried: torch.Tensor
+) -> torch.Tensor:
+    """
+    `g · relu(t) + (1 - g) · x` with `g = σ(c)`, where gradients are asked for. Compiled code reads
+    each number once on the way there and once on the way back, and its results lie in recycled
+    memory.
+
+    # Parameters
+
+    vectors : `torch.Tensor`
+        `x`, of shape `(rows, dim)`.
+    transformed, carried : `torch.Tensor`
+        `t` and `c`, each of that shape, in the precision of products.
+
+    # Returns
+
+    `torch.Tensor`
+        Of that shape, of the type of `vectors`.
+    """
+    tensors = (vectors, transformed, carried)
+    if (
+        carried.dtype in CARRY
+        and transformed.dtype == carried.dtype
+        and vectors.dtype == torch.float32
+        and vectors.dim() == 2
+        and vectors.shape == transformed.shape == carried.shape
+        and reaches(*tensors)
+    ):
+        return _HighwayGate.apply(*tensors)
+    transformed, carried = transformed.to(vectors.dtype), carried.to(vectors.dtype)
+    return torch.lerp(vectors, torch.relu(transformed), torch.sigmoid(carried))
+
+
+class _HighwayGate(torch.autograd.Function):
+    """By compiled code."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: torch.Tensor) -> torch.Tensor:
+        """As `highway_gate`."""
+        vectors, transformed, carried = tensors = tuple(part.contiguous() for part in tensors)
+        outputs = RECYCLED.empty(vectors.shape, vectors.dtype)
+        CARRY[carried.dtype](
+            *(part.data_ptr() for part in tensors),
+            *vectors.shape,
+            outputs.data_ptr(),
+            torch.get_num_threads(),
+        )
+        ctx.dtype = carried.dtype
+        # Nonlinearities are computed again: to write and to read them would take longer.
+        ctx.save_for_backward(*tensors)
+        return outputs
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradients: torch.Tensor) -> Tuple[torch.Tensor, ...]:
+        """The gradients of vectors and of both products."""
+        # They may have been kept by others, in their own way.
+        types = (torch.float32, ctx.dtype, ctx.dtype)
+        kept = [part.to(dtype).contiguous() for part, dtype in zip(ctx.saved_tensors, types)]
+        gradients = gradients.to(torch.float32).contiguous()
+        made = tuple(RECYCLED.empty(gradients.shape, dtype) for dtype in types)
+        CARRY_BACKWARD[ctx.dtype](
+            *(part.data_ptr() for part in (*kept, gradients)),
+            *gradients.shape,
+            *(part.data_ptr() for part in made),
+            torch.get_num_threads(),
+        )
+        return made

@@ -1,0 +1,179 @@
+"""The product of many vectors with one matrix of weights, by the processor's tiles."""
+
+import ctypes
+from typing import Any, Optional, Tuple
+
+import torch
+
+from elmo_scratch.kernels.native_library import (
+    INSTRUCTIONS,
+    LIBRARY,
+    Instructions,
+    functions,
+    reaches,
+)
+from elmo_scratch.kernels.native_structs import COUNT, POINTER, AmxProduct, AmxWeights
+from elmo_scratch.kernels.recycled_memory import LARGE_RESULT, RECYCLED
+
+TILE = 16
+"""Rows of a tile, each of as many pairs of numbers."""
+
+INPUTS_TOGETHER, OUTPUTS_TOGETHER = 2 * TILE, 4 * TILE
+"""Sizes are filled up to multiples of these, by zeros."""
+
+MANY_PANELS = 16
+"""From so many outputs, in such multiples, weights for one product are worth no memory."""
+
+FEW_NUMBERS = 2**20
+"""As long as vectors have no more, which the caches hold."""
+
+DTYPES = (torch.float32, torch.bfloat16)
+"""The types of weights that it rounds, if need be."""
+
+
+_OWN = LIBRARY if INSTRUCTIONS == Instructions.TILES else None
+_PRODUCT, _WEIGHTS = ctypes.POINTER(AmxProduct), ctypes.POINTER(AmxWeights)
+PACK = functions(_OWN, "pack_tiles", DTYPES, [_WEIGHTS, POINTER, COUNT])
+MULTIPLY = functions(_OWN, "multiply_tiles", DTYPES[1:], [_PRODUCT, COUNT])
+MULTIPLY_ONCE = functions(_OWN, "multiply_once", DTYPES, [_PRODUCT, _WEIGHTS, COUNT])
+
+
+class TiledProduct:
+    """
+    Computes `x Wᵀ` for one `W` in bfloat16 on a processor with tiles. A row's result does not
+    depend on how many rows come with it, to the bit: of oneDNN's that is true with other
+    instructions, but with these it sums in an order that it chooses by the number of rows.
+
+    # Parameters
+
+    weight : `torch.Tensor`
+        Shape `(outputs, inputs)`, in float32 or bfloat16. Later changes to it are not seen, but
+        for `is_for_one`.
+    is_for_one : `bool`, optional (default = `False`)
+        Whether only one product will be made.
+    """
+
+    def __init__(self, weight: torch.Tensor, is_for_one: bool = False) -> None:
+        self._shape = weight.shape
+        outputs, inputs = (
+            size + -size % together
+            for size, together in zip(weight.shape, (OUTPUTS_TOGETHER, INPUTS_TOGETHER))
+        )
+        self._filled = (outputs, inputs)
+        self._is_turned = weight.t().is_contiguous()
+        self._weight: Optional[torch.Tensor] = weight if self._is_turned else weight.contiguous()
+        self._tiles: Optional[torch.Tensor] = None
+        if not is_for_one or outputs < MANY_PANELS * OUTPUTS_TOGETHER:
+            self._tiles = self._packed()
+            self._weight = None
+
+    @staticmethod
+    def knows(weight: torch.Tensor) -> bool:
+        """
+        # Parameters
+
+        weight : `torch.Tensor`
+            Shape `(outputs, inputs)`.
+
+        # Returns
+
+        `bool`
+            Whether there is compiled code for products with it.
+        """
+        return weight.dtype in PACK and weight.numel() > 0 and reaches(weight)
+
+    def can_take(
+        self,
+        vectors: torch.Tensor,
+        bias: Optional[torch.Tensor] = None,
+        summand: Optional[torch.Tensor] = None,
+    ) -> bool:
+        """
+        # Parameters
+
+        vectors, bias, summand
+            As in a call.
+
+        # Returns
+
+        `bool`
+            Whether compiled code reaches them, and they are of the shapes and the type that it
+            trusts them to have. What doesn't fit is left to PyTorch, which says so.
+        """
+        outputs, inputs = self._shape
+        expected = [
+            (vectors, (len(vectors), inputs)),
+            (bias, (outputs,)),
+            (summand, (len(vectors), outputs)),
+        ]
+        return all(
+            part is None or (part.shape == shape and part.dtype == torch.bfloat16 and reaches(part))
+            for part, shape in expected
+        )
+
+    def __call__(
+        self,
+        vectors: torch.Tensor,
+        bias: Optional[torch.Tensor] = None,
+        summand: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
+        """
+        # Parameters
+
+        vectors : `torch.Tensor`
+            Shape `(rows, inputs)`, in bfloat16.
+        bias : `torch.Tensor`, optional (default = `None`)
+            Shape `(outputs,)`, in bfloat16.
+        summand : `torch.Tensor`, optional (default = `None`)
+            Shape `(rows, outputs)`, in bfloat16.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(rows, outputs)`: the product and what is added to it, rounded once.
+        """
+        (outputs, inputs), num_rows = self._filled, len(vectors)
+        vectors = _filled_up(vectors, inputs)
+        others = [None if part is None else _filled_up(part, outputs) for part in (bias, summand)]
+        if self._tiles is None and vectors.numel() > FEW_NUMBERS:
+            self._tiles = self._packed()
+        shape = (num_rows, outputs)
+        is_large = num_rows * outputs >= LARGE_RESULT
+        result = RECYCLED.empty(shape, vectors.dtype) if is_large else vectors.new_empty(shape)
+        tensors = [vectors, self._tiles, *others, result]
+        places = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+        product = ctypes.byref(AmxProduct(*places, num_rows, inputs, outputs))
+        if self._tiles is not None:
+            MULTIPLY[vectors.dtype](product, torch.get_num_threads())
+        else:
+            dtype, weights = self._weights()
+            MULTIPLY_ONCE[dtype](product, weights, torch.get_num_threads())
+        return result[:, : self._shape[0]]
+
+    def unpacked(self) -> torch.Tensor:
+        """The weights in an ordinary layout."""
+        outputs, inputs = self._filled
+        tiles = self._packed() if self._tiles is None else self._tiles
+        # Two tiles beside each other, each with a row for a pair of inputs.
+        tiles = tiles.view(-1, inputs // INPUTS_TOGETHER, 2, TILE, TILE, 2)
+        weight = tiles.permute(0, 2, 4, 1, 3, 5).reshape(outputs, inputs)
+        return weight[: self._shape[0], : self._shape[1]]
+
+    def _packed(self) -> torch.Tensor:
+        """The weights in tiles."""
+        tiles = RECYCLED.empty(self._filled, torch.bfloat16)
+        dtype, weights = self._weights()
+        PACK[dtype](weights, tiles.data_ptr(), torch.get_num_threads())
+        return tiles
+
+    def _weights(self) -> Tuple[torch.dtype, Any]:
+        """Their type, and where they lie."""
+        assert self._weight is not None
+        place = self._weight.data_ptr()
+        return self._weight.dtype, ctypes.byref(AmxWeights(place, *self._shape, self._is_turned))
+
+
+def _filled_up(numbers: torch.Tensor, size: int) -> torch.Tensor:
+    """Side by side, with zeros up to `size` in the last dimension."""
+    missing = size - numbers.size(-1)
+    return torch.nn.functional.pad(numbers, (0, missing)) if missing else numbers.contiguous()

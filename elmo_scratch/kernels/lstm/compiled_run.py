@@ -1,0 +1,187 @@
+"""All steps of an LSTM by compiled code."""
+
+import ctypes
+import math
+from typing import Any, NamedTuple, Optional, Sequence
+
+import torch
+
+from elmo_scratch.kernels.linear import WeightProduct, recycled_product
+from elmo_scratch.kernels.lstm.kept_run import (
+    LstmGradients,
+    LstmResult,
+    LstmRun,
+    gradients_or_zeros,
+)
+from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.native_library import (
+    INSTRUCTIONS,
+    LIBRARY,
+    Instructions,
+    reaches,
+    wide_functions,
+)
+from elmo_scratch.kernels.native_structs import COUNT, SIZE, LstmBackward, LstmForward, LstmSizes
+from elmo_scratch.kernels.panels import in_panels
+from elmo_scratch.kernels.recycled_memory import RECYCLED
+
+_SIZES = ctypes.POINTER(LstmSizes)
+# By the precision of products. Memory and gradients of outputs are in float32.
+READ = wide_functions(
+    LIBRARY, "read_forward", INSTRUCTIONS, [_SIZES, ctypes.POINTER(LstmForward), COUNT, COUNT]
+)
+READ_BACKWARD = wide_functions(
+    LIBRARY, "read_backward", INSTRUCTIONS, [_SIZES, ctypes.POINTER(LstmBackward), COUNT, COUNT]
+)
+
+
+class Panels(NamedTuple):
+    """An LSTM's weights as native code reads them, except those of inputs, and its `gate_bias`."""
+
+    recurrent: torch.Tensor
+    projection: torch.Tensor
+    bias: torch.Tensor
+
+    @classmethod
+    def of(cls, run: LstmRun) -> "Panels":
+        _, recurrent_weight, projection_weight = run.weights
+        return cls(
+            in_panels(recurrent_weight, run.dtype, _has_tiles(), is_of_gates=True),
+            in_panels(projection_weight, run.dtype, _has_tiles()),
+            run.gate_bias(),
+        )
+
+
+def can_run_native(run: LstmRun) -> bool:
+    """Whether there is native code for a run, with a backward pass if one is needed."""
+    weights, batch_sizes, state = run.weights, run.batch_sizes, run.state
+    dim, num_cells = weights.projection_weight.shape
+    tensors = run.tensors()
+    return (
+        run.dtype in READ
+        and dim > 0
+        and len(batch_sizes) > 0
+        and batch_sizes[-1] > 0
+        and all(before >= after for before, after in zip(batch_sizes, batch_sizes[1:]))
+        and run.inputs.shape == (sum(batch_sizes), weights.input_weight.size(1))
+        and weights.input_weight.size(0) == 4 * num_cells
+        and weights.recurrent_weight.shape == (4 * num_cells, dim)
+        and run.bias.shape == (4 * num_cells,)
+        and state.hidden.shape == (batch_sizes[0], dim)
+        and state.cell.shape == (batch_sizes[0], num_cells)
+        and all(tensor.dtype == torch.float32 for tensor in tensors)
+        and not torch.is_autocast_enabled("cpu")
+        and reaches(*tensors)
+    )
+
+
+def lstm_native_aligned(run: LstmRun) -> LstmResult:
+    """
+    As `lstm_native`, where the numbers of memory cells and of outputs are multiples of
+    `INPUTS_TOGETHER`.
+
+    After the inputs' share of the gates, one call makes all steps. Where weights are small each
+    thread reads sentences of its own, from the first to the last step, so that no thread waits for
+    another. Large weights pass once a step, and each thread reads a part of them for all sentences.
+    The gates of a few cells are applied while they are in the processor's nearest cache.
+    """
+    gates = _share_of_inputs(run.inputs, run.weights.input_weight, run.dtype)
+    return run_panels(run, Panels.of(run), gates)._replace(backward=_lstm_native_aligned_backward)
+
+
+def run_panels(run: LstmRun, panels: Panels, gates: torch.Tensor) -> LstmResult:
+    """
+    Makes all steps from the inputs' share of the gates.
+
+    # Parameters
+
+    run : `LstmRun`
+        The run, whose inputs, weights and bias are not read.
+    panels : `Panels`
+        The weights.
+    gates : `torch.Tensor`
+        Shape `(packed, 4 * cell)`, of the type of the panels: the share of the inputs. Overwritten
+        with the whole gates, before their nonlinearities.
+
+    # Returns
+
+    `LstmResult`
+        It keeps the gates, the memory cells' outputs, the outputs before dropout, and memory after
+        each step.
+    """
+    dtype, rows, dim = gates.dtype, len(gates), run.state.hidden.size(1)
+    hidden, cell = run.state.hidden.to(dtype).contiguous(), run.state.cell.contiguous()
+    after = RECYCLED.empty((rows, cell.size(1)), cell.dtype)
+    cell_outputs = RECYCLED.empty((rows, cell.size(1)), dtype)
+    projected = RECYCLED.empty((rows, dim), dtype)
+    outputs, mask = projected, run.recurrent_dropout_mask
+    if mask is not None:
+        mask, outputs = mask.contiguous(), torch.empty_like(projected)
+    last = LstmState(cell.new_empty(len(cell), dim), torch.empty_like(cell))
+    tensors = [*panels, gates, mask, hidden, cell, after, cell_outputs, projected, outputs, *last]
+    _call(READ[dtype], LstmForward, run, tensors)
+    return LstmResult(outputs.to(cell.dtype), last, [gates, cell_outputs, projected, after])
+
+
+def _lstm_native_aligned_backward(
+    run: LstmRun,
+    kept: Sequence[torch.Tensor],
+    output_gradients: torch.Tensor,
+    state_gradients: Optional[LstmState],
+) -> LstmGradients:
+    """An `LstmBackward`."""
+    gates, cell_outputs, projected = (tensor.to(run.dtype).contiguous() for tensor in kept[:3])
+    mask = run.recurrent_dropout_mask
+    after, cell, d_outputs, *masks = (
+        tensor.to(torch.float32).contiguous()
+        for tensor in (kept[3], run.state.cell, output_gradients, *([] if mask is None else [mask]))
+    )
+    turned = [
+        in_panels(weight.to(torch.float32).contiguous(), run.dtype, _has_tiles(), is_turned=True)
+        for weight in run.weights[1:]
+    ]
+    d_gates, d_projected = (RECYCLED.empty(part.shape, run.dtype) for part in (gates, projected))
+    # Sentences that end at a step start from the gradient of their last state.
+    given = gradients_or_zeros(state_gradients, output_gradients, cell)
+    d_state = LstmState(*(part.clone(memory_format=torch.contiguous_format) for part in given))
+    tensors = [*turned, gates, masks[0] if masks else None, cell, after, projected, d_outputs]
+    tensors += [d_gates, d_projected, *d_state]
+    _call(READ_BACKWARD[run.dtype], LstmBackward, run, tensors)
+    return LstmGradients(d_gates, d_projected, cell_outputs, d_state)
+
+
+def _share_of_inputs(
+    inputs: torch.Tensor, weight: torch.Tensor, dtype: torch.dtype
+) -> torch.Tensor:
+    """Of the gates, shape `(read, 4 * cell)`, in memory of its own, row by row."""
+    inputs = inputs.contiguous()  # A product lies as its left one does.
+    if dtype == torch.bfloat16 and _has_tiles():
+        return WeightProduct(weight, dtype, num_uses=1)(inputs)
+    return recycled_product(inputs.to(dtype), weight.to(dtype).t())
+
+
+def _call(
+    function: Any, kind: Any, run: LstmRun, tensors: Sequence[Optional[torch.Tensor]]
+) -> None:
+    """Calls native code with the addresses of `tensors`."""
+    steps, batch = len(run.batch_sizes), len(run.state.cell)
+    sizes = LstmSizes(
+        (SIZE * steps)(*run.batch_sizes),
+        steps,
+        batch,
+        run.state.cell.size(1),
+        run.state.hidden.size(1),
+    )
+    places = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+    bounds = [math.nan if clip is None else clip for clip in run.clips]
+    function(
+        ctypes.byref(sizes),
+        ctypes.byref(kind(*places, *bounds)),
+        torch.get_num_threads(),
+        _has_tiles(),
+    )
+
+
+def _has_tiles() -> bool:
+    """Whether this processor has tiles."""
+    return INSTRUCTIONS == Instructions.TILES

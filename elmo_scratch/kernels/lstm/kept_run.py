@@ -1,0 +1,163 @@
+"""What goes into a run of an LSTM, and what comes of it."""
+
+from typing import List, NamedTuple, Optional, Protocol, Sequence, Tuple
+
+import torch
+
+from elmo_scratch.kernels.lstm.lstm_state import LstmState
+
+
+class LstmWeights(NamedTuple):
+    """
+    The matrices of an LSTM. The gates lie in the order i, j, f, o.
+
+    # Parameters
+
+    input_weight : `torch.Tensor`
+        Shape `(4 * cell, input_dim)`.
+    recurrent_weight : `torch.Tensor`
+        Shape `(4 * cell, dim)`.
+    projection_weight : `torch.Tensor`
+        Shape `(dim, cell)`, or `(0, cell)` where outputs are not projected.
+    """
+
+    input_weight: torch.Tensor
+    recurrent_weight: torch.Tensor
+    projection_weight: torch.Tensor
+
+
+class Clips(NamedTuple):
+    """The bounds of memory cells and of projected outputs; `None` where there is none."""
+
+    cell: Optional[float]
+    projection: Optional[float]
+
+
+class LstmRun(NamedTuple):
+    """
+    All that one run of an LSTM over a batch reads.
+
+    # Parameters
+
+    weights : `LstmWeights`
+        The matrices.
+    dtype : `torch.dtype`
+        The precision of products.
+    bias : `torch.Tensor`
+        Shape `(4 * cell,)`, without the constant of the forget gate: see `gate_bias`.
+    inputs : `torch.Tensor`
+        Shape `(packed, input_dim)`, in the order of a `ReadingOrder`.
+    batch_sizes : `Sequence[int]`
+        How many sentences are read at each step; never grows.
+    state : `LstmState`
+        Of shape `(batch, ...)`: where each sentence starts. Sentences without a position come last.
+    clips : `Clips`
+        Bounds of cells and outputs.
+    recurrent_dropout_mask : `Optional[torch.Tensor]`
+        Shape `(batch, dim)`: multiplies a sentence's outputs at every step.
+    """
+
+    weights: LstmWeights
+    dtype: torch.dtype
+    bias: torch.Tensor
+    inputs: torch.Tensor
+    batch_sizes: Sequence[int]
+    state: LstmState
+    clips: Clips
+    recurrent_dropout_mask: Optional[torch.Tensor]
+
+    def tensors(self) -> Tuple[torch.Tensor, ...]:
+        """All tensors that may have a gradient."""
+        return (self.inputs, *self.weights, self.bias, *self.state)
+
+    def gate_bias(self) -> torch.Tensor:
+        """The bias plus the forget gate's constant, 1. It has no gradient."""
+        bias = self.bias.detach().clone(memory_format=torch.contiguous_format)
+        bias.chunk(4)[2].add_(1.0)
+        return bias
+
+
+class LstmGradients(NamedTuple):
+    """
+    The gradients that a backward pass computes step by step. Those of the weights are products of
+    them for all steps at once.
+
+    # Parameters
+
+    gates : `torch.Tensor`
+        Shape `(packed, 4 * cell)`: gradients before the gates' nonlinearities, in the precision of
+        products.
+    projected : `torch.Tensor`
+        Shape `(packed, dim)`: gradients before clipping.
+    cell_outputs : `torch.Tensor`
+        Shape `(packed, cell)`: not gradients, but what was projected, `σ(o) tanh(c)`.
+    state : `LstmState`
+        Of shape `(batch, ...)`: gradients of the state that the run started from.
+    """
+
+    gates: torch.Tensor
+    projected: torch.Tensor
+    cell_outputs: torch.Tensor
+    state: LstmState
+
+
+class LstmBackward(Protocol):
+    """The backward pass of a run. It holds no tensor."""
+
+    def __call__(
+        self,
+        run: LstmRun,
+        kept: Sequence[torch.Tensor],
+        output_gradients: torch.Tensor,
+        state_gradients: Optional[LstmState],
+    ) -> LstmGradients:
+        """
+        # Parameters
+
+        run : `LstmRun`
+            The run. Hooks on saved tensors may have changed how its tensors and `kept` lie in
+            memory, and their types.
+        kept : `Sequence[torch.Tensor]`
+            As in the run's `LstmResult`.
+        output_gradients : `torch.Tensor`
+            Shape `(packed, dim)`.
+        state_gradients : `Optional[LstmState]`
+            Of shape `(batch, ...)`, of each sentence's last state; `None` stands for zeros.
+        """
+
+
+class LstmResult(NamedTuple):
+    """
+    What comes of a run.
+
+    # Parameters
+
+    outputs : `torch.Tensor`
+        Shape `(packed, dim)`.
+    state : `LstmState`
+        Of shape `(batch, ...)`: each sentence's last state.
+    kept : `Sequence[torch.Tensor]`, optional (default = `()`)
+        What the backward pass needs besides the run.
+    backward : `LstmBackward`, optional (default = `None`)
+        The backward pass, if there can be one.
+    """
+
+    outputs: torch.Tensor
+    state: LstmState
+    kept: Sequence[torch.Tensor] = ()
+    backward: Optional[LstmBackward] = None
+
+
+def gradients_or_zeros(
+    given: Optional[LstmState], output_gradients: torch.Tensor, cell: torch.Tensor
+) -> LstmState:
+    """Gradients of last states. Without `given` they are zeros, as many as `cell` has rows."""
+    if given is not None:
+        return given
+    hidden = output_gradients.new_zeros(len(cell), output_gradients.size(1))
+    return LstmState(hidden, output_gradients.new_zeros(cell.shape))
+
+
+def join_ended(ended: List[LstmState]) -> LstmState:
+    """One batch of the last states of groups of sentences, listed in the order they ended in."""
+    return LstmState(*(torch.cat(parts) for parts in zip(*reversed(ended))))

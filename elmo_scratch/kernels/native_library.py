@@ -1,0 +1,213 @@
+"""The package's compiled code, which is called by ctypes."""
+
+import ctypes
+import logging
+import os
+import sysconfig
+import zlib
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+import torch
+from torch.autograd import forward_ad
+
+from elmo_scratch.kernels.native_structs import different_layouts
+
+logger = logging.getLogger(__name__)
+
+KERNELS = Path(__file__).parent / "native" / f"kernels{sysconfig.get_config_var('EXT_SUFFIX')}"
+"""What setup.py makes of native/, where there is a compiler. It is no module of Python: in a folder
+of its own `--include-package` doesn't take it for one."""
+
+SWITCH = "ELMO_SCRATCH_COMPILED_CODE"
+"""The environment variable that, with the value 0, does without it, and with the name of
+instructions, such as avx2, without better ones."""
+
+SOURCES = ("*.cpp", "*.h")
+"""What it is made of. Only where the package runs in its checkout they lie beside it."""
+
+
+class Instructions(IntEnum):
+    """What a processor can do, and compiled code uses."""
+
+    COMMON = 0
+    """Nothing that is compiled for some alone."""
+
+    AVX2 = 1
+    """Registers of eight floats, on all processors with x86-64 that the library runs on."""
+
+    AVX512 = 2
+    """Registers of sixteen."""
+
+    BFLOAT16 = 3
+    """Products in bfloat16 too."""
+
+    TILES = 4
+    """Tiles of bfloat16 too (AMX)."""
+
+
+def load_library(path: Path) -> Optional[ctypes.CDLL]:
+    """
+    # Parameters
+
+    path : `Path`
+        Of the library.
+
+    # Returns
+
+    `Optional[ctypes.CDLL]`
+        `None` where there is no library, or none for this processor. Where there is one that can't
+        be loaded, was made before its sources changed, or lays out structs in another way, a
+        warning says so too.
+    """
+    if not path.is_file():
+        return None
+    try:
+        library = ctypes.CDLL(str(path))
+        problem = _problem(library, path.parent)
+        if problem is None:
+            return library if library.elmo_scratch_runs_here() else None
+    except (OSError, AttributeError) as error:
+        problem = str(error)
+    logger.warning(
+        "Compiled code can't be used, and PyTorch's operations take its place, more slowly: %s: "
+        "%s. Installing elmo_scratch again compiles it anew.",
+        path,
+        problem,
+    )
+    return None
+
+
+def allowed_instructions(library: Optional[ctypes.CDLL], most: str) -> Instructions:
+    """
+    # Parameters
+
+    library : `Optional[ctypes.CDLL]`
+        A library, if there is one.
+    most : `str`
+        The name of the best instructions that are wanted; others stand for all.
+
+    # Returns
+
+    `Instructions`
+        The best that both this processor and the library have.
+    """
+    best = Instructions.COMMON if library is None else library.elmo_scratch_instructions()
+    return min(Instructions(best), Instructions.__members__.get(most.upper(), Instructions.TILES))
+
+
+def functions(
+    library: Optional[ctypes.CDLL], name: str, dtypes: Sequence[torch.dtype], takes: List[Any]
+) -> Dict[torch.dtype, Any]:
+    """
+    # Parameters
+
+    library : `Optional[ctypes.CDLL]`
+        A library, if there is one.
+    name : `str`
+        What comes before the type in the functions' names.
+    dtypes : `Sequence[torch.dtype]`
+        The types of numbers for which there is a function.
+    takes : `List[Any]`
+        The types of their parameters, as ctypes knows them.
+
+    # Returns
+
+    `Dict[torch.dtype, Any]`
+        The functions, by the type of their numbers; none without a library.
+    """
+    if library is None:
+        return {}
+    found = {dtype: library[f"{name}_{str(dtype).split('.')[1]}"] for dtype in dtypes}
+    for function in found.values():
+        function.argtypes, function.restype = takes, None
+    return found
+
+
+def wide_functions(
+    library: Optional[ctypes.CDLL], name: str, instructions: Instructions, takes: List[Any]
+) -> Dict[torch.dtype, Any]:
+    """
+    # Parameters
+
+    library : `Optional[ctypes.CDLL]`
+        A library, if there is one.
+    name : `str`
+        What comes before the type in the names of functions that are compiled for several
+        instructions.
+    instructions : `Instructions`
+        Those that may be used.
+    takes : `List[Any]`
+        The types of their parameters, as ctypes knows them.
+
+    # Returns
+
+    `Dict[torch.dtype, Any]`
+        The best functions for these instructions, by the precision of their products.
+    """
+    if library is None or instructions < Instructions.AVX2:
+        return {}
+    best = min(instructions, Instructions.AVX512)
+    found = {torch.float32: library[f"{name}_float32_{Instructions(best).name.lower()}"]}
+    if instructions >= Instructions.BFLOAT16:
+        found[torch.bfloat16] = library[f"{name}_bfloat16"]
+    for function in found.values():
+        function.argtypes, function.restype = takes, None
+    return found
+
+
+def reaches(*tensors: torch.Tensor) -> bool:
+    """
+    # Returns
+
+    `bool`
+        Whether compiled code may read and write the numbers of `tensors`: they are plain, and lie
+        in the memory of the processor.
+    """
+    return all(tensor.device.type == "cpu" for tensor in tensors) and is_plain(*tensors)
+
+
+def is_plain(*tensors: torch.Tensor) -> bool:
+    """
+    # Returns
+
+    `bool`
+        Whether other code may stand for operations of PyTorch on `tensors`: nothing watches,
+        traces, differentiates or replaces them.
+    """
+    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+        return False
+    if torch._C._len_torch_dispatch_stack() > 0 or forward_ad._current_level >= 0:
+        return False
+    return all(
+        type(tensor) in (torch.Tensor, torch.nn.Parameter)
+        and tensor.layout == torch.strided
+        and not tensor.is_neg()
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        and not torch._C._functorch.is_legacy_batchedtensor(tensor)
+        for tensor in tensors
+    )
+
+
+def _problem(library: ctypes.CDLL, sources: Path) -> Optional[str]:
+    """Why a library can't be used, if it can't."""
+    if _checksum(sources) not in (None, library.elmo_scratch_checksum() % 2**32):
+        return "the files that it is made of have changed"
+    different = different_layouts(library)
+    if different:
+        return f"structs are laid out otherwise than in Python: {', '.join(different)}"
+    return None
+
+
+def _checksum(folder: Path) -> Optional[int]:
+    """Of the sources in a folder, as setup.py computes it, if there are any."""
+    paths = [path for pattern in SOURCES for path in sorted(folder.rglob(pattern))]
+    return zlib.crc32(b"".join(path.read_bytes() for path in paths)) if paths else None
+
+
+LIBRARY = None if os.environ.get(SWITCH) == "0" else load_library(KERNELS)
+"""The compiled code of this process, if there is any."""
+
+INSTRUCTIONS = allowed_instructions(LIBRARY, os.environ.get(SWITCH, ""))
+"""Those of this processor, or fewer of them if the environment says so."""

@@ -1,0 +1,130 @@
+"""One layer of an LSTM whose output is projected and whose cells and outputs are clipped."""
+
+from typing import Any, Optional, Sequence
+
+import torch
+
+from elmo_scratch.kernels.lstm.function import LstmCache, lstm
+from elmo_scratch.kernels.lstm.kept_run import Clips, LstmResult, LstmRun, LstmWeights
+from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.precision import MixedPrecision
+
+
+class ProjectedLstm(MixedPrecision):
+    """
+    An LSTM that reads the positions of a `ReadingOrder`.
+
+        i, j, f, o = x W + h U + b
+        c = clip(σ(f + 1) c + σ(i) tanh(j))
+        h = clip((σ(o) tanh(c)) P)
+
+    # Parameters
+
+    input_dim : `int`
+        The size of an input vector.
+    dim : `int`
+        The size of an output vector. Where it equals `cell_size` there is neither a projection
+        nor its clip.
+    cell_size : `int`
+        The number of memory cells.
+    cell_clip : `float`, optional (default = `3.0`, the released models' value)
+        Cells are kept in `[-cell_clip, cell_clip]` after every step. `None` never clips.
+    projection_clip : `float`, optional (default = `3.0`, the released models' value)
+        The same for projected outputs.
+    recurrent_dropout : `float`, optional (default = `0.0`)
+        Share of the numbers of a sentence's outputs that is dropped in training, the same ones at
+        every step, in `[0, 1)`.
+
+    # Raises
+
+    ValueError
+        If `recurrent_dropout` is not in that range.
+
+    # Source
+
+    Sak, Senior and Beaufays 2014, "Long Short-Term Memory Based Recurrent Neural Network
+    Architectures for Large Vocabulary Speech Recognition", section 2; the order of the gates, the
+    constant in the forget gate, the clipping and the missing projection as in
+    `tf.nn.rnn_cell.LSTMCell` and `bilm-tf`'s use of it; recurrent dropout as in Gal and Ghahramani
+    2016.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        dim: int,
+        cell_size: int,
+        *,
+        cell_clip: Optional[float] = 3.0,
+        projection_clip: Optional[float] = 3.0,
+        recurrent_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if not 0.0 <= recurrent_dropout < 1.0:
+            raise ValueError(
+                f"expected `recurrent_dropout` from 0 on and below 1, but got {recurrent_dropout}"
+            )
+        self.dim = dim
+        self.cell_size = cell_size
+        self.cell_clip = cell_clip
+        self.projection_clip = projection_clip
+        self.recurrent_dropout = recurrent_dropout
+        self.input_weight = torch.nn.Parameter(torch.empty(4 * cell_size, input_dim))
+        self.recurrent_weight = torch.nn.Parameter(torch.empty(4 * cell_size, dim))
+        self.bias = torch.nn.Parameter(torch.zeros(4 * cell_size))
+        self.projection_weight: Optional[torch.nn.Parameter] = None
+        if dim != cell_size:
+            self.projection_weight = torch.nn.Parameter(torch.empty(dim, cell_size))
+        for weight in (self.input_weight, self.recurrent_weight, self.projection_weight):
+            if weight is not None:
+                torch.nn.init.xavier_uniform_(weight)
+        self._cache = LstmCache()
+
+    def forward(
+        self, inputs: torch.Tensor, batch_sizes: Sequence[int], state: Optional[LstmState] = None
+    ) -> LstmResult:
+        """
+        # Parameters
+
+        inputs : `torch.Tensor`
+            Shape `(packed, input_dim)`, in the order of a `ReadingOrder`.
+        batch_sizes : `Sequence[int]`
+            How many sentences are read at each step.
+        state : `LstmState`, optional (default = `None`)
+            Of shape `(batch, ...)`: where each sentence, in the order of reading, starts. `None`
+            starts from zeros.
+        """
+        if state is None:
+            batch = batch_sizes[0] if batch_sizes else 0
+            state = LstmState(
+                inputs.new_zeros(batch, self.dim), inputs.new_zeros(batch, self.cell_size)
+            )
+        projection: Optional[torch.Tensor] = self.projection_weight
+        if projection is None:
+            projection = self.recurrent_weight.new_zeros(0, self.cell_size)
+        run = LstmRun(
+            LstmWeights(self.input_weight, self.recurrent_weight, projection),
+            self.matmul_dtype_for(self.recurrent_weight),
+            self.bias,
+            inputs,
+            batch_sizes,
+            state,
+            Clips(self.cell_clip, self.projection_clip),
+            self._recurrent_dropout_mask(state.hidden),
+        )
+        return lstm(run, self._cache)
+
+    def forget_recordings(self) -> None:
+        """Lets go of the GPU's memory in which steps are recorded; they are recorded anew."""
+        self._cache.recordings.forget()
+
+    def _apply(self, *arguments: Any, **settings: Any) -> "ProjectedLstm":
+        # It would hold on to the memory that the weights leave.
+        self._cache.forget()
+        return super()._apply(*arguments, **settings)
+
+    def _recurrent_dropout_mask(self, hidden: torch.Tensor) -> Optional[torch.Tensor]:
+        """Of shape `(batch, dim)`, if anything is dropped."""
+        if not self.training or self.recurrent_dropout == 0.0:
+            return None
+        return torch.nn.functional.dropout(torch.ones_like(hidden), self.recurrent_dropout)

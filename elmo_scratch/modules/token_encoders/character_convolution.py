@@ -1,0 +1,159 @@
+"""From the characters of a word to a vector, whatever the word's length."""
+
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+import torch
+
+from elmo_scratch.alphabet import NUM_BATCH_IDS, PADDING_ID
+from elmo_scratch.kernels.compiled_convolution import can_convolve, convolved_maxima
+from elmo_scratch.kernels.linear import Affine
+from elmo_scratch.kernels.maximum import maximum_over_windows
+from elmo_scratch.kernels.precision import MixedPrecision
+
+ACTIVATIONS: Dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+}
+
+
+WORDS_AT_ONCE, WORDS_TOGETHER = 256, 64
+"""How many words of like lengths PyTorch's operations take together, and of which multiples they
+are where products are rounded: oneDNN compiles kernels for each number of rows, and hardly two
+batches have as many words."""
+
+WORDS_ON_A_GPU = 1024
+"""How many words go together there, which many small groups would leave idle."""
+
+
+class CharacterConvolution(MixedPrecision):
+    """
+    Convolutions of several widths over the characters of a word, of each filter the maximum over
+    the word, then an activation.
+
+    Windows that lie wholly in the padding are all alike, so that one of them stands for all.
+
+    # Parameters
+
+    character_dim : `int`
+        The size of a character's vector.
+    filters : `Sequence[Tuple[int, int]]`
+        Pairs of a width, in characters, and the number of filters of that width.
+    activation : `str`
+        `"relu"` or `"tanh"`.
+
+    # Source
+
+    Kim et al. 2016, "Character-Aware Neural Language Models", section 2.2.
+    """
+
+    def __init__(
+        self, character_dim: int, filters: Sequence[Tuple[int, int]], activation: str
+    ) -> None:
+        super().__init__()
+        self.filters = tuple((width, number) for width, number in filters)
+        self.activation = activation
+        self.output_dim = sum(number for _, number in filters)
+        vectors = torch.empty(NUM_BATCH_IDS, character_dim).uniform_(-1.0, 1.0)
+        vectors[0] = 0.0
+        self.embedding = torch.nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=0)
+        self.convolutions = torch.nn.ModuleList(
+            Affine(width * character_dim, number) for width, number in filters
+        )
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """
+        # Parameters
+
+        ids : `torch.Tensor`
+            Shape `(words, characters)`, as in a batch. It is fastest with words in the order of
+            their lengths, the shortest first.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(words, filters)`.
+        """
+        is_trained = torch.is_grad_enabled() and any(
+            parameter.requires_grad for parameter in self.parameters()
+        )
+        maxima = self._compiled_maxima(ids) if is_trained and len(ids) > 0 else None
+        if maxima is None:
+            missing = self._missing(len(ids)) if is_trained else 0
+            ids = torch.cat([ids.new_full((missing, ids.size(1)), PADDING_ID), ids])
+            # A group that is not full has the shortest, which take the least time.
+            at_once = WORDS_AT_ONCE if ids.device.type == "cpu" else WORDS_ON_A_GPU
+            odd = len(ids) % at_once
+            groups = [ids[:odd], *ids[odd:].split(at_once)]
+            groups = [group for group in groups if len(group) > 0] or [ids]
+            maxima = torch.cat([self._maxima(group) for group in groups])[missing:]
+        return ACTIVATIONS[self.activation](maxima)
+
+    def _compiled_maxima(self, ids: torch.Tensor) -> Optional[torch.Tensor]:
+        """Shape `(words, filters)`, if there is compiled code for it."""
+        if not self._is_as_made():
+            return None
+        characters = self.embedding(self._needed(ids, _longest(ids)))
+        weights: List[Any] = [convolution.weight for convolution in self.convolutions]
+        biases: List[Any] = [convolution.bias for convolution in self.convolutions]
+        dtype = self.matmul_dtype_for(weights[0])
+        all_of_it = (characters, lengths(ids), ids.size(1), dtype, weights, biases)
+        return convolved_maxima(*all_of_it) if can_convolve(*all_of_it) else None
+
+    def _is_as_made(self) -> bool:
+        """Whether nothing stands between the weights of the convolutions and their products."""
+        dim = self.embedding.embedding_dim
+        return all(
+            type(convolution) is Affine
+            and not (convolution._forward_pre_hooks or convolution._forward_hooks)
+            and not (convolution._backward_pre_hooks or convolution._backward_hooks)
+            and convolution.weight.shape == (number, width * dim)
+            for (width, number), convolution in zip(self.filters, self.convolutions)
+        )
+
+    def _maxima(self, ids: torch.Tensor) -> torch.Tensor:
+        """The same, of words of like lengths, by PyTorch's operations."""
+        longest = _longest(ids)
+        characters = self.embedding(self._needed(ids, longest))  # (words, needed, character_dim)
+        wide = characters.dtype
+        # Rounded here, where there are the fewest numbers to round.
+        characters = characters.to(self.matmul_dtype_for(characters))
+        maxima: List[torch.Tensor] = []
+        for (width, _), convolution in zip(self.filters, self.convolutions):
+            # The first windows that start in the word, and one that starts behind it.
+            num_windows = min(longest + 1, ids.size(1) - width + 1)
+            windows = characters[:, : num_windows + width - 1].unfold(1, width, 1)
+            windows = windows.transpose(2, 3).flatten(2)  # (words, windows, width * character_dim)
+            responses = convolution(windows.flatten(0, 1)).unflatten(0, (len(ids), num_windows))
+            maxima.append(maximum_over_windows(responses).to(wide))
+        return torch.cat(maxima, dim=1)
+
+    def _needed(self, ids: torch.Tensor, longest: int) -> torch.Tensor:
+        """The ids of the characters that any window needs, shape `(words, needed)`."""
+        return ids[:, : longest + max(width for width, _ in self.filters)]
+
+    def _missing(self, num_words: int) -> int:
+        """By how many words they are filled up where products are rounded."""
+        weight = self.embedding.weight
+        is_rounded = self.matmul_dtype_for(weight) != weight.dtype
+        return -num_words % WORDS_TOGETHER if is_rounded else 0
+
+
+def _longest(ids: torch.Tensor) -> int:
+    """The length of the longest word."""
+    return int(lengths(ids).max()) if len(ids) else 0
+
+
+def lengths(ids: torch.Tensor) -> torch.Tensor:
+    """
+    # Parameters
+
+    ids : `torch.Tensor`
+        Shape `(words, characters)`.
+
+    # Returns
+
+    `torch.Tensor`
+        Shape `(words,)`: how many ids of each word lie before its padding.
+    """
+    places = torch.arange(1, ids.size(1) + 1, device=ids.device)
+    return torch.where(ids != PADDING_ID, places, 0).amax(dim=1)

@@ -1,0 +1,26 @@
+import pytest
+import torch
+
+from elmo_scratch.embedders.sentences import SpelledBatch
+from elmo_scratch.embedders.sentences.speller import Sentences, Speller
+
+
+class NumbersOfLetters(Speller):
+    """Spells a word by how many letters it has, with room to spare."""
+
+    def spell(self, sentences: Sentences) -> SpelledBatch:
+        ids = torch.zeros(len(sentences), 7).long()
+        for row, sentence in zip(ids, sentences):
+            row[: len(sentence)] = torch.tensor([len(word) for word in sentence])
+        return SpelledBatch.of(ids, [len(sentence) for sentence in sentences])
+
+
+def test_a_way_of_spelling_makes_batches() -> None:
+    batch = NumbersOfLetters().spell([["a", "river"], [], ["the", "stone", "wall"]])
+    assert batch.ids.tolist() == [[1, 5, 0], [0, 0, 0], [3, 5, 4]]
+    assert batch.mask.sum(dim=1).tolist() == [2, 0, 3]
+
+
+def test_one_that_spells_nothing_cannot_be_made() -> None:
+    with pytest.raises(TypeError, match="spell"):
+        Speller()  # type: ignore[abstract]

@@ -1,0 +1,219 @@
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import List
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.files.atomic import check_place, sync, whole_file, whole_files
+
+
+def test_a_place_for_a_file_is_one_where_there_is_none_or_another(tmp_path: Path) -> None:
+    check_place(tmp_path / "new.txt")
+    (tmp_path / "old.txt").touch()
+    check_place(tmp_path / "old.txt")
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("", "expected a file to write to, but it is a folder"),
+        ("no/x", "/no doesn't exist"),
+        (300 * "x", r"xx: can't be written to \(File name too long\)"),
+    ],
+)
+def test_no_place_for_a_file_is_an_error(name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        check_place(tmp_path / name)
+
+
+def test_what_is_not_there_cannot_be_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("content", encoding="utf-8")
+    sync(tmp_path / "file")
+    sync(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        sync(tmp_path / "other")
+
+
+@pytest.mark.parametrize("path", ["fifo", "to_fifo", "circle", "/dev/null"])
+def test_a_place_of_what_is_no_regular_file_is_an_error(path: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "to_fifo").symlink_to("fifo")
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(ConfigurationError, match=f"{path}: .* but it is no regular file"):
+        check_place(tmp_path / path)
+
+
+def test_a_link_into_no_folder_is_no_place(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("none/out.txt")
+    with pytest.raises(ConfigurationError, match="link: the folder .*/none doesn't exist"):
+        check_place(tmp_path / "link")
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_link_stays_and_what_it_leads_to_is_written(is_there: bool, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "out.txt", tmp_path / "link"
+    if is_there:
+        target.write_text("old")
+    link.symlink_to(target)
+    check_place(link)
+    with whole_file(link) as temporary:
+        temporary.write_text("new")
+        assert temporary.parent == target.parent
+    assert link.is_symlink() and target.read_text() == "new"
+    assert os.listdir(target.parent) == ["out.txt"]
+
+
+def test_what_the_block_wrote_appears_under_the_name(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    with whole_file(path) as temporary:
+        temporary.write_text("new")
+        assert not path.exists()
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["out.txt"]
+
+
+def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+    with whole_file(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_after_an_error_the_old_file_is_there_and_no_temporary(error: type, tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+    with pytest.raises(error):
+        with whole_file(path) as temporary:
+            temporary.write_text("half")
+            raise error
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["out.txt"]
+
+
+def test_after_an_error_no_file_appears_where_none_was(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        with whole_file(tmp_path / "out.txt") as temporary:
+            temporary.write_text(str(1 / 0))
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_killed_process_leaves_no_file_under_the_name(tmp_path: Path) -> None:
+    path = tmp_path / "out.txt"
+    source = Path(sys.modules[whole_file.__module__].__file__ or "")
+    killed = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"import os, pathlib, signal\n"
+            f"exec(pathlib.Path({str(source)!r}).read_text())\n"
+            f"with whole_file(pathlib.Path({str(path)!r})) as temporary:\n"
+            f"    temporary.write_text('half')\n"
+            f"    os.kill(os.getpid(), signal.SIGKILL)\n",
+        ]
+    )
+    assert killed.returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    assert left.name != path.name and left.read_text() == "half"
+
+
+def test_two_processes_do_not_share_a_temporary(tmp_path: Path) -> None:
+    # In containers two of them may even have the same number.
+    path = tmp_path / "out.txt"
+    with whole_file(path) as ours:
+        with whole_file(path) as theirs:
+            assert ours != theirs
+            theirs.write_text("theirs")
+        ours.write_text("ours")
+    assert path.read_text() == "ours"
+
+
+NAMES = ("first", "second", "last")
+
+
+def write_all(folder: Path, text: str) -> None:
+    for name in NAMES:
+        (folder / name).write_text(text)
+
+
+def test_files_appear_together_in_a_new_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    with whole_files(folder, NAMES) as temporary:
+        write_all(temporary, "new")
+        assert not folder.exists()
+    assert {file.name: file.read_text() for file in folder.iterdir()} == dict.fromkeys(NAMES, "new")
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("path", [".", "link"])
+def test_files_join_those_of_a_folder_that_is_there(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    write_all(folder, "old")
+    (folder / "other").write_text("other")
+    (folder / "link").symlink_to(folder)
+    monkeypatch.chdir(folder)
+    with whole_files(Path(path), NAMES) as temporary:
+        write_all(temporary, "new")
+        assert (folder / "last").read_text() == "old"
+    assert [(folder / name).read_text() for name in (*NAMES, "other")] == ["new"] * 3 + ["other"]
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_folder_that_is_a_circle_is_an_error_of_the_system(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(OSError), whole_files(tmp_path / "circle", NAMES) as temporary:
+        write_all(temporary, "new")
+    assert os.listdir(tmp_path) == ["circle"]
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_after_an_error_a_folder_is_as_it_was(is_there: bool, error: type, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    if is_there:
+        folder.mkdir()
+        write_all(folder, "old")
+    with pytest.raises(error):
+        with whole_files(folder, NAMES) as temporary:
+            (temporary / "first").write_text("new")
+            raise error
+    assert os.listdir(tmp_path) == (["out"] if is_there else [])
+    assert not is_there or {file.read_text() for file in folder.iterdir()} == {"old"}
+
+
+@pytest.mark.parametrize("moved", [0, 1, 2])
+def test_while_files_are_moved_the_last_is_missing(
+    moved: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_all(tmp_path, "old")
+    replaced: List[Path] = []
+
+    def replace(source: Path, target: Path) -> None:
+        if len(replaced) == moved:
+            raise KeyboardInterrupt
+        replaced.append(source.rename(target))
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        with whole_files(tmp_path, NAMES) as temporary:
+            write_all(temporary, "new")
+    assert not (tmp_path / "last").exists()
+
+
+def test_files_for_a_folder_that_is_there_need_nothing_above_it(tmp_path: Path) -> None:
+    """What lies above may be another disk, or not to be written to."""
+    (tmp_path / "out").mkdir()
+    with whole_files(tmp_path / "out", ["a.txt"]) as folder:
+        assert folder.parent == tmp_path / "out"
+        (folder / "a.txt").write_text("new")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.txt"]

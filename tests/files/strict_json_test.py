@@ -1,0 +1,67 @@
+from typing import Any, Callable
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.files.strict_json import JsonObject, is_size
+
+
+@pytest.mark.parametrize("value", [1, 2, 10**30])
+def test_a_whole_number_above_nothing_is_a_size(value: Any) -> None:
+    assert is_size(value)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.0, True, "1", None, [1]])
+def test_nothing_else_is_a_size(value: Any) -> None:
+    assert not is_size(value)
+
+
+def test_zero_is_a_size_where_it_is_allowed() -> None:
+    assert is_size(0, least=0) and not is_size(-1, least=0)
+
+
+@pytest.mark.parametrize(
+    "record, kind",
+    [([], "a list"), ("x", "a string"), (1.5, "a number"), (True, "a boolean"), (None, "null")],
+)
+def test_what_is_no_object_is_named(record: Any, kind: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^f: expected the file .* but got {kind}$"):
+        JsonObject("f", "", record)
+
+
+@pytest.mark.parametrize(
+    "ask, message",
+    [
+        (
+            lambda one: one.take("c"),
+            r"^f: the key `c` of `lstm` is missing; there are \['a', 'b'\]",
+        ),
+        (lambda one: one.size("a"), "^f: expected `a` of `lstm` to be a whole number .* got 1.5$"),
+        (
+            lambda one: one.clip("b"),
+            "^f: expected `b` of `lstm` to be a positive number.* got true",
+        ),
+        (lambda one: one.flag("c"), "^f: the key `c` of `lstm` is missing"),
+        (lambda one: one.flag("a"), "^f: expected `a` of `lstm` to be true or false, but got 1.5$"),
+        (lambda one: one.block("a"), "^f: expected `a` to be a JSON object, but got a number$"),
+        (lambda one: one.finish(), r"^f: the key `a` of `lstm` is unknown; expected only \[\]$"),
+    ],
+)
+def test_each_error_says_what_came(ask: Callable[[JsonObject], Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        ask(JsonObject("f", "lstm", {"a": 1.5, "b": True}))
+
+
+def test_values_and_defaults() -> None:
+    one = JsonObject("f", "", {"size": 3, "clip": 2.5, "flag": True, "none": None, "more": {}})
+    assert (one.size("size"), one.size("missing", default=7), one.size("none", default=9)) == (
+        3,
+        7,
+        9,
+    )
+    assert (one.clip("clip"), one.clip("missing"), one.clip("none")) == (2.5, None, None)
+    assert one.flag("flag")
+    assert one.unread() == {"more"}
+    assert "more" in one and "less" not in one
+    one.block("more").finish()
+    one.finish()

@@ -1,0 +1,91 @@
+import ctypes
+import os
+import subprocess
+import sys
+from typing import Any, Dict, List, Tuple
+
+import pytest
+
+from elmo_scratch.kernels import freed_memory
+from elmo_scratch.kernels.freed_memory import CHOSEN_BY_USERS, keep_freed_memory
+
+COUNT_CLEARED_PAGES = """
+import resource, sys
+import torch
+from elmo_scratch.kernels.freed_memory import keep_freed_memory
+
+if sys.argv[1] == "kept":
+    assert keep_freed_memory()
+counts = []
+for _ in range(4):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    tensors = [torch.empty(2**22).fill_(1) for _ in range(16)]
+    del tensors
+    counts.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+print(counts[-1])
+"""
+
+
+@pytest.fixture(autouse=True)
+def forget_the_answer(monkeypatch: pytest.MonkeyPatch) -> Any:
+    for name in CHOSEN_BY_USERS:
+        monkeypatch.delenv(name, raising=False)
+    keep_freed_memory.cache_clear()
+    yield
+    keep_freed_memory.cache_clear()
+
+
+class Library:
+    """A C library that takes settings up to a size."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.settings: List[Tuple[int, int]] = []
+
+    def mallopt(self, setting: int, value: int) -> int:
+        self.settings.append((setting, value))
+        return int(value <= self.most)
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="another C library")
+def test_pages_are_not_cleared_again() -> None:
+    def cleared(what: str, **environment: str) -> int:
+        command = [sys.executable, "-c", COUNT_CLEARED_PAGES, what]
+        ran = subprocess.run(
+            command, env={**os.environ, **environment}, check=True, capture_output=True, text=True
+        )
+        return int(ran.stdout)
+
+    # By itself the library gives back only what nothing else happens to lie above.
+    given_back = cleared("given back", MALLOC_MMAP_THRESHOLD_="65536")
+    assert cleared("kept") < given_back / 10
+
+
+@pytest.mark.parametrize(
+    "most, expected",
+    [
+        (2**25, [(-3, 2**25), (-1, -1)]),
+        (2**20, [(-3, 2**25)]),
+    ],
+)
+def test_the_library_is_asked_for_what_it_allows(
+    most: int, expected: List[Tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = Library(most)
+    monkeypatch.setattr(freed_memory.ctypes, "CDLL", lambda _: library)
+    assert keep_freed_memory() is (most > 2**20)
+    assert library.settings == expected
+
+
+def test_another_library_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freed_memory.ctypes, "CDLL", lambda _: object())
+    assert not keep_freed_memory()
+
+
+@pytest.mark.parametrize("name", CHOSEN_BY_USERS)
+def test_what_users_have_chosen_stays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: Dict[str, str] = {name: "65536"}
+    monkeypatch.setattr(os, "environ", {**os.environ, **chosen})
+    library = Library(2**40)
+    monkeypatch.setattr(freed_memory.ctypes, "CDLL", lambda _: library)
+    assert not keep_freed_memory() and library.settings == []

@@ -1,0 +1,157 @@
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import List, Optional
+
+import pytest
+import torch
+from torch._subclasses import FakeTensorMode
+from torch.autograd import forward_ad
+from torch.testing._internal.two_tensor import TwoTensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from elmo_scratch.kernels.native_library import (
+    INSTRUCTIONS,
+    KERNELS,
+    LIBRARY,
+    SWITCH,
+    Instructions,
+    allowed_instructions,
+    functions,
+    load_library,
+    reaches,
+    wide_functions,
+)
+
+where_there_is_one = pytest.mark.skipif(not KERNELS.is_file(), reason="nothing was compiled here")
+
+
+def test_a_library_that_is_not_there_is_done_without(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert load_library(tmp_path / "none.so") is None
+    assert not caplog.messages
+
+
+@where_there_is_one
+def test_a_library_that_cannot_be_loaded_is_done_without_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "torn.so").write_bytes(KERNELS.read_bytes()[:100])
+    assert load_library(tmp_path / "torn.so") is None
+    (message,) = caplog.messages
+    assert str(tmp_path / "torn.so") in message and "Installing elmo_scratch again" in message
+
+
+@where_there_is_one
+@pytest.mark.parametrize("changed", ["maximum.cpp", "amx/tiles.h"])
+def test_a_library_that_is_older_than_its_sources_is_done_without_and_said(
+    changed: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    library = tmp_path / KERNELS.name
+    shutil.copy(KERNELS, library)
+    # Alone, as it is installed, it is trusted.
+    assert load_library(library) is not None
+    libraries = shutil.ignore_patterns("*.so")
+    shutil.copytree(KERNELS.parent, tmp_path, ignore=libraries, dirs_exist_ok=True)
+    assert load_library(library) is not None
+    with (tmp_path / changed).open("a") as file:
+        file.write("// Another line.")
+    assert load_library(library) is None
+    (message,) = caplog.messages
+    assert "the files that it is made of have changed" in message
+
+
+@where_there_is_one
+def test_a_source_that_cannot_be_read_is_done_without_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Such as the link that an editor leaves beside a file that it changes."""
+    library = tmp_path / KERNELS.name
+    shutil.copy(KERNELS, library)
+    (tmp_path / ".#maximum.cpp").symlink_to("nowhere")
+    assert load_library(library) is None
+    (message,) = caplog.messages
+    assert ".#maximum.cpp" in message and "Installing elmo_scratch again" in message
+
+
+@where_there_is_one
+@pytest.mark.parametrize("value, is_used", [(None, True), ("1", True), ("0", False)])
+def test_a_variable_of_the_environment_does_without_it(value: Optional[str], is_used: bool) -> None:
+    environment = {name: text for name, text in os.environ.items() if name != SWITCH}
+    if value is not None:
+        environment[SWITCH] = value
+    asked = "from elmo_scratch.kernels.native_library import LIBRARY; print(LIBRARY is not None)"
+    python = [sys.executable, "-c", asked]
+    answer = subprocess.run(python, env=environment, check=True, capture_output=True, text=True)
+    assert answer.stdout.strip() == str(is_used)
+
+
+def test_functions_are_none_without_a_library() -> None:
+    assert functions(None, "maxima", [torch.float32], []) == {}
+
+
+def test_ordinary_tensors_are_reached() -> None:
+    weight = torch.nn.Parameter(torch.zeros(2))
+    assert reaches(torch.zeros(2), weight, torch.zeros(3, 2).t())
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.zeros(2, device="meta"),
+        torch._neg_view(torch.zeros(2)),
+        torch.zeros(2).to_sparse(),
+        TwoTensor(torch.zeros(2), torch.zeros(2)),
+    ],
+    ids=["no numbers", "numbers to be negated", "sparse", "another class"],
+)
+def test_tensors_that_are_not_what_they_seem_are_not_reached(tensor: torch.Tensor) -> None:
+    assert not reaches(torch.zeros(2), tensor)
+
+
+def test_nothing_is_reached_while_operations_are_watched_or_traced() -> None:
+    answers: List[bool] = []
+
+    def ask(numbers: torch.Tensor) -> torch.Tensor:
+        answers.append(reaches(numbers))
+        return numbers * 2
+
+    torch.jit.trace(ask, torch.ones(2), check_trace=False)
+    torch.vmap(ask)(torch.ones(2, 2))
+    torch.func.grad(lambda numbers: ask(numbers).sum())(torch.ones(2))
+    torch.func.jvp(ask, (torch.ones(2),), (torch.ones(2),))
+    with FakeTensorMode():
+        ask(torch.ones(2))
+    with FlopCounterMode(display=False):
+        ask(torch.ones(2))
+    with forward_ad.dual_level():
+        ask(forward_ad.make_dual(torch.ones(2), torch.ones(2)))
+    torch.compile(ask, backend="eager")(torch.ones(2))
+    assert answers == [False] * 8
+
+
+@pytest.mark.skipif(LIBRARY is None, reason="nothing was compiled here")
+def test_no_better_instructions_are_used_than_are_allowed() -> None:
+    best = allowed_instructions(LIBRARY, "")
+    for most in Instructions:
+        assert allowed_instructions(LIBRARY, most.name.lower()) == min(most, best)
+    assert allowed_instructions(LIBRARY, "1") == best
+    assert allowed_instructions(None, "tiles") == Instructions.COMMON
+
+
+@pytest.mark.skipif(INSTRUCTIONS < Instructions.BFLOAT16, reason="not all of it runs here")
+def test_functions_are_those_of_the_best_instructions() -> None:
+    def found(instructions: Instructions) -> List[str]:
+        known = wide_functions(LIBRARY, "read_forward", instructions, [])
+        assert all(function.argtypes == [] for function in known.values())
+        return [function.__name__.removeprefix("read_forward_") for function in known.values()]
+
+    assert found(Instructions.COMMON) == []
+    assert found(Instructions.AVX2) == ["float32_avx2"]
+    assert found(Instructions.AVX512) == ["float32_avx512"]
+    for instructions in (Instructions.BFLOAT16, Instructions.TILES):
+        assert found(instructions) == ["float32_avx512", "bfloat16"]
+    assert wide_functions(None, "read_forward", Instructions.TILES, []) == {}

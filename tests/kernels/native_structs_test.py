@@ -1,0 +1,71 @@
+import ctypes
+import shutil
+from pathlib import Path
+from typing import Any, List
+
+import pytest
+
+from elmo_scratch.kernels import native_structs
+from elmo_scratch.kernels.native_library import KERNELS, LIBRARY, load_library
+from elmo_scratch.kernels.native_structs import COUNT, POINTER, SIZE, STRUCTS, different_layouts
+
+pytestmark = pytest.mark.skipif(LIBRARY is None, reason="nothing was compiled here")
+
+SIZES = [("batch_sizes", POINTER), ("steps", SIZE), ("batch", SIZE), ("cells", SIZE), ("dim", SIZE)]
+
+
+def with_other_sizes(fields: List[Any]) -> List[Any]:
+    """`STRUCTS`, but with other fields of `LstmSizes`."""
+    other = type("LstmSizes", (ctypes.Structure,), {"_fields_": fields})
+    return [other, *STRUCTS[1:]]
+
+
+@pytest.fixture
+def library() -> ctypes.CDLL:
+    assert LIBRARY is not None
+    return LIBRARY
+
+
+def test_structs_are_laid_out_as_in_the_library(library: ctypes.CDLL) -> None:
+    assert different_layouts(library) == []
+    assert len(STRUCTS) == 10
+
+
+@pytest.mark.parametrize(
+    "fields, different",
+    [
+        (SIZES, []),
+        (SIZES[:-1], ["LstmSizes", "LstmSizes.dim"]),
+        ([*SIZES, ("last", SIZE)], ["LstmSizes", "LstmSizes.last"]),
+        ([SIZES[0], SIZES[2], SIZES[1], *SIZES[3:]], ["LstmSizes.batch", "LstmSizes.steps"]),
+        ([*SIZES[:3], ("num_cells", SIZE), SIZES[4]], ["LstmSizes.cells", "LstmSizes.num_cells"]),
+        ([*SIZES[:3], ("cells", COUNT), ("dim", COUNT)], ["LstmSizes", "LstmSizes.dim"]),
+    ],
+    ids=["the same", "one missing", "one more", "exchanged", "another name", "narrower"],
+)
+def test_a_wrong_mirror_is_seen(
+    fields: List[Any],
+    different: List[str],
+    library: ctypes.CDLL,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(native_structs, "STRUCTS", with_other_sizes(fields))
+    assert different_layouts(library) == different
+
+
+def test_a_struct_without_mirror_is_seen(
+    library: ctypes.CDLL, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native_structs, "STRUCTS", STRUCTS[1:])
+    assert different_layouts(library)[0] == "LstmSizes"
+
+
+def test_a_library_with_other_structs_is_done_without_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copy(KERNELS, tmp_path)
+    assert load_library(tmp_path / KERNELS.name) is not None
+    monkeypatch.setattr(native_structs, "STRUCTS", with_other_sizes(SIZES[:-1]))
+    assert load_library(tmp_path / KERNELS.name) is None
+    (message,) = caplog.messages
+    assert "LstmSizes.dim" in message and "Installing elmo_scratch again" in message
