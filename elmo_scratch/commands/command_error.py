@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator, List
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.files.terminated import Terminated
+from elmo_scratch.files.signals import Terminated
 
 
 class CommandError(ConfigurationError, SystemExit):

@@ -4,7 +4,7 @@ import signal
 from contextlib import contextmanager
 from typing import Any, Iterator
 
-from elmo_scratch.files.terminated import Terminated
+from elmo_scratch.files.signals import Terminated
 
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)

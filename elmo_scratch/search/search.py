@@ -13,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import parse_overrides, with_overrides
 from filelock import FileLock, Timeout
 
-from elmo_scratch.files.processors import num_processors
+from elmo_scratch.files.machine import num_processors
 from elmo_scratch.search.ended_training import EndedTraining
 from elmo_scratch.search.process_group import stop_left_over
 from elmo_scratch.search.study import next_trial, num_tried, open_study, study_errors

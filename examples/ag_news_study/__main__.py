@@ -29,8 +29,8 @@ from tasks import Undone, run_all
 
 from elmo_scratch.data.ag_news_rows import AgNewsRow, ag_news_rows
 from elmo_scratch.files.atomic import whole_file
-from elmo_scratch.files.processors import num_processors
-from elmo_scratch.files.terminated import Terminated
+from elmo_scratch.files.machine import num_processors
+from elmo_scratch.files.signals import Terminated
 from elmo_scratch.search import interrupted_by_signals
 
 

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set
 from tqdm import tqdm
 
 from elmo_scratch.files.atomic import whole_file
-from elmo_scratch.files.processors import num_processors
+from elmo_scratch.files.machine import num_processors
 from elmo_scratch.search.process_group import ProcessGroup, stop_left_over
 
 SECONDS = 0.1

@@ -24,7 +24,7 @@ from elmo_scratch.commands import elmo
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.sentences import fitting_reader
 from elmo_scratch.export import embedded_batches, model_source
-from elmo_scratch.files.terminated import Terminated
+from elmo_scratch.files.signals import Terminated
 from elmo_scratch.interop import LayerFileWriter
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 from tests import FIXTURES_ROOT, PROJECT_ROOT

@@ -4,8 +4,8 @@ from typing import Dict, Optional
 
 import pytest
 
-from elmo_scratch.files import machine_memory as module
-from elmo_scratch.files.machine_memory import free_memory, machine_memory
+from elmo_scratch.files import machine as module
+from elmo_scratch.files.machine import free_memory, machine_memory
 
 
 def test_it_is_that_of_the_system() -> None:

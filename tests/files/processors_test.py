@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from elmo_scratch.files.processors import num_processors
+from elmo_scratch.files.machine import num_processors
 
 
 def test_only_those_that_the_process_may_run_on_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 import signal
 
-from elmo_scratch.files.terminated import Terminated
+from elmo_scratch.files.signals import Terminated
 
 
 def test_it_interrupts_and_knows_its_signal() -> None:

@@ -3,7 +3,7 @@ from typing import Iterator
 
 import pytest
 
-from elmo_scratch.files.terminated import Terminated
+from elmo_scratch.files.signals import Terminated
 from elmo_scratch.search.interruptions import SIGNALS, interrupted_by_signals
 
 

@@ -7,7 +7,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.layer_cache.layer_store import LayerStore
-from elmo_scratch.files.machine_memory import free_memory, machine_memory
+from elmo_scratch.files.machine import free_memory, machine_memory
 
 logger = logging.getLogger(__name__)
 

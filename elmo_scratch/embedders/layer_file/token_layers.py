@@ -7,7 +7,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.layer_file.token_numbers import TokenNumbers
-from elmo_scratch.files.machine_memory import machine_memory
+from elmo_scratch.files.machine import machine_memory
 from elmo_scratch.interop import LayerFile
 
 KEPT_BYTES = 2**28

@@ -3,7 +3,7 @@
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.files.processors import num_processors
+from elmo_scratch.files.machine import num_processors
 
 
 def device_of(cuda_device: int) -> torch.device:

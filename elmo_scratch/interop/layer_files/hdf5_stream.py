@@ -11,7 +11,7 @@ import h5py
 import numpy
 from h5py import h5f, h5fd, h5p
 
-from elmo_scratch.files.held_interruptions import interruptions_held
+from elmo_scratch.files.signals import interruptions_held
 
 ARRAYS_AT_ONCE = 1024
 """As many as Linux takes in one call."""
