@@ -58,7 +58,7 @@ setup(
             "elmo_scratch.kernels.native.kernels",
             [str(path) for path in SOURCES if path != SIMD_KERNELS],
             depends=[*map(str, [SIMD_KERNELS, *HEADERS]), "setup.py"],
-            # By which native_library.py knows a library that was made before these files changed.
+            # By which library.py knows a library that was made before these files changed.
             define_macros=[("CHECKSUM", f"{checksum([*SOURCES, *HEADERS])}u")],
             extra_compile_args=[*INSTRUCTIONS, "-std=c++17", "-O3", "-ffp-contract=off"]
             + ["-fno-fast-math", "-fno-math-errno", "-fno-trapping-math", "-fopenmp"]

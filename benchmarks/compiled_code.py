@@ -21,7 +21,7 @@ import torch
 from embed import add_model_and_text, load, new_bilm, read_batches, run_batch
 
 from elmo_scratch.interop.official.writing import write_official_bilm
-from elmo_scratch.kernels.native_library import LIBRARY, SWITCH
+from elmo_scratch.kernels.library import LIBRARY, SWITCH
 
 KINDS = ("compiled", "plain")
 

@@ -31,7 +31,7 @@ from elmo_scratch import Elmo, batch_to_ids
 from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options
 from elmo_scratch.interop.official.reading import build_bilm
 from elmo_scratch.interop.official.writing import write_official_bilm
-from elmo_scratch.kernels.native_library import LIBRARY
+from elmo_scratch.kernels.library import LIBRARY
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules import BiLm
 

@@ -12,7 +12,7 @@ import torch
 
 import elmo_scratch  # noqa: F401  (registers what the configs name)
 from elmo_scratch.interop import PretrainedBiLm, read_bilm_archive
-from elmo_scratch.kernels.bfloat16_speed import BFLOAT16
+from elmo_scratch.kernels.precision import BFLOAT16
 from tests.grids import Case, standing_for_all
 from tests.tiny_elmo import OfficialFiles, write_files
 from tests.tiny_training import CONFIGS, params_on_fixtures, train

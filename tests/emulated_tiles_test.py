@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_scratch.kernels.native_library import INSTRUCTIONS, LIBRARY, Instructions
+from elmo_scratch.kernels.library import INSTRUCTIONS, LIBRARY, Instructions
 from tests.rebuilt import EMULATED_TILES, Rebuilt
 
 TESTS = [
@@ -31,7 +31,7 @@ def test_products_by_tiles_pass_their_tests(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    show = "from elmo_scratch.kernels.native_library import INSTRUCTIONS; print(int(INSTRUCTIONS))"
+    show = "from elmo_scratch.kernels.library import INSTRUCTIONS; print(int(INSTRUCTIONS))"
     assert int(run("-c", show)) == Instructions.TILES
     told = run("-m", "pytest", "-rs", "-p", "no:cacheprovider", *TESTS)
     assert " passed" in told and "no tiles" not in told

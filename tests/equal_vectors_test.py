@@ -14,7 +14,7 @@ from elmo_scratch.embedders.sentences.readable_bilm import ReadableBiLm
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.interop.official import build_bilm
 from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options
-from elmo_scratch.kernels.native_library import INSTRUCTIONS, Instructions
+from elmo_scratch.kernels.library import INSTRUCTIONS, Instructions
 from tests import FIXTURES_ROOT
 from tests.kernels.frozen_weights import needs_independent_rows
 

@@ -11,7 +11,7 @@ from typing import Dict, Iterator
 
 import pytest
 
-from elmo_scratch.kernels.native_library import KERNELS, LIBRARY, load_library
+from elmo_scratch.kernels.library import KERNELS, LIBRARY, load_library
 from tests import PROJECT_ROOT
 
 pytestmark = pytest.mark.install

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from typing import Dict, List, NamedTuple
 
-from elmo_scratch.kernels.native_library import INSTRUCTIONS, SWITCH, Instructions
+from elmo_scratch.kernels.library import INSTRUCTIONS, SWITCH, Instructions
 from tests import PROJECT_ROOT
 
 NUMERIC_TESTS = [

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import List
 
-from elmo_scratch.kernels.native_library import SWITCH
+from elmo_scratch.kernels.library import SWITCH
 from tests import PROJECT_ROOT
 
 EMULATED_TILES = Path(__file__).parent / "emulated_tiles.h"

@@ -8,7 +8,7 @@ from typing import Dict
 
 import pytest
 
-from elmo_scratch.kernels.native_library import INSTRUCTIONS, LIBRARY, Instructions
+from elmo_scratch.kernels.library import INSTRUCTIONS, LIBRARY, Instructions
 from tests.rebuilt import EMULATED_TILES, Rebuilt
 
 pytestmark = [

@@ -5,7 +5,7 @@ from typing import Optional, Sequence
 import torch
 
 from elmo_scratch.alphabet import character_ids
-from elmo_scratch.kernels.frozen_products import FrozenProducts, are_frozen
+from elmo_scratch.kernels.frozen_cache import FrozenProducts, are_frozen
 from elmo_scratch.kernels.precision import precision_of
 from elmo_scratch.modules.boundaries import add_boundaries
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens

@@ -18,7 +18,7 @@ from elmo_scratch.embedders.flat_sentences import FlatSentences
 from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
 from elmo_scratch.embedders.sentences.laid_rows import warm_up_batches
 from elmo_scratch.interop.official import read_official_bilm
-from elmo_scratch.kernels.frozen_products import are_frozen
+from elmo_scratch.kernels.frozen_cache import are_frozen
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.boundaries import remove_boundaries
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix

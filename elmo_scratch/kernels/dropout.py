@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from elmo_scratch.kernels.recycled_memory import RECYCLED
+from elmo_scratch.kernels.memory import RECYCLED
 
 BITS = 16
 """Of each number. PyTorch draws more, which takes longer than all else that dropout does."""

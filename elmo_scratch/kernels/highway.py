@@ -5,9 +5,8 @@ from typing import Any, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.kernels.native_library import LIBRARY, functions, reaches
-from elmo_scratch.kernels.native_structs import COUNT, POINTER, SIZE
-from elmo_scratch.kernels.recycled_memory import RECYCLED
+from elmo_scratch.kernels.library import COUNT, LIBRARY, POINTER, SIZE, functions, reaches
+from elmo_scratch.kernels.memory import RECYCLED
 
 DTYPES = (torch.float32, torch.bfloat16)
 """The types of products that compiled code knows. All else is in float32."""

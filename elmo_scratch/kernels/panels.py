@@ -4,9 +4,16 @@ import ctypes
 
 import torch
 
-from elmo_scratch.kernels.native_library import INSTRUCTIONS, LIBRARY, Instructions, functions
-from elmo_scratch.kernels.native_structs import COUNT, POINTER, PanelMatrix
-from elmo_scratch.kernels.recycled_memory import RECYCLED
+from elmo_scratch.kernels.library import (
+    COUNT,
+    INSTRUCTIONS,
+    LIBRARY,
+    POINTER,
+    Instructions,
+    PanelMatrix,
+    functions,
+)
+from elmo_scratch.kernels.memory import RECYCLED
 
 OUTPUTS_TOGETHER = 64
 """A panel's outputs: those of the last one are filled up by zeros."""

@@ -23,7 +23,7 @@ A mask is a boolean tensor in which `True` marks a real token; real tokens come 
 """
 
 from elmo_scratch.kernels.dropout import Dropout as Dropout
-from elmo_scratch.kernels.lstm.lstm_state import LstmState as LstmState
+from elmo_scratch.kernels.lstm.run import LstmState as LstmState
 from elmo_scratch.modules.bilm import BiLm as BiLm
 from elmo_scratch.modules.bilm_output import BiLmOutput as BiLmOutput
 from elmo_scratch.modules.lstm_stack import LstmStack as LstmStack

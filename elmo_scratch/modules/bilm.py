@@ -5,8 +5,8 @@ from typing import Iterable, List, Optional, Tuple
 import torch
 from allennlp.common import FromParams
 
-from elmo_scratch.kernels.freed_memory import keep_freed_memory
-from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.lstm.run import LstmState
+from elmo_scratch.kernels.memory import keep_freed_memory
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.bilm_output import BiLmOutput, ReadSentences, ReadWindows
 from elmo_scratch.modules.evaluating import evaluating

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import torch
 
-from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.lstm.run import LstmState
 
 
 class BiLmOutput(NamedTuple):

@@ -5,7 +5,7 @@ from typing import List, NamedTuple, Optional, Sequence
 import torch
 
 from elmo_scratch.kernels.dropout import Dropout
-from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.lstm.run import LstmState
 from elmo_scratch.modules.projected_lstm import ProjectedLstm
 
 

@@ -5,8 +5,7 @@ from typing import Any, Optional, Sequence
 import torch
 
 from elmo_scratch.kernels.lstm.function import LstmCache, lstm
-from elmo_scratch.kernels.lstm.kept_run import Clips, LstmResult, LstmRun, LstmWeights
-from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.lstm.run import Clips, LstmResult, LstmRun, LstmState, LstmWeights
 from elmo_scratch.kernels.precision import MixedPrecision
 
 

@@ -4,8 +4,7 @@ from typing import Iterator, List, NamedTuple
 
 import torch
 
-from elmo_scratch.kernels.lstm.lstm_state import LstmState
-from elmo_scratch.kernels.lstm.step_groups import step_groups
+from elmo_scratch.kernels.lstm.run import LstmState, step_groups
 from elmo_scratch.modules.bilm import BiLm
 from elmo_scratch.modules.bilm_output import BiLmOutput, ReadSentences
 from elmo_scratch.modules.masks import sentence_lengths

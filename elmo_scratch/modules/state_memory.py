@@ -4,7 +4,7 @@ from typing import Optional
 
 import torch
 
-from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.lstm.run import LstmState
 
 STATES = ("carry", "reset", "warm")
 """

@@ -4,7 +4,7 @@ from typing import Iterable, Optional, Tuple
 
 import torch
 
-from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.lstm.run import LstmState
 from elmo_scratch.modules.bilm import BiLm
 from elmo_scratch.modules.reading_in_pieces import read_in_pieces
 from elmo_scratch.modules.token_encoders import EncodedTokens

@@ -3,15 +3,14 @@ from typing import Dict, List
 import pytest
 import torch
 
-from elmo_scratch.kernels import bfloat16_speed
-from elmo_scratch.kernels.bfloat16_speed import BFLOAT16, Bfloat16Speed
+from elmo_scratch.kernels import precision
 from elmo_scratch.kernels.linear import Affine
-from elmo_scratch.kernels.precision import MixedPrecision
+from elmo_scratch.kernels.precision import BFLOAT16, Bfloat16Speed, MixedPrecision
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, seconds: Dict[torch.dtype, List[float]]) -> None:
     """Lets trials take so long."""
-    monkeypatch.setattr(bfloat16_speed, "_trials", lambda dtype: seconds[dtype])
+    monkeypatch.setattr(precision, "_trials", lambda dtype: seconds[dtype])
 
 
 def test_it_is_slow_where_its_best_trial_takes_clearly_longer(
@@ -35,8 +34,8 @@ def test_it_is_not_where_it_is_faster_or_nearly_as_fast(
 
 def test_a_trial_takes_time() -> None:
     for dtype in (torch.float32, torch.bfloat16):
-        trials = bfloat16_speed._trials(dtype)
-        assert len(trials) == bfloat16_speed.NUM_TRIALS
+        trials = precision._trials(dtype)
+        assert len(trials) == precision.NUM_TRIALS
         assert min(trials) > 0.0
 
 
@@ -48,7 +47,7 @@ def test_a_trial_is_of_the_processor_whatever_is_set(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(torch.nn.functional, "linear", noted)
     with torch.device("meta"), torch.autocast("cpu", dtype=torch.bfloat16):
-        bfloat16_speed._trials(torch.float32)
+        precision._trials(torch.float32)
     assert seen == {("cpu", "cpu", False)}
 
 
@@ -72,7 +71,7 @@ def test_products_in_float32_ask_for_no_trial(monkeypatch: pytest.MonkeyPatch) -
         raise AssertionError("there is nothing to find out")
 
     monkeypatch.setattr(BFLOAT16, "known", None)
-    monkeypatch.setattr(bfloat16_speed, "_measure", fail)
+    monkeypatch.setattr(precision, "_measure", fail)
     affine = Affine(3, 5)
     assert affine.matmul_dtype_for(affine.weight) == torch.float32
     assert affine(torch.ones(2, 3)).shape == (2, 5)

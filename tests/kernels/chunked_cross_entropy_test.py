@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy, linear
 
-from elmo_scratch.kernels import chunked_cross_entropy as chunks
-from elmo_scratch.kernels.chunked_cross_entropy import chunked_cross_entropy
+from elmo_scratch.kernels import cross_entropy as chunks
+from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy
 from elmo_scratch.kernels.linear import WeightProduct, gradients
 
 PREDICTED, WORDS, DIM = 7, 500, 3

@@ -4,9 +4,9 @@ from typing import List, NamedTuple, Tuple
 import pytest
 import torch
 
-from elmo_scratch.kernels import compiled_convolution
-from elmo_scratch.kernels.compiled_convolution import can_convolve, convolved_maxima
-from elmo_scratch.kernels.native_library import Instructions
+from elmo_scratch.kernels import char_convolution
+from elmo_scratch.kernels.char_convolution import can_convolve, convolved_maxima
+from elmo_scratch.kernels.library import Instructions
 from elmo_scratch.modules.token_encoders.character_convolution import CharacterConvolution, lengths
 from tests.kernels.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.modules.token_encoders.character_convolution_test import (
@@ -15,13 +15,13 @@ from tests.modules.token_encoders.character_convolution_test import (
 )
 
 pytestmark = pytest.mark.skipif(
-    not compiled_convolution.CONVOLVE, reason="there is no compiled convolution for this processor"
+    not char_convolution.CONVOLVE, reason="there is no compiled convolution for this processor"
 )
 
 DIM = 16
 FILTERS = [(1, 32), (2, 20), (3, 100), (7, 64)]
 
-each_dtype = each_dtype_of(compiled_convolution.CONVOLVE)
+each_dtype = each_dtype_of(char_convolution.CONVOLVE)
 each_size = pytest.mark.parametrize(
     "dim, characters, filters",
     [
@@ -38,9 +38,9 @@ each_size = pytest.mark.parametrize(
 def each_processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """This one, and one without tiles."""
     if request.param == "without tiles":
-        if compiled_convolution.INSTRUCTIONS < Instructions.TILES:
+        if char_convolution.INSTRUCTIONS < Instructions.TILES:
             pytest.skip("this processor has no tiles")
-        monkeypatch.setattr(compiled_convolution, "INSTRUCTIONS", Instructions.BFLOAT16)
+        monkeypatch.setattr(char_convolution, "INSTRUCTIONS", Instructions.BFLOAT16)
 
 
 class Convolved(NamedTuple):
@@ -113,7 +113,7 @@ def test_maxima_and_gradients_are_the_exact_ones(
             assert torch.allclose(gradient.double(), wanted[number].double(), rtol=1e-5, atol=1e-4)
 
 
-@needs_bfloat16(compiled_convolution.CONVOLVE)
+@needs_bfloat16(char_convolution.CONVOLVE)
 @pytest.mark.usefixtures("each_processor")
 def test_rounded_gradients_point_where_the_exact_ones_do() -> None:
     given = random_convolved(words_of_every_length(50), FILTERS, torch.bfloat16)

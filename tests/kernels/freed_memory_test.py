@@ -6,13 +6,13 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
-from elmo_scratch.kernels import freed_memory
-from elmo_scratch.kernels.freed_memory import CHOSEN_BY_USERS, keep_freed_memory
+from elmo_scratch.kernels import memory
+from elmo_scratch.kernels.memory import CHOSEN_BY_USERS, keep_freed_memory
 
 COUNT_CLEARED_PAGES = """
 import resource, sys
 import torch
-from elmo_scratch.kernels.freed_memory import keep_freed_memory
+from elmo_scratch.kernels.memory import keep_freed_memory
 
 if sys.argv[1] == "kept":
     assert keep_freed_memory()
@@ -72,13 +72,13 @@ def test_the_library_is_asked_for_what_it_allows(
     most: int, expected: List[Tuple[int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = Library(most)
-    monkeypatch.setattr(freed_memory.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: library)
     assert keep_freed_memory() is (most > 2**20)
     assert library.settings == expected
 
 
 def test_another_library_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freed_memory.ctypes, "CDLL", lambda _: object())
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())
     assert not keep_freed_memory()
 
 
@@ -87,5 +87,5 @@ def test_what_users_have_chosen_stays(name: str, monkeypatch: pytest.MonkeyPatch
     chosen: Dict[str, str] = {name: "65536"}
     monkeypatch.setattr(os, "environ", {**os.environ, **chosen})
     library = Library(2**40)
-    monkeypatch.setattr(freed_memory.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: library)
     assert not keep_freed_memory() and library.settings == []

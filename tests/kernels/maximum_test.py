@@ -3,12 +3,12 @@ import math
 import pytest
 import torch
 
-from elmo_scratch.kernels import maximum
-from elmo_scratch.kernels.maximum import maximum_over_windows
+from elmo_scratch.kernels import char_convolution
+from elmo_scratch.kernels.char_convolution import maximum_over_windows
 
 each_type = pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 compiled_and_plain = pytest.mark.usefixtures("each_code")
-COMPILED = maximum, "MAXIMA"
+COMPILED = char_convolution, "MAXIMA"
 
 
 @compiled_and_plain

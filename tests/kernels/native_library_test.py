@@ -12,7 +12,7 @@ from torch.autograd import forward_ad
 from torch.testing._internal.two_tensor import TwoTensor
 from torch.utils.flop_counter import FlopCounterMode
 
-from elmo_scratch.kernels.native_library import (
+from elmo_scratch.kernels.library import (
     INSTRUCTIONS,
     KERNELS,
     LIBRARY,
@@ -83,7 +83,7 @@ def test_a_variable_of_the_environment_does_without_it(value: Optional[str], is_
     environment = {name: text for name, text in os.environ.items() if name != SWITCH}
     if value is not None:
         environment[SWITCH] = value
-    asked = "from elmo_scratch.kernels.native_library import LIBRARY; print(LIBRARY is not None)"
+    asked = "from elmo_scratch.kernels.library import LIBRARY; print(LIBRARY is not None)"
     python = [sys.executable, "-c", asked]
     answer = subprocess.run(python, env=environment, check=True, capture_output=True, text=True)
     assert answer.stdout.strip() == str(is_used)

@@ -5,9 +5,17 @@ from typing import Any, List
 
 import pytest
 
-from elmo_scratch.kernels import native_structs
-from elmo_scratch.kernels.native_library import KERNELS, LIBRARY, load_library
-from elmo_scratch.kernels.native_structs import COUNT, POINTER, SIZE, STRUCTS, different_layouts
+from elmo_scratch.kernels import library as native_structs
+from elmo_scratch.kernels.library import (
+    COUNT,
+    KERNELS,
+    LIBRARY,
+    POINTER,
+    SIZE,
+    STRUCTS,
+    different_layouts,
+    load_library,
+)
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="nothing was compiled here")
 

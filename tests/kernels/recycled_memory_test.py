@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import torch
 
-from elmo_scratch.kernels import recycled_memory
-from elmo_scratch.kernels.recycled_memory import ALIGNMENT, SMALLEST, RecycledMemory
+from elmo_scratch.kernels import memory as recycled_memory
+from elmo_scratch.kernels.memory import ALIGNMENT, SMALLEST, RecycledMemory
 
 ROWS = SMALLEST // 4 // 64
 """With 64 floats in each they are just large enough."""

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_scratch.kernels.top_scores import GROUP_SIZE, top_scores
+from elmo_scratch.kernels.cross_entropy import GROUP_SIZE, top_scores
 
 
 @pytest.mark.parametrize("columns", [5, 32, 6 * GROUP_SIZE, 6 * GROUP_SIZE + 1, 1000, 4999])

@@ -6,8 +6,8 @@ from typing import Any, Dict, List, Optional
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm import compiled_run, filled_run
-from elmo_scratch.kernels.lstm.kept_run import LstmResult, LstmRun
+from elmo_scratch.kernels.lstm import native
+from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules import LstmState, ProjectedLstm
 from tests.kernels.compiled_dtypes import each_dtype_of
@@ -215,9 +215,9 @@ def test_frozen_weights_give_what_trained_ones_give(dim: int, dtype: str) -> Non
         assert torch.allclose(one, other, atol=atol)
 
 
-@pytest.mark.skipif(not compiled_run.READ, reason="there is no compiled run for this processor")
+@pytest.mark.skipif(not native.READ, reason="there is no compiled run for this processor")
 @pytest.mark.parametrize("is_frozen", [False, True])
-@each_dtype_of(compiled_run.READ)
+@each_dtype_of(native.READ)
 @pytest.mark.parametrize("dim, cell", [(64, 128), (50, 100)])
 def test_with_gradients_it_runs_compiled(
     dim: int, cell: int, dtype: torch.dtype, is_frozen: bool, monkeypatch: pytest.MonkeyPatch
@@ -226,9 +226,9 @@ def test_with_gradients_it_runs_compiled(
 
     def counted(run: LstmRun) -> LstmResult:
         runs.append(len(run.weights.projection_weight))
-        return compiled_run.lstm_native_aligned(run)
+        return native.lstm_native_aligned(run)
 
-    monkeypatch.setattr(filled_run, "lstm_native_aligned", counted)
+    monkeypatch.setattr(native, "lstm_native_aligned", counted)
     torch.manual_seed(13)
     lstm = ProjectedLstm(24, dim, cell).requires_grad_(not is_frozen)
     MixedPrecision.set_everywhere(lstm, str(dtype).removeprefix("torch."))

@@ -6,12 +6,12 @@ from typing import List, Tuple
 import pytest
 import torch
 
-from elmo_scratch.kernels import compiled_convolution
-from elmo_scratch.kernels.compiled_convolution import convolved_maxima
+from elmo_scratch.kernels import char_convolution
+from elmo_scratch.kernels.char_convolution import convolved_maxima
 from elmo_scratch.kernels.highway import highway_gate
-from elmo_scratch.kernels.linear import float32_product, tiled_gradient, tiled_product
+from elmo_scratch.kernels.linear import amx, onednn
+from elmo_scratch.kernels.linear.amx import TiledProduct
 from elmo_scratch.kernels.linear.gradients import weight_gradients
-from elmo_scratch.kernels.linear.tiled_product import TiledProduct
 from elmo_scratch.kernels.sigmoid import sigmoid_
 from tests.kernels.compiled_convolution_test import exactly, random_convolved
 from tests.kernels.highway_test import asking, by_formula
@@ -57,10 +57,10 @@ def test_convolutions(draw: random.Random) -> None:
         assert close(convolution(ids), convolve_everything(convolution, ids), 1e-12), shape
 
 
-@pytest.mark.skipif(not compiled_convolution.CONVOLVE, reason="there is no compiled convolution")
+@pytest.mark.skipif(not char_convolution.CONVOLVE, reason="there is no compiled convolution")
 def test_compiled_convolutions(draw: random.Random) -> None:
     for _ in range(SHAPES):
-        dtype = draw.choice(list(compiled_convolution.CONVOLVE))
+        dtype = draw.choice(list(char_convolution.CONVOLVE))
         characters = draw.randint(3, 50)
         filters, dim = filters_for(draw, characters), 16 * draw.randint(1, 4)
         given = random_convolved(malformed_words(characters), filters, dtype, dim)
@@ -96,11 +96,11 @@ def test_products_in_float32(draw: random.Random) -> None:
         ]
         summand = draw.choice([None, torch.randn(columns)])
         exact = left.double() @ right.double() + (0 if summand is None else summand.double())
-        made = float32_product.multiply(*given, summand)
+        made = onednn.multiply(*given, summand)
         assert close(made, exact), (shape, turned, summand is None)
 
 
-@pytest.mark.skipif(not tiled_product.MULTIPLY, reason="this processor has no tiles")
+@pytest.mark.skipif(not amx.MULTIPLY, reason="this processor has no tiles")
 def test_tiled_products(draw: random.Random) -> None:
     for _ in range(SHAPES):
         rows, inputs, outputs = shape = size(draw, 300), size(draw, 4200), size(draw, 600)
@@ -112,14 +112,14 @@ def test_tiled_products(draw: random.Random) -> None:
         assert close(TiledProduct(weight)(vectors, bias, summand), exact, 2**-8), shape
 
 
-@pytest.mark.skipif(not tiled_gradient.MULTIPLY, reason="this processor has no tiles")
+@pytest.mark.skipif(not amx.MULTIPLY_GRADIENTS, reason="this processor has no tiles")
 def test_tiled_gradients(draw: random.Random) -> None:
     for _ in range(SHAPES):
         rows, outputs, inputs = shape = size(draw, 700), size(draw, 600), size(draw, 600)
         gradients, part = (
             torch.randn(rows, width).to(torch.bfloat16) for width in (outputs, inputs)
         )
-        (made,), sums = tiled_gradient.multiply_gradients(gradients, [part])
+        (made,), sums = amx.multiply_gradients(gradients, [part])
         assert close(made, gradients.double().t() @ part.double()), shape
         assert close(sums, gradients.double().sum(dim=0)), shape
 

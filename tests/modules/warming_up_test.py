@@ -3,7 +3,7 @@ from typing import List
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.lstm.run import LstmState
 from elmo_scratch.modules import BiLm, warming_up
 from elmo_scratch.modules.lstm_stack import LstmStack
 from elmo_scratch.modules.warming_up import state_after

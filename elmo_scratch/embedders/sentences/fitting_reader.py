@@ -7,7 +7,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.sentences.spelled_batch import SpelledBatch
-from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.lstm.run import LstmState
 from elmo_scratch.modules.bilm import BiLm
 from elmo_scratch.modules.bilm_output import ReadSentences
 from elmo_scratch.modules.boundaries import remove_boundaries

@@ -16,7 +16,7 @@ from elmo_scratch.embedders.sentences.laid_rows import row_groups, warm_up_batch
 from elmo_scratch.embedders.sentences.readable_bilm import ReadableBiLm, Source
 from elmo_scratch.embedders.sentences.spelled_batch import SpelledBatch
 from elmo_scratch.embedders.sentences.speller import Sentences
-from elmo_scratch.kernels.lstm.lstm_state import LstmState
+from elmo_scratch.kernels.lstm.run import LstmState
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.bilm import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder

@@ -4,10 +4,10 @@ from typing import List, NamedTuple, Sequence
 
 import torch
 
-from elmo_scratch.kernels.linear import float32_product
-from elmo_scratch.kernels.linear.recycled_product import recycled_product
-from elmo_scratch.kernels.linear.tiled_gradient import can_multiply_gradients, multiply_gradients
-from elmo_scratch.kernels.recycled_memory import RECYCLED
+from elmo_scratch.kernels.linear import onednn
+from elmo_scratch.kernels.linear.amx import can_multiply_gradients, multiply_gradients
+from elmo_scratch.kernels.linear.onednn import recycled_product
+from elmo_scratch.kernels.memory import RECYCLED
 
 ONES = 16
 """Columns whose product is the sum over rows: one would do, but odd widths are slow."""
@@ -75,7 +75,7 @@ def add_weight_gradient(
     vectors : `torch.Tensor`
         Shape `(rows, inputs)`, of that type: what was multiplied with the weights.
     """
-    if gradients.dtype == total.dtype and not float32_product.can_multiply(gradients.t(), vectors):
+    if gradients.dtype == total.dtype and not onednn.can_multiply(gradients.t(), vectors):
         total.addmm_(gradients.t(), vectors)
         return
     for place, piece in zip(

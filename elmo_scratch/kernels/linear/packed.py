@@ -5,8 +5,8 @@ from typing import Optional, Union
 
 import torch
 
-from elmo_scratch.kernels.linear.onednn_product import OneDnnProduct
-from elmo_scratch.kernels.linear.tiled_product import TiledProduct
+from elmo_scratch.kernels.linear.amx import TiledProduct
+from elmo_scratch.kernels.linear.onednn import OneDnnProduct
 
 OUTPUTS_TRIED, INPUTS_TRIED = 512, 2048
 """A product by which `rows_are_independent` tells: large enough for every way of splitting sums."""

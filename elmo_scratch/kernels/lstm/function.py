@@ -6,19 +6,18 @@ from typing import Any, Callable, Optional, Sequence, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.kernels.frozen_products import FrozenProducts
+from elmo_scratch.kernels.frozen_cache import FrozenProducts
 from elmo_scratch.kernels.linear import WeightProduct, weight_gradients
-from elmo_scratch.kernels.lstm.compiled_reading import (
+from elmo_scratch.kernels.lstm.cuda_graphs import StepRecordings, lstm_replayed
+from elmo_scratch.kernels.lstm.native import (
     NativeWeights,
     can_infer_native,
+    can_run_native,
+    lstm_native,
     lstm_native_inference,
 )
-from elmo_scratch.kernels.lstm.compiled_run import can_run_native
-from elmo_scratch.kernels.lstm.filled_run import lstm_native
-from elmo_scratch.kernels.lstm.kept_run import LstmResult, LstmRun, LstmWeights
-from elmo_scratch.kernels.lstm.lstm_state import LstmState
-from elmo_scratch.kernels.lstm.replay import StepRecordings, lstm_replayed
-from elmo_scratch.kernels.lstm.steps import LstmProducts, lstm_reference
+from elmo_scratch.kernels.lstm.reference import LstmProducts, lstm_reference
+from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun, LstmState, LstmWeights
 
 Way = Callable[[LstmRun], LstmResult]
 """How a run is computed."""

@@ -19,7 +19,7 @@
 #include <immintrin.h>
 #endif
 
-// The numbers are those of native_library.py. COMMON is what setup.py's flags allow.
+// The numbers are those of library.py. COMMON is what setup.py's flags allow.
 #define COMMON 0
 #define AVX2 1
 #define AVX512 2

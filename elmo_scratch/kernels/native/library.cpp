@@ -1,4 +1,4 @@
-// What native_library.py asks before it calls anything else.
+// What library.py asks before it calls anything else.
 
 #include "structs.h"
 
@@ -157,7 +157,7 @@ int elmo_scratch_runs_here() {
 #endif
 }
 
-// The highest level of instructions, as native_library.py numbers them.
+// The highest level of instructions, as library.py numbers them.
 int elmo_scratch_instructions() {
 #ifdef HAS_AVX512_CODE
     if (!__builtin_cpu_supports("x86-64-v4")) return AVX2;

@@ -1,4 +1,4 @@
-// The backward pass of all steps of an LSTM. steps_backward.py says the same with PyTorch's
+// The backward pass of all steps of an LSTM. reference.py says the same with PyTorch's
 // operations.
 
 #pragma once

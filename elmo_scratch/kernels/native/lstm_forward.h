@@ -1,4 +1,4 @@
-// All steps of an LSTM. steps.py says the same with PyTorch's operations.
+// All steps of an LSTM. reference.py says the same with PyTorch's operations.
 
 #pragma once
 

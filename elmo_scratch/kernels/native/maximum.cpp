@@ -1,4 +1,4 @@
-// The maximum over a word's windows, and where it was. maximum.py says the same with PyTorch's
+// The maximum over a word's windows, and where it was. char_convolution.py says the same with PyTorch's
 // operations. Convolutions that convolution.h can't compute need it: those on other processors than
 // x86-64, under autocast, with hooks, or with other sizes.
 
@@ -62,7 +62,7 @@ void maxima_backward(const Number *gradients, const std::int32_t *places, ptrdif
 
 }  // namespace
 
-// maximum.py calls these with tensors of its own.
+// char_convolution.py calls these with tensors of its own.
 #define FUNCTIONS(NAME, NUMBER)                                                                    \
     void maxima_##NAME(const NUMBER *numbers, ptrdiff_t words, ptrdiff_t windows,                  \
                        ptrdiff_t filters, NUMBER *highest, std::int32_t *places, int threads) {    \

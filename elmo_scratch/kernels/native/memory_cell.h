@@ -1,4 +1,4 @@
-// A step of one LSTM memory cell (`V` is float) or of 16 (`V` is Vec16f). plain.py says the same
+// A step of one LSTM memory cell (`V` is float) or of 16 (`V` is Vec16f). cells.py says the same
 // with PyTorch's operations.
 
 #pragma once

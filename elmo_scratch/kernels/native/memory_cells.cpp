@@ -66,7 +66,7 @@ void open_gates_backward(const Number *gates, const float *before, const float *
 
 }  // namespace
 
-// compiled.py calls these, and checks what they are given.
+// cells.py calls these, and checks what they are given.
 #define FUNCTIONS(NAME, NUMBER)                                                                    \
     void open_gates_##NAME(const NUMBER *gates, const float *before, ptrdiff_t rows,               \
                            ptrdiff_t cells, float clip, float *after, NUMBER *output,              \

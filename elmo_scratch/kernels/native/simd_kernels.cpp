@@ -23,7 +23,7 @@ using Number = Bfloat16;
 
 extern "C" {
 
-// compiled_run.py calls these, and checks what they are given.
+// native.py calls these, and checks what they are given.
 void NAME(read_forward)(const LstmSizes *sizes, const LstmForward<Number> *run, int threads,
                         int has_tiles) {
     run_slices<Number>(*sizes, *run, run_forward<Number>, threads, has_tiles);
@@ -34,7 +34,7 @@ void NAME(read_backward)(const LstmSizes *sizes, const LstmBackward<Number> *run
     run_slices<Number>(*sizes, *run, run_backward<Number>, threads, has_tiles);
 }
 
-// compiled_convolution.py calls these, and checks what they are given.
+// char_convolution.py calls these, and checks what they are given.
 void NAME(convolve)(const Words<Number> *words, const Filters<Number> *filters,
                     ptrdiff_t num_widths, float *maxima, std::uint8_t *places, int threads,
                     int has_tiles) {

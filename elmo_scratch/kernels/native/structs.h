@@ -1,4 +1,4 @@
-// What Python hands to compiled code. native_library.py mirrors each of these structs by its name,
+// What Python hands to compiled code. library.py mirrors each of these structs by its name,
 // and compares sizes and offsets with those that library.cpp tells when the library is loaded.
 
 #pragma once
@@ -14,7 +14,7 @@ struct LstmSizes {
     ptrdiff_t steps, batch, cells, dim;
 };
 
-// compiled_run.py has the shapes. `Number` is the precision of products.
+// native.py has the shapes. `Number` is the precision of products.
 template <typename Number>
 struct LstmForward {
     const Number *to_gates, *projection;  // panels
@@ -29,7 +29,7 @@ struct LstmForward {
     float cell_clip, projection_clip;
 };
 
-// compiled_run.py has the shapes.
+// native.py has the shapes.
 template <typename Number>
 struct LstmBackward {
     const Number *from_gates, *projection;  // panels
@@ -42,7 +42,7 @@ struct LstmBackward {
     float cell_clip, projection_clip;
 };
 
-// The characters of words: compiled_convolution.py has the shapes.
+// The characters of words: char_convolution.py has the shapes.
 template <typename Number>
 struct ConvolutionWords {
     const Number *characters;
@@ -67,7 +67,7 @@ struct PanelMatrix {
     int is_turned, is_of_gates;
 };
 
-// A product by AMX: tiled_product.py has the shapes. Sizes are padded.
+// A product by AMX: amx.py has the shapes. Sizes are padded.
 struct AmxProduct {
     const Bfloat16 *rows, *weights, *bias, *summand;
     Bfloat16 *result;
@@ -82,7 +82,7 @@ struct AmxWeights {
     int is_turned;
 };
 
-// The gradient of one matrix of weights by AMX: tiled_gradient.py has the shapes.
+// The gradient of one matrix of weights by AMX: amx.py has the shapes.
 struct AmxGradientPart {
     const Bfloat16 *vectors;
     ptrdiff_t inputs;

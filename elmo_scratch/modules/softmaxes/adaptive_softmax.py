@@ -5,8 +5,8 @@ from typing import List, Optional
 
 import torch
 
+from elmo_scratch.kernels.cross_entropy import TopScores, top_scores
 from elmo_scratch.kernels.linear import Affine
-from elmo_scratch.kernels.top_scores import TopScores, top_scores
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
 
 CHUNK_SIZE = 2**24

@@ -5,9 +5,12 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import torch
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, PADDING_ID
-from elmo_scratch.kernels.compiled_convolution import can_convolve, convolved_maxima
+from elmo_scratch.kernels.char_convolution import (
+    can_convolve,
+    convolved_maxima,
+    maximum_over_windows,
+)
 from elmo_scratch.kernels.linear import Affine
-from elmo_scratch.kernels.maximum import maximum_over_windows
 from elmo_scratch.kernels.precision import MixedPrecision
 
 ACTIVATIONS: Dict[str, Callable[[torch.Tensor], torch.Tensor]] = {

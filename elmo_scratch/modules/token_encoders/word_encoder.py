@@ -5,7 +5,7 @@ from typing import Tuple
 import torch
 from allennlp.common.util import is_distributed
 
-from elmo_scratch.kernels.sparse_rows import sparse_rows
+from elmo_scratch.kernels.rows import sparse_rows
 from elmo_scratch.modules.boundaries import add_boundaries
 from elmo_scratch.modules.token_encoders.id_check import check_ids
 from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder

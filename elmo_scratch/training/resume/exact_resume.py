@@ -8,8 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-from elmo_scratch.kernels.bfloat16_speed import BFLOAT16
-from elmo_scratch.kernels.precision import MixedPrecision
+from elmo_scratch.kernels.precision import BFLOAT16, MixedPrecision
 from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.state_memory import StateMemory
 from elmo_scratch.training.resume.random_states import (

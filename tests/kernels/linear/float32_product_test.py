@@ -3,8 +3,8 @@ from typing import Any, List
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear import float32_product
-from elmo_scratch.kernels.linear.float32_product import can_multiply, multiply
+from elmo_scratch.kernels.linear import onednn
+from elmo_scratch.kernels.linear.onednn import can_multiply, multiply
 
 
 def exact(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
@@ -41,7 +41,7 @@ class TestMultiply:
 
     @pytest.mark.parametrize("inputs", [32, 41])
     def test_a_large_result(self, inputs: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(float32_product, "LARGE_RESULT", 2**16)
+        monkeypatch.setattr(onednn, "LARGE_RESULT", 2**16)
         left, right = torch.randn(inputs, 1100).t(), torch.randn(inputs, 1100)
         assert torch.allclose(multiply(left, right), exact(left, right), atol=1e-4)
 
@@ -54,13 +54,13 @@ class TestMultiply:
     def test_it_needs_few_kernels(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """oneDNN keeps one for each number of inputs: there are only multiples."""
         seen: List[int] = []
-        made = float32_product.OneDnnProduct
+        made = onednn.OneDnnProduct
 
         def noting(weight: torch.Tensor, is_packed: bool) -> Any:
             seen.append(weight.size(1))
             return made(weight, is_packed)
 
-        monkeypatch.setattr(float32_product, "OneDnnProduct", noting)
+        monkeypatch.setattr(onednn, "OneDnnProduct", noting)
         for rows in (15, 16, 129, 147):
             for outputs in (8, 800):
                 gradients, vectors = torch.randn(rows, outputs), torch.randn(rows, 9)

@@ -3,7 +3,7 @@ from typing import Tuple
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear import add_weight_gradient, float32_product, weight_gradients
+from elmo_scratch.kernels.linear import add_weight_gradient, onednn, weight_gradients
 from elmo_scratch.kernels.linear import gradients as module
 from elmo_scratch.kernels.linear.gradients import OUTPUTS_AT_ONCE
 
@@ -14,7 +14,7 @@ def each_processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPat
     if request.param == "without tiles":
         monkeypatch.setattr(module, "can_multiply_gradients", lambda *_: False)
     elif request.param == "PyTorch's products":
-        monkeypatch.setattr(float32_product, "can_multiply", lambda *_: False)
+        monkeypatch.setattr(onednn, "can_multiply", lambda *_: False)
 
 
 @pytest.mark.usefixtures("each_processor")

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear import onednn_product
-from elmo_scratch.kernels.linear.onednn_product import OneDnnProduct, filled_up
+from elmo_scratch.kernels.linear import onednn
+from elmo_scratch.kernels.linear.onednn import OneDnnProduct, filled_up
 from tests.kernels.frozen_weights import EACH_INDEPENDENT_DTYPE
 
 pytestmark = pytest.mark.skipif(
@@ -72,7 +72,7 @@ def test_a_processor_without_kernels_is_known_by_a_trial(monkeypatch: pytest.Mon
         raise RuntimeError("could not create a primitive descriptor")
 
     monkeypatch.setattr(OneDnnProduct, "__call__", refuse)
-    assert not onednn_product._has_kernels.__wrapped__(torch.float32)
+    assert not onednn._has_kernels.__wrapped__(torch.float32)
 
 
 def test_many_rows_go_to_a_multiple() -> None:

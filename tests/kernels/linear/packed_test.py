@@ -3,8 +3,8 @@ from typing import List, Optional
 import pytest
 import torch
 
+from elmo_scratch.kernels.library import INSTRUCTIONS, Instructions
 from elmo_scratch.kernels.linear import WeightProduct, rows_are_independent
-from elmo_scratch.kernels.native_library import INSTRUCTIONS, Instructions
 from tests.kernels.frozen_weights import EACH_INDEPENDENT_DTYPE
 
 ROWS, INPUTS, OUTPUTS = 3, 5, 7

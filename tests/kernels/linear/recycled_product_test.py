@@ -3,13 +3,13 @@ from typing import Optional
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear import float32_product, recycled_product
+from elmo_scratch.kernels.linear import onednn, recycled_product
 
 
 @pytest.fixture(params=[False, True], ids=["PyTorch's", "oneDNN's"], autouse=True)
 def each_product(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if not request.param:
-        monkeypatch.setattr(float32_product, "can_multiply", lambda *_: False)
+        monkeypatch.setattr(onednn, "can_multiply", lambda *_: False)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 700])

@@ -1,13 +1,13 @@
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear.tiled_gradient import (
-    MULTIPLY,
+from elmo_scratch.kernels.linear.amx import (
+    MULTIPLY_GRADIENTS,
     can_multiply_gradients,
     multiply_gradients,
 )
 
-pytestmark = pytest.mark.skipif(not MULTIPLY, reason="this processor has no tiles")
+pytestmark = pytest.mark.skipif(not MULTIPLY_GRADIENTS, reason="this processor has no tiles")
 
 
 def random(*shape: int) -> torch.Tensor:

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear.tiled_product import MULTIPLY, TiledProduct
+from elmo_scratch.kernels.linear.amx import MULTIPLY, TiledProduct
 
 pytestmark = pytest.mark.skipif(not MULTIPLY, reason="this processor has no tiles")
 

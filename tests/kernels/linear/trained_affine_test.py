@@ -3,7 +3,7 @@ from typing import List
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear.trained_affine import TrainedAffine
+from elmo_scratch.kernels.linear.affine import TrainedAffine
 
 ROWS, INPUTS, OUTPUTS = 40, 19, 23
 

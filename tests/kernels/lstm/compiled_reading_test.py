@@ -3,22 +3,18 @@ from typing import List, Optional
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm import compiled_reading, compiled_run
-from elmo_scratch.kernels.lstm.compiled_reading import (
-    NativeWeights,
-    can_infer_native,
-    lstm_native_inference,
-)
-from elmo_scratch.kernels.lstm.kept_run import LstmRun
-from elmo_scratch.kernels.native_library import INSTRUCTIONS, Instructions
+from elmo_scratch.kernels.library import INSTRUCTIONS, Instructions
+from elmo_scratch.kernels.lstm import native
+from elmo_scratch.kernels.lstm.native import NativeWeights, can_infer_native, lstm_native_inference
+from elmo_scratch.kernels.lstm.run import LstmRun
 from tests.kernels.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.kernels.lstm.random_run import of_sentences, positions_of, random_run, reference
 
 pytestmark = pytest.mark.skipif(
-    not compiled_run.READ, reason="there is no compiled run for this processor"
+    not native.READ, reason="there is no compiled run for this processor"
 )
 
-each_dtype = each_dtype_of(compiled_run.READ)
+each_dtype = each_dtype_of(native.READ)
 each_size = pytest.mark.parametrize("dim, cells", [(64, 128), (50, 100), (256, 2048)])
 BATCH_SIZES = [20, 20, 17, 16, 5, 1, 1]
 
@@ -43,7 +39,7 @@ def test_in_float32_it_is_the_run_step_by_step(
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
-@needs_bfloat16(compiled_run.READ)
+@needs_bfloat16(native.READ)
 @each_size
 def test_in_bfloat16_it_points_where_the_exact_run_does(dim: int, cells: int) -> None:
     run = random_run(BATCH_SIZES, torch.bfloat16, None, 0.4, dim, cells)
@@ -64,7 +60,7 @@ def test_how_many_positions_go_together_changes_nothing(
     run = random_run(BATCH_SIZES, dtype, 0.6, 0.3, dim, cells)
     together = read(run)
     num_gates = len(NativeWeights.of(run).panels.bias)
-    monkeypatch.setattr(compiled_reading, "GATES_AT_ONCE", at_once * num_gates)
+    monkeypatch.setattr(native, "GATES_AT_ONCE", at_once * num_gates)
     assert NativeWeights.of(run).at_once == at_once
     assert all(torch.equal(*pair) for pair in zip(read(run), together, strict=True))
 

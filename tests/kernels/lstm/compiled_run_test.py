@@ -4,11 +4,11 @@ from typing import List, NamedTuple, Optional
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear import float32_product
-from elmo_scratch.kernels.lstm import compiled_run
-from elmo_scratch.kernels.lstm.compiled_run import can_run_native, lstm_native_aligned
-from elmo_scratch.kernels.lstm.kept_run import Clips, LstmWeights
-from elmo_scratch.kernels.native_library import INSTRUCTIONS, Instructions
+from elmo_scratch.kernels.library import INSTRUCTIONS, Instructions
+from elmo_scratch.kernels.linear import onednn
+from elmo_scratch.kernels.lstm import native
+from elmo_scratch.kernels.lstm.native import can_run_native, lstm_native_aligned
+from elmo_scratch.kernels.lstm.run import Clips, LstmWeights
 from elmo_scratch.modules import LstmState
 from tests.kernels.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.kernels.frozen_weights import needs_independent_rows
@@ -34,10 +34,10 @@ class Sizes(NamedTuple):
 
 
 pytestmark = pytest.mark.skipif(
-    not compiled_run.READ, reason="there is no compiled run for this processor"
+    not native.READ, reason="there is no compiled run for this processor"
 )
 
-each_dtype = each_dtype_of(compiled_run.READ)
+each_dtype = each_dtype_of(native.READ)
 each_batch = pytest.mark.parametrize(
     "batch_sizes", [[16] * 3, [33, 33, 32, 20, 17, 16, 5, 1], [70, 69, 3], [7, 7], [131, 64]]
 )
@@ -60,9 +60,9 @@ each_size = pytest.mark.parametrize(
 def each_processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """This one, and one without tiles."""
     if request.param == "without tiles":
-        if compiled_run.INSTRUCTIONS < Instructions.TILES:
+        if native.INSTRUCTIONS < Instructions.TILES:
             pytest.skip("this processor has no tiles")
-        monkeypatch.setattr(compiled_run, "INSTRUCTIONS", Instructions.BFLOAT16)
+        monkeypatch.setattr(native, "INSTRUCTIONS", Instructions.BFLOAT16)
 
 
 @pytest.mark.usefixtures("each_number_of_threads")
@@ -83,7 +83,7 @@ def test_in_float32_it_is_the_run_step_by_step(
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5 * theirs.abs().max().item())
 
 
-@needs_bfloat16(compiled_run.READ)
+@needs_bfloat16(native.READ)
 @pytest.mark.usefixtures("each_number_of_threads", "each_processor")
 @pytest.mark.parametrize("dropout", [0.0, 0.4])
 @each_batch
@@ -184,7 +184,7 @@ def test_many_inputs_may_lie_scattered_too(
     by_onednn: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not by_onednn:
-        monkeypatch.setattr(float32_product, "can_multiply", lambda *_: False)
+        monkeypatch.setattr(onednn, "can_multiply", lambda *_: False)
     run = random_run([3 * CELLS] * 2)
     scattered = run._replace(inputs=run.inputs.t().contiguous().t())
     found, expected = (there_and_back(one, lstm_native_aligned(one)) for one in (scattered, run))

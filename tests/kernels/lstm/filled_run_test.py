@@ -3,8 +3,8 @@ from typing import List, Optional
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm import compiled_run
-from elmo_scratch.kernels.lstm.filled_run import lstm_native
+from elmo_scratch.kernels.lstm import native
+from elmo_scratch.kernels.lstm.native import lstm_native
 from elmo_scratch.modules import LstmState
 from tests.kernels.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.kernels.frozen_weights import needs_independent_rows
@@ -18,10 +18,10 @@ from tests.kernels.lstm.random_run import (
 )
 
 pytestmark = pytest.mark.skipif(
-    not compiled_run.READ, reason="there is no compiled run for this processor"
+    not native.READ, reason="there is no compiled run for this processor"
 )
 
-each_dtype = each_dtype_of(compiled_run.READ)
+each_dtype = each_dtype_of(native.READ)
 each_size = pytest.mark.parametrize(
     "dim, cells", [(1, 3), (50, 100), (32, 100), (50, 96), (200, 650)]
 )
@@ -43,7 +43,7 @@ def test_in_float32_it_is_the_run_step_by_step(
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5 * theirs.abs().max().item())
 
 
-@needs_bfloat16(compiled_run.READ)
+@needs_bfloat16(native.READ)
 @each_size
 def test_in_bfloat16_it_points_where_the_exact_run_does(dim: int, cells: int) -> None:
     # Without clips, at which what is rounded and what isn't would part.

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm.filling import SizePadding
+from elmo_scratch.kernels.lstm.native import SizePadding
 from tests.kernels.lstm.random_run import random_run
 
 

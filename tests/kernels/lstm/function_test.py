@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from elmo_scratch.kernels.lstm.function import LstmCache, lstm
-from elmo_scratch.kernels.lstm.kept_run import Clips, LstmRun, LstmWeights
+from elmo_scratch.kernels.lstm.run import Clips, LstmRun, LstmWeights
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules import LstmState, ProjectedLstm, ReadingOrder
 from tests.kernels.lstm.plain_lstm import Clipped, mask_of, read_packed, read_plainly

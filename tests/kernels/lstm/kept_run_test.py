@@ -3,9 +3,9 @@ from typing import Callable
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm import compiled_run
-from elmo_scratch.kernels.lstm.compiled_run import lstm_native_aligned
-from elmo_scratch.kernels.lstm.kept_run import LstmResult, LstmRun
+from elmo_scratch.kernels.lstm import native
+from elmo_scratch.kernels.lstm.native import lstm_native_aligned
+from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun
 from elmo_scratch.modules import LstmState
 from tests.kernels.lstm.random_run import back, random_gradients, random_run, reference
 
@@ -17,7 +17,7 @@ each_way = pytest.mark.parametrize(
             lstm_native_aligned,
             id="native",
             marks=pytest.mark.skipif(
-                not compiled_run.READ, reason="there is no compiled run for this processor"
+                not native.READ, reason="there is no compiled run for this processor"
             ),
         ),
     ],

@@ -4,14 +4,8 @@ from typing import Any, List, NamedTuple, Optional, Sequence
 
 import torch
 
-from elmo_scratch.kernels.lstm.kept_run import (
-    Clips,
-    LstmGradients,
-    LstmResult,
-    LstmRun,
-    LstmWeights,
-)
-from elmo_scratch.kernels.lstm.steps import LstmProducts, lstm_reference
+from elmo_scratch.kernels.lstm.reference import LstmProducts, lstm_reference
+from elmo_scratch.kernels.lstm.run import Clips, LstmGradients, LstmResult, LstmRun, LstmWeights
 from elmo_scratch.modules import LstmState
 
 INPUT_DIM, DIM, CELLS = 24, 64, 128

@@ -2,7 +2,7 @@ from typing import List
 
 import pytest
 
-from elmo_scratch.kernels.lstm.step_groups import step_groups
+from elmo_scratch.kernels.lstm.run import step_groups
 
 
 @pytest.mark.parametrize(

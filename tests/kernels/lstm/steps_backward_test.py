@@ -1,6 +1,6 @@
 import torch
 
-from elmo_scratch.kernels.lstm.kept_run import Clips, LstmGradients, LstmRun, LstmWeights
+from elmo_scratch.kernels.lstm.run import Clips, LstmGradients, LstmRun, LstmWeights
 from elmo_scratch.modules import LstmState
 from tests.kernels.lstm.random_run import Incoming, back, reference
 

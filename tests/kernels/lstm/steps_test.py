@@ -3,8 +3,8 @@ from typing import List, Optional
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm.kept_run import Clips, LstmResult, LstmRun, LstmWeights
-from elmo_scratch.kernels.lstm.steps import LstmProducts, lstm_reference
+from elmo_scratch.kernels.lstm.reference import LstmProducts, lstm_reference
+from elmo_scratch.kernels.lstm.run import Clips, LstmResult, LstmRun, LstmWeights
 from elmo_scratch.modules import LstmState
 
 BATCH_SIZES = [3, 2, 2]

@@ -1,6 +1,6 @@
 import torch
 
-from elmo_scratch.kernels.lstm.stepwise_run import steps_of
+from elmo_scratch.kernels.lstm.reference import steps_of
 from tests.kernels.lstm.random_run import random_run, reference
 
 

@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import cross_entropy, linear
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from elmo_scratch.kernels import chunked_cross_entropy
+from elmo_scratch.kernels import cross_entropy as chunked_cross_entropy
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.softmaxes import FullSoftmax
 

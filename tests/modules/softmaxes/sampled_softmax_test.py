@@ -15,7 +15,7 @@ from allennlp.training.optimizers import AdagradOptimizer, Optimizer
 from torch.nn.functional import cross_entropy, linear
 from torch.nn.parallel import DistributedDataParallel
 
-from elmo_scratch.kernels.chunked_cross_entropy import chunked_cross_entropy
+from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.softmaxes import FullSoftmax, SampledSoftmax, sampled_softmax
 from tests.metrics.workers import run_in_two_workers

@@ -11,7 +11,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.data_loaders import MultiProcessDataLoader
 
-from elmo_scratch.kernels.bfloat16_speed import BFLOAT16
+from elmo_scratch.kernels.precision import BFLOAT16
 from tests.forked import run_forked
 from tests.tiny_training import CONFIGS, params_on_fixtures
 from tests.training.tiny_runs import (

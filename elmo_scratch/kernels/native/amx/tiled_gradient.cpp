@@ -85,7 +85,7 @@ void multiply_columns(const AmxGradients &all, ptrdiff_t output, ptrdiff_t end,
 
 }  // namespace
 
-// tiled_gradient.py calls this, and checks what it is given.
+// amx.py calls this, and checks what it is given.
 extern "C" void multiply_gradients_bfloat16(const AmxGradients *all, int threads) {
     ptrdiff_t inputs = 0;
     const ptrdiff_t depth = padded_rows(*all);

@@ -130,7 +130,7 @@ void multiply_once(const AmxProduct &product, const AmxWeights<Number> &weights,
 
 }  // namespace
 
-// tiled_product.py calls these, and checks what they are given.
+// amx.py calls these, and checks what they are given.
 #define FUNCTIONS(NAME, NUMBER)                                                                    \
     void pack_tiles_##NAME(const AmxWeights<NUMBER> *weights, Bfloat16 *packed, int threads) {     \
         pack_tiles(*weights, packed, threads);                                                     \

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm.memory_cells import choice
-from elmo_scratch.kernels.lstm.memory_cells.choice import memory_cells_for
-from elmo_scratch.kernels.lstm.memory_cells.compiled import CompiledMemoryCells
-from elmo_scratch.kernels.lstm.memory_cells.plain import PlainMemoryCells
-from elmo_scratch.kernels.native_library import SWITCH
+from elmo_scratch.kernels.library import SWITCH
+from elmo_scratch.kernels.lstm import cells
+from elmo_scratch.kernels.lstm.cells import CompiledMemoryCells, PlainMemoryCells, memory_cells_for
 
 COMPILER = (sysconfig.get_config_var("CXX") or "c++").split()[0]
 
@@ -33,7 +31,7 @@ def test_where_there_is_a_compiler_its_code_is_used() -> None:
 
 
 def test_where_there_is_none_pytorchs_operations_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "COMPILED", None)
+    monkeypatch.setattr(cells, "COMPILED", None)
     assert isinstance(memory_cells_for(torch.float32, torch.zeros(1, 1)), PlainMemoryCells)
 
 

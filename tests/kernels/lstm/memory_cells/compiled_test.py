@@ -4,9 +4,8 @@ from typing import List, Optional
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm.memory_cells import choice
-from elmo_scratch.kernels.lstm.memory_cells.compiled import CompiledMemoryCells
-from elmo_scratch.kernels.lstm.memory_cells.memory_cells import CellOutput
+from elmo_scratch.kernels.lstm import cells as choice
+from elmo_scratch.kernels.lstm.cells import CellOutput, CompiledMemoryCells
 from tests.kernels.lstm.memory_cells.plain_test import by_the_formula
 
 pytestmark = pytest.mark.skipif(

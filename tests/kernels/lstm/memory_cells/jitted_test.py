@@ -4,16 +4,18 @@ from typing import List, Optional
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm.memory_cells import jitted, memory_cells_for
-from elmo_scratch.kernels.lstm.memory_cells.jitted import (
+from elmo_scratch.kernels.lstm import cells as jitted
+from elmo_scratch.kernels.lstm.cells import (
     LOGISTIC,
     LSTM_CELL,
     LSTM_CELL_BACKWARD,
+    CellOutput,
     JittedMemoryCells,
+    MemoryCells,
+    PlainMemoryCells,
     kernels_work,
+    memory_cells_for,
 )
-from elmo_scratch.kernels.lstm.memory_cells.memory_cells import CellOutput, MemoryCells
-from elmo_scratch.kernels.lstm.memory_cells.plain import PlainMemoryCells
 from tests.gpu import needs_gpu
 
 ACTIVE, CELLS = 9, 33

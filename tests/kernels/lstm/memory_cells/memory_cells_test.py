@@ -3,8 +3,8 @@ from typing import List, Optional
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm.memory_cells import choice
-from elmo_scratch.kernels.lstm.memory_cells.memory_cells import MemoryCells
+from elmo_scratch.kernels.lstm import cells
+from elmo_scratch.kernels.lstm.cells import MemoryCells
 
 ROWS, CELLS = 5, 37
 
@@ -22,13 +22,13 @@ def there_and_back(
     return [done.cell, done.output.float(), from_cell, gates_gradient.float()]
 
 
-@pytest.mark.skipif(choice.COMPILED is None, reason="the memory cells were not compiled here")
+@pytest.mark.skipif(cells.COMPILED is None, reason="the memory cells were not compiled here")
 @pytest.mark.parametrize("clip", [None, 0.8])
 @pytest.mark.parametrize("dtype, closeness", [(torch.float32, 1e-6), (torch.bfloat16, 1e-2)])
 def test_all_kinds_do_the_same(dtype: torch.dtype, closeness: float, clip: Optional[float]) -> None:
-    assert choice.COMPILED is not None
-    compiled = there_and_back(choice.COMPILED, dtype, clip)
-    plain = there_and_back(choice.PLAIN, dtype, clip)
+    assert cells.COMPILED is not None
+    compiled = there_and_back(cells.COMPILED, dtype, clip)
+    plain = there_and_back(cells.PLAIN, dtype, clip)
     for ours, expected in zip(compiled, plain, strict=True):
         assert torch.allclose(ours, expected, rtol=closeness, atol=closeness)
         assert ours.any()

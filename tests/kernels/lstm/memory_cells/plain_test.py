@@ -3,7 +3,7 @@ from typing import List, Optional, Tuple
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm.memory_cells.plain import PlainMemoryCells, tanh
+from elmo_scratch.kernels.lstm.cells import PlainMemoryCells, tanh
 
 WIDTH, CELLS = 4, 6
 

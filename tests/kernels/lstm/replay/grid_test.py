@@ -1,6 +1,6 @@
 import torch
 
-from elmo_scratch.kernels.lstm.replay.grid import Grid, grid_of
+from elmo_scratch.kernels.lstm.cuda_graphs import Grid, grid_of
 
 CPU = torch.device("cpu")
 SIZES = (4, 4, 3, 3, 3, 1, 1)

@@ -1,6 +1,6 @@
 import torch
 
-from elmo_scratch.kernels.lstm.replay.recorded_steps import (
+from elmo_scratch.kernels.lstm.cuda_graphs import (
     NUM_STEPS,
     StepRecorder,
     addresses_of,

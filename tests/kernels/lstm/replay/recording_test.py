@@ -5,7 +5,7 @@ from typing import List, Sequence
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm.replay.recording import Recording
+from elmo_scratch.kernels.lstm.cuda_graphs import Recording
 from tests.gpu import each_device
 
 

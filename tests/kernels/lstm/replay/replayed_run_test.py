@@ -3,8 +3,9 @@ from typing import List, Optional
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm.kept_run import LstmResult, LstmRun, LstmWeights
-from elmo_scratch.kernels.lstm.replay import StepRecordings, lstm_replayed, step_recordings
+from elmo_scratch.kernels.lstm import cuda_graphs
+from elmo_scratch.kernels.lstm.cuda_graphs import StepRecordings, lstm_replayed
+from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun, LstmWeights
 from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.projected_lstm import ProjectedLstm
 from tests.gpu import each_device
@@ -130,7 +131,7 @@ def test_an_lstm_uses_it(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     state = LstmState(torch.randn(9, DIM, device=device), torch.randn(9, CELLS, device=device))
     found = []
     for devices in (("cpu", "cuda"), ()):
-        monkeypatch.setattr(step_recordings, "DEVICES", devices)
+        monkeypatch.setattr(cuda_graphs, "DEVICES", devices)
         with torch.inference_mode():
             ahead = lstm(inputs, sizes, state)
         lstm.zero_grad()

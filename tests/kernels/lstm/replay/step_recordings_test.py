@@ -8,13 +8,9 @@ from typing import Any, List, Optional, Type
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm.kept_run import LstmRun, LstmWeights
-from elmo_scratch.kernels.lstm.replay import (
-    RecordedSteps,
-    StepRecordings,
-    recorded_steps,
-    step_recordings,
-)
+from elmo_scratch.kernels.lstm import cuda_graphs
+from elmo_scratch.kernels.lstm.cuda_graphs import RecordedSteps, StepRecordings
+from elmo_scratch.kernels.lstm.run import LstmRun, LstmWeights
 from tests.gpu import needs_gpu
 from tests.kernels.lstm.random_run import CELLS, of_sentences, on, random_run
 
@@ -69,7 +65,7 @@ def test_what_is_none_of_its_is_left_alone(run: LstmRun, monkeypatch: pytest.Mon
     recordings = StepRecordings()
     assert recorded(recordings, random_run([257, 1])) is None
     with monkeypatch.context() as patch:
-        patch.setattr(step_recordings, "MAX_GATES", 8 * 4 * CELLS - 1)
+        patch.setattr(cuda_graphs, "MAX_GATES", 8 * 4 * CELLS - 1)
         assert recorded(recordings, run) is None
     assert recorded(recordings, run._replace(batch_sizes=[])) is None
     assert recorded(recordings, run._replace(inputs=run.inputs.double())) is None
@@ -78,7 +74,7 @@ def test_what_is_none_of_its_is_left_alone(run: LstmRun, monkeypatch: pytest.Mon
 
 
 def test_the_last_ones_are_kept(run: LstmRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_recordings, "MAX_RECORDINGS", 2)
+    monkeypatch.setattr(cuda_graphs, "MAX_RECORDINGS", 2)
     recordings = StepRecordings()
     runs = {rows: random_run([rows])._replace(weights=run.weights) for rows in (1, 33, 65)}
     many = [recorded(recordings, runs[rows]) for rows in (1, 33, 1, 65)]
@@ -133,7 +129,7 @@ def test_of_weights_that_lay_elsewhere_nothing_is_kept(run: LstmRun) -> None:
 def test_weights_that_never_stay_end_it(
     run: LstmRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(step_recordings, "MAX_MOVES", 2)
+    monkeypatch.setattr(cuda_graphs, "MAX_MOVES", 2)
     recordings, runs = StepRecordings(), [elsewhere(run) for _ in range(5)]
     with caplog.at_level(logging.WARNING):
         found = [recorded(recordings, other) is not None for other in runs]
@@ -156,7 +152,7 @@ def test_what_cannot_be_recorded_goes_another_way(
 
     recordings = StepRecordings()
     assert recorded(recordings, run) is not None
-    monkeypatch.setattr(recorded_steps, "Recording", fail)
+    monkeypatch.setattr(cuda_graphs, "Recording", fail)
     with caplog.at_level(logging.WARNING):
         assert recorded(recordings, random_run([40])) is None
     assert recorded(recordings, run) is None and not recordings._kept

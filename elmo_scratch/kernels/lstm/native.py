@@ -2,28 +2,38 @@
 
 import ctypes
 import math
-from typing import Any, NamedTuple, Optional, Sequence
+from functools import partial
+from typing import Any, List, NamedTuple, Optional, Sequence
 
 import torch
+from torch.nn.functional import pad
 
-from elmo_scratch.kernels.linear import WeightProduct, recycled_product
-from elmo_scratch.kernels.lstm.kept_run import (
-    LstmGradients,
-    LstmResult,
-    LstmRun,
-    gradients_or_zeros,
-)
-from elmo_scratch.kernels.lstm.lstm_state import LstmState
-from elmo_scratch.kernels.native_library import (
+from elmo_scratch.kernels.library import (
+    COUNT,
     INSTRUCTIONS,
     LIBRARY,
+    SIZE,
     Instructions,
+    LstmBackward,
+    LstmForward,
+    LstmSizes,
     reaches,
     wide_functions,
 )
-from elmo_scratch.kernels.native_structs import COUNT, SIZE, LstmBackward, LstmForward, LstmSizes
-from elmo_scratch.kernels.panels import in_panels
-from elmo_scratch.kernels.recycled_memory import RECYCLED
+from elmo_scratch.kernels.linear import WeightProduct, recycled_product
+from elmo_scratch.kernels.lstm.run import LstmBackward as LstmBackwardOfFilledRun
+from elmo_scratch.kernels.lstm.run import (
+    LstmGradients,
+    LstmResult,
+    LstmRun,
+    LstmState,
+    LstmWeights,
+    gradients_or_zeros,
+    join_ended,
+    step_groups,
+)
+from elmo_scratch.kernels.memory import RECYCLED
+from elmo_scratch.kernels.panels import INPUTS_TOGETHER, in_panels
 
 _SIZES = ctypes.POINTER(LstmSizes)
 # By the precision of products. Memory and gradients of outputs are in float32.
@@ -185,3 +195,156 @@ def _call(
 def _has_tiles() -> bool:
     """Whether this processor has tiles."""
     return INSTRUCTIONS == Instructions.TILES
+
+
+class SizePadding(NamedTuple):
+    """
+    How many memory cells and outputs of zeros a run lacks. The weights of these are zeros, so that
+    they stay at zero, and so do their gradients.
+    """
+
+    cells: int
+    dim: int
+
+    @classmethod
+    def of(cls, run: LstmRun) -> "SizePadding":
+        dim, num_cells = run.weights.projection_weight.shape
+        return cls(-num_cells % INPUTS_TOGETHER, -dim % INPUTS_TOGETHER)
+
+    def pad_sizes(self, run: LstmRun) -> LstmRun:
+        """The run of an LSTM with so many more memory cells and outputs."""
+        if not any(self):
+            return run
+        input_weight, recurrent_weight, projection_weight = run.weights
+        weights = LstmWeights(
+            self._pad_gates(input_weight, 0, 0),
+            self._pad_gates(recurrent_weight, 0, self.dim),
+            pad(projection_weight, (0, self.cells, 0, self.dim)),
+        )
+        return self.pad_batch(run._replace(weights=weights, bias=self._pad_gates(run.bias)))
+
+    def pad_batch(self, run: LstmRun) -> LstmRun:
+        """A run whose weights are padded already."""
+        mask = run.recurrent_dropout_mask
+        if mask is not None:
+            mask = self.pad_outputs(mask)
+        return run._replace(state=self.pad_state(run.state), recurrent_dropout_mask=mask)
+
+    def pad_outputs(self, outputs: torch.Tensor) -> torch.Tensor:
+        """From shape `(rows, dim)`."""
+        return pad(outputs, (0, self.dim)) if self.dim else outputs
+
+    def pad_state(self, state: LstmState) -> LstmState:
+        cell = pad(state.cell, (0, self.cells)) if self.cells else state.cell
+        return LstmState(self.pad_outputs(state.hidden), cell)
+
+    def unpad_outputs(self, outputs: torch.Tensor) -> torch.Tensor:
+        """To shape `(rows, dim)`."""
+        return outputs[:, : outputs.size(1) - self.dim].contiguous()
+
+    def unpad_state(self, state: LstmState) -> LstmState:
+        return LstmState(self.unpad_outputs(state.hidden), self._unpad_cells(state.cell))
+
+    def unpad_gradients(self, gradients: LstmGradients) -> LstmGradients:
+        num_cells = gradients.cell_outputs.size(1) - self.cells
+        return LstmGradients(
+            gradients.gates.unflatten(1, (4, -1))[:, :, :num_cells].flatten(1),
+            self.unpad_outputs(gradients.projected),
+            self._unpad_cells(gradients.cell_outputs),
+            self.unpad_state(gradients.state),
+        )
+
+    def _pad_gates(self, numbers: torch.Tensor, *missing: int) -> torch.Tensor:
+        """Each gate of a tensor whose first dimension is `4 * cell`."""
+        return pad(numbers.unflatten(0, (4, -1)), (*missing, 0, self.cells)).flatten(0, 1)
+
+    def _unpad_cells(self, cells: torch.Tensor) -> torch.Tensor:
+        return cells[:, : cells.size(1) - self.cells].contiguous()
+
+
+GATES_AT_ONCE = 2**22
+"""So many gates are computed before it goes on to the next steps: 16 MiB in float32, in which there
+are enough positions for the full rate."""
+
+
+class NativeWeights(NamedTuple):
+    """
+    The weights of an LSTM, padded and ready for `lstm_native_inference`, which computes the gates
+    of `at_once` positions together.
+    """
+
+    inputs: WeightProduct
+    panels: Panels
+    padding: SizePadding
+    at_once: int
+
+    @classmethod
+    def of(cls, run: LstmRun) -> "NativeWeights":
+        padding = SizePadding.of(run)
+        padded = padding.pad_sizes(run)
+        return cls(
+            WeightProduct(padded.weights.input_weight, run.dtype),
+            Panels.of(padded),
+            padding,
+            GATES_AT_ONCE // len(padded.bias),
+        )
+
+
+def can_infer_native(run: LstmRun) -> bool:
+    """Whether there is native code for a run of which nothing is kept."""
+    active = run.batch_sizes[0] if run.batch_sizes else 0
+    return can_run_native(run._replace(state=LstmState(*(part[:active] for part in run.state))))
+
+
+def lstm_native_inference(run: LstmRun, weights: NativeWeights) -> LstmResult:
+    """
+    Runs an LSTM with prepared `weights`. The result for a sentence doesn't depend on others, to the
+    bit, where that of a `WeightProduct` doesn't.
+    """
+    padding = weights.padding
+    going = padding.pad_batch(run)
+    outputs: List[torch.Tensor] = []
+    ended: List[LstmState] = []
+    start = 0
+    for group in step_groups(run.batch_sizes, weights.at_once):
+        active, end = group[0], start + sum(group)
+        ended.append(LstmState(*(part[active:] for part in going.state)))
+        state = LstmState(*(part[:active] for part in going.state))
+        gates = weights.inputs(run.inputs[start:end])
+        done = run_panels(going._replace(batch_sizes=group, state=state), weights.panels, gates)
+        outputs.append(padding.unpad_outputs(done.outputs))
+        going, start = going._replace(state=done.state), end
+    ended.append(going.state)
+    return LstmResult(torch.cat(outputs), padding.unpad_state(join_ended(ended)))
+
+
+def lstm_native(run: LstmRun) -> LstmResult:
+    """Runs an LSTM that `can_run_native` by native code, and keeps what a backward pass needs."""
+    padding = SizePadding.of(run)
+    padded = lstm_native_aligned(padding.pad_sizes(run))
+    if not any(padding):
+        return padded
+    assert padded.backward is not None
+    return LstmResult(
+        padding.unpad_outputs(padded.outputs),
+        padding.unpad_state(padded.state),
+        padded.kept,
+        partial(_lstm_native_backward, padding, padded.backward),
+    )
+
+
+def _lstm_native_backward(
+    padding: SizePadding,
+    padded_backward: LstmBackwardOfFilledRun,
+    run: LstmRun,
+    kept: Sequence[torch.Tensor],
+    output_gradients: torch.Tensor,
+    state_gradients: Optional[LstmState],
+) -> LstmGradients:
+    """With its first two arguments, an `LstmBackward`."""
+    if state_gradients is not None:
+        state_gradients = padding.pad_state(state_gradients)
+    gradients = padded_backward(
+        padding.pad_sizes(run), kept, padding.pad_outputs(output_gradients), state_gradients
+    )
+    return padding.unpad_gradients(gradients)

@@ -1,10 +1,62 @@
-"""What goes into a run of an LSTM, and what comes of it."""
+"""What an LSTM hands on from one position to the next."""
 
-from typing import List, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 import torch
 
-from elmo_scratch.kernels.lstm.lstm_state import LstmState
+
+class LstmState(NamedTuple):
+    """
+    The state of one layer, or of several layers one upon the other.
+
+    # Parameters
+
+    hidden : `torch.Tensor`
+        Shape `(..., batch, dim)`: the last outputs.
+    cell : `torch.Tensor`
+        Shape `(..., batch, cell)`: the memory cells.
+    """
+
+    hidden: torch.Tensor
+    cell: torch.Tensor
+
+    def layer(self, number: int) -> "LstmState":
+        """The state of one of several layers."""
+        return LstmState(self.hidden[number], self.cell[number])
+
+    def half(self, number: int) -> "LstmState":
+        """The state of the first or of the second half of the layers: of one direction."""
+        return LstmState(self.hidden.chunk(2)[number], self.cell.chunk(2)[number])
+
+    def rows(self, order: torch.Tensor) -> "LstmState":
+        """
+        # Parameters
+
+        order : `torch.Tensor`
+            Shape `(rows,)`: numbers of rows.
+
+        # Returns
+
+        `LstmState`
+            The state of these rows, in this order.
+        """
+        return LstmState(self.hidden.index_select(-2, order), self.cell.index_select(-2, order))
+
+    @classmethod
+    def cat(cls, states: List["LstmState"]) -> "LstmState":
+        """The states of several groups of layers as one."""
+        return cls(
+            torch.cat([state.hidden for state in states]),
+            torch.cat([state.cell for state in states]),
+        )
+
+    @classmethod
+    def stack(cls, states: List["LstmState"]) -> "LstmState":
+        """The states of layers as one, of shape `(layers, batch, ...)`."""
+        return cls(
+            torch.stack([state.hidden for state in states]),
+            torch.stack([state.cell for state in states]),
+        )
 
 
 class LstmWeights(NamedTuple):
@@ -161,3 +213,17 @@ def gradients_or_zeros(
 def join_ended(ended: List[LstmState]) -> LstmState:
     """One batch of the last states of groups of sentences, listed in the order they ended in."""
     return LstmState(*(torch.cat(parts) for parts in zip(*reversed(ended))))
+
+
+def step_groups(batch_sizes: Sequence[int], at_once: int) -> Iterator[List[int]]:
+    """The sizes of consecutive steps, in groups of at most `at_once` positions, or of one step."""
+    group: List[int] = []
+    positions = 0
+    for active in batch_sizes:
+        if group and positions + active > at_once:
+            yield group
+            group, positions = [], 0
+        group.append(active)
+        positions += active
+    if group:
+        yield group

@@ -1,19 +1,100 @@
-"""The product of many vectors with one matrix of weights, by the processor's tiles."""
+"""The gradients of matrices of weights, by the processor's tiles."""
 
 import ctypes
-from typing import Any, Optional, Tuple
+from typing import Any, List, Optional, Sequence, Tuple
 
 import torch
 
-from elmo_scratch.kernels.native_library import (
+from elmo_scratch.kernels.library import (
+    COUNT,
     INSTRUCTIONS,
     LIBRARY,
+    POINTER,
+    AmxGradientPart,
+    AmxGradients,
+    AmxProduct,
+    AmxWeights,
     Instructions,
     functions,
     reaches,
 )
-from elmo_scratch.kernels.native_structs import COUNT, POINTER, AmxProduct, AmxWeights
-from elmo_scratch.kernels.recycled_memory import LARGE_RESULT, RECYCLED
+from elmo_scratch.kernels.memory import LARGE_RESULT, RECYCLED
+
+TOGETHER = 32
+"""Sizes are filled up to multiples of it, by zeros."""
+
+GRADIENT_DTYPES = (torch.bfloat16,)
+"""The precision of products."""
+
+
+_OWN = LIBRARY if INSTRUCTIONS == Instructions.TILES else None
+MULTIPLY_GRADIENTS = functions(
+    _OWN, "multiply_gradients", GRADIENT_DTYPES, [ctypes.POINTER(AmxGradients), COUNT]
+)
+
+
+def can_multiply_gradients(
+    gradients: torch.Tensor, vectors: Sequence[torch.Tensor], dtype: torch.dtype
+) -> bool:
+    """
+    # Parameters
+
+    gradients, vectors
+        As in `multiply_gradients`.
+    dtype : `torch.dtype`
+        The type of the weights.
+
+    # Returns
+
+    `bool`
+        Whether there is compiled code for that.
+    """
+    return (
+        gradients.dtype in MULTIPLY_GRADIENTS
+        and dtype == torch.float32
+        and gradients.dim() == 2
+        and all(part.dim() == 2 and len(part) == len(gradients) for part in vectors)
+        and all(part.dtype == gradients.dtype for part in vectors)
+        and reaches(gradients, *vectors)
+    )
+
+
+def multiply_gradients(
+    gradients: torch.Tensor, vectors: Sequence[torch.Tensor]
+) -> Tuple[List[torch.Tensor], torch.Tensor]:
+    """
+    # Parameters
+
+    gradients : `torch.Tensor`
+        Shape `(rows, outputs)`, in bfloat16.
+    vectors : `Sequence[torch.Tensor]`
+        Each of shape `(rows, inputs)`, in bfloat16.
+
+    # Returns
+
+    `Tuple[List[torch.Tensor], torch.Tensor]`
+        For each of `vectors` its gradient, of shape `(outputs, inputs)`, and the sum of `gradients`
+        over rows, of shape `(outputs,)`; in float32, and not rounded on the way.
+    """
+    rows, outputs = gradients.shape
+    dtype, gradients = gradients.dtype, gradients.contiguous()
+    sums = torch.empty(outputs, dtype=torch.float32, device="cpu")
+    vectors = [part.contiguous() for part in vectors]
+    packed = [RECYCLED.empty((_filled(part.size(1)), _filled(rows)), dtype) for part in vectors]
+    made = [RECYCLED.empty((outputs, part.size(1)), torch.float32) for part in vectors]
+    parts = [
+        AmxGradientPart(part.data_ptr(), part.size(1), place.data_ptr(), result.data_ptr())
+        for part, place, result in zip(vectors, packed, made)
+    ]
+    places = (AmxGradientPart * len(parts))(*parts)
+    own = AmxGradients(gradients.data_ptr(), rows, outputs, sums.data_ptr(), places, len(parts))
+    MULTIPLY_GRADIENTS[dtype](ctypes.byref(own), torch.get_num_threads())
+    return made, sums
+
+
+def _filled(size: int) -> int:
+    return size + -size % TOGETHER
+
 
 TILE = 16
 """Rows of a tile, each of as many pairs of numbers."""
@@ -31,7 +112,6 @@ DTYPES = (torch.float32, torch.bfloat16)
 """The types of weights that it rounds, if need be."""
 
 
-_OWN = LIBRARY if INSTRUCTIONS == Instructions.TILES else None
 _PRODUCT, _WEIGHTS = ctypes.POINTER(AmxProduct), ctypes.POINTER(AmxWeights)
 PACK = functions(_OWN, "pack_tiles", DTYPES, [_WEIGHTS, POINTER, COUNT])
 MULTIPLY = functions(_OWN, "multiply_tiles", DTYPES[1:], [_PRODUCT, COUNT])
