@@ -13,8 +13,8 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
 from elmo_scratch.embedders.mixed_vectors import mixed_vectors
 from elmo_scratch.interop import BiLmBlueprint, read_bilm_archive
-from elmo_scratch.modules.boundaries import remove_boundaries
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
+from elmo_scratch.modules.sequences import remove_boundaries
 from elmo_scratch.modules.state_memory import STATES
 from elmo_scratch.modules.token_encoders.token_ids import check_token_ids
 

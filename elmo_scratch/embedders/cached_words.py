@@ -7,9 +7,9 @@ import torch
 from elmo_scratch.alphabet import character_ids
 from elmo_scratch.kernels.frozen_cache import FrozenProducts, are_frozen
 from elmo_scratch.kernels.precision import precision_of
-from elmo_scratch.modules.boundaries import add_boundaries
+from elmo_scratch.modules.sequences import add_boundaries
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
-from elmo_scratch.modules.token_encoders.id_check import check_id_type
+from elmo_scratch.modules.token_encoders.token_encoder import check_id_type
 
 
 class CachedWords(torch.nn.Module):

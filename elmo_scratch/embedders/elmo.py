@@ -20,9 +20,9 @@ from elmo_scratch.embedders.sentences.laid_rows import warm_up_batches
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.kernels.frozen_cache import are_frozen
 from elmo_scratch.modules import BiLm, BiLmOutput
-from elmo_scratch.modules.boundaries import remove_boundaries
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
-from elmo_scratch.modules.mixes.layer_norm import normalize_layers
+from elmo_scratch.modules.mixes.layer_mix import normalize_layers
+from elmo_scratch.modules.sequences import remove_boundaries
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 
 logger = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from elmo_scratch.metrics import Perplexity, WordPrediction
 from elmo_scratch.models.predictions import Predictions
 from elmo_scratch.models.word_vectors import start_words
 from elmo_scratch.modules import BiLm, Dropout, OutputSoftmax
-from elmo_scratch.modules.boundaries import add_boundaries
+from elmo_scratch.modules.sequences import add_boundaries
 from elmo_scratch.modules.softmaxes import FullSoftmax
 from elmo_scratch.modules.token_encoders.token_ids import check_token_ids, token_ids
 

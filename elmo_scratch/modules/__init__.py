@@ -25,11 +25,11 @@ A mask is a boolean tensor in which `True` marks a real token; real tokens come 
 from elmo_scratch.kernels.dropout import Dropout as Dropout
 from elmo_scratch.kernels.lstm.run import LstmState as LstmState
 from elmo_scratch.modules.bilm import BiLm as BiLm
-from elmo_scratch.modules.bilm_output import BiLmOutput as BiLmOutput
-from elmo_scratch.modules.lstm_stack import LstmStack as LstmStack
+from elmo_scratch.modules.bilm import BiLmOutput as BiLmOutput
+from elmo_scratch.modules.lstm import LstmStack as LstmStack
+from elmo_scratch.modules.lstm import ProjectedLstm as ProjectedLstm
 from elmo_scratch.modules.mixes import LayerMix as LayerMix
-from elmo_scratch.modules.projected_lstm import ProjectedLstm as ProjectedLstm
-from elmo_scratch.modules.reading_order import ReadingOrder as ReadingOrder
+from elmo_scratch.modules.sequences import ReadingOrder as ReadingOrder
 from elmo_scratch.modules.softmaxes import OutputSoftmax as OutputSoftmax
 from elmo_scratch.modules.token_encoders import TokenEncoder as TokenEncoder
 

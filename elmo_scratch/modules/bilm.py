@@ -1,19 +1,89 @@
 """The bidirectional language model's network: a token encoder and two stacks of LSTMs."""
 
-from typing import Iterable, List, Optional, Tuple
+from contextlib import contextmanager
+from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 from allennlp.common import FromParams
 
-from elmo_scratch.kernels.lstm.run import LstmState
+from elmo_scratch.kernels.lstm.run import LstmState, step_groups
 from elmo_scratch.kernels.memory import keep_freed_memory
 from elmo_scratch.kernels.precision import MixedPrecision
-from elmo_scratch.modules.bilm_output import BiLmOutput, ReadSentences, ReadWindows
-from elmo_scratch.modules.evaluating import evaluating
-from elmo_scratch.modules.lstm_stack import LstmStack, StackOutput
-from elmo_scratch.modules.reading_order import ReadingOrder
+from elmo_scratch.modules.lstm import LstmStack, StackOutput
+from elmo_scratch.modules.sequences import ReadingOrder, sentence_lengths
 from elmo_scratch.modules.state_memory import StateMemory
 from elmo_scratch.modules.token_encoders import EncodedTokens, TokenEncoder
+
+
+class BiLmOutput(NamedTuple):
+    """
+    What a biLM knows about a batch.
+
+    # Parameters
+
+    layers : `torch.Tensor`
+        Shape `(layers, batch, positions, width)`: the token layer (its vectors twice, side by side)
+        and the LSTM layers, the left-to-right half first. Zero where `mask` is `False`.
+    mask : `torch.BoolTensor`
+        Shape `(batch, positions)`.
+    """
+
+    layers: torch.Tensor
+    mask: torch.Tensor
+
+
+class ReadSentences(NamedTuple):
+    """
+    What a biLM makes of sentences of which it was told where they start.
+
+    # Parameters
+
+    output : `BiLmOutput`
+        What it knows about them.
+    state : `LstmState`
+        Of shape `(layers, batch, ...)`, over the layers of both directions: where each sentence
+        ends.
+    """
+
+    output: BiLmOutput
+    state: LstmState
+
+
+class ReadWindows(NamedTuple):
+    """
+    What a biLM makes of windows of running text.
+
+    # Parameters
+
+    left_to_right, right_to_left : `torch.Tensor`
+        Shape `(batch, positions, dim)`: the last layer of each direction, in its own order of
+        reading. Zero where the mask is `False`.
+    state : `LstmState`
+        Of shape `(layers, batch, ...)`: where each row ends.
+    """
+
+    left_to_right: torch.Tensor
+    right_to_left: torch.Tensor
+    state: LstmState
+
+
+@contextmanager
+def evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """
+    In the block nothing is dropped. Behind it each part has the mode again that it had.
+
+    # Parameters
+
+    module : `torch.nn.Module`
+        Any module.
+    """
+    training = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
 
 
 class BiLm(torch.nn.Module, FromParams):
@@ -262,7 +332,6 @@ class BiLm(torch.nn.Module, FromParams):
             If `state` is not `"warm"`, or there is no sentence.
         """
         # It reads biLMs, and needs this class.
-        from elmo_scratch.modules.warming_up import state_after
 
         with evaluating(self):
             state = state_after(self, batches)
@@ -289,3 +358,165 @@ class BiLm(torch.nn.Module, FromParams):
             stacks.append(stack(read, order.batch_sizes, own))
             finals.append(stacks[-1].state.rows(order.unsorted_indices))
         return stacks, LstmState.cat(finals)
+
+
+class _Piece(NamedTuple):
+    """Consecutive steps: which part of a `ReadingOrder` they are, and how wide each is."""
+
+    part: slice
+    batch_sizes: List[int]
+
+
+def read_in_pieces(
+    bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor, start: LstmState, positions_at_once: int
+) -> ReadSentences:
+    """
+    As `BiLm.read_from`, but that the layers are put together on the CPU, from pieces of the
+    sentences: each direction begins a piece with the state that it ended the one before with, left
+    to right from the beginning and right to left from the end. Nothing is dropped out, and there
+    are no gradients.
+
+    Beside the result, the memory it takes is bounded by `positions_at_once`.
+
+    # Parameters
+
+    bilm : `BiLm`
+        On any device, in evaluation mode.
+    ids : `torch.Tensor`
+        Shape `(batch, tokens)`, or `(batch, tokens, characters)`, as the token encoder reads; on
+        the CPU.
+    mask : `torch.BoolTensor`
+        Shape `(batch, tokens)`, on the CPU.
+    start : `LstmState`
+        Of shape `(layers, batch, ...)`, on the biLM's device: where each sentence starts.
+    positions_at_once : `int`
+        Positions of a piece, those of all sentences together; but a piece has at least one of each
+        sentence that has not ended.
+
+    # Returns
+
+    `ReadSentences`
+        The output on the CPU, the state on the biLM's device.
+
+    # Raises
+
+    ValueError
+        If real tokens don't come first in each row.
+    """
+    batch, tokens = mask.shape
+    positions = tokens + 2
+    lengths = sentence_lengths(mask)  # (batch,)
+    bounded_mask = torch.arange(positions, device=mask.device) < lengths.unsqueeze(1) + 2
+    # Both directions of a position lie side by side, as in the result.
+    laid = torch.zeros(bilm.num_layers, batch * positions, 2, bilm.dim, device="cpu")
+    with torch.no_grad():
+        _lay_tokens(bilm, ids, mask, laid[0], positions_at_once)
+        order = ReadingOrder.of(bounded_mask)
+        final = LstmState.cat(
+            [
+                _lay_direction(bilm, direction, laid, order, start, positions_at_once)
+                for direction in range(2)
+            ]
+        )
+    layers = laid.view(bilm.num_layers, batch, positions, bilm.width)
+    return ReadSentences(BiLmOutput(layers, bounded_mask), final)
+
+
+def _lay_tokens(
+    bilm: BiLm,
+    ids: torch.Tensor,
+    mask: torch.Tensor,
+    layer: torch.Tensor,
+    at_once: int,
+) -> None:
+    """Fills the token layer, of shape `(batch * positions, 2, dim)`."""
+    batch, tokens = mask.shape
+    device = next(bilm.parameters()).device
+    # An empty sentence is its two marks.
+    no_ids, no_mask = ids.new_zeros(1, 0, *ids.shape[2:]), mask.new_zeros(1, 0)
+    marks = bilm.token_encoder(no_ids.to(device), no_mask.to(device)).vectors[0]  # (2, dim)
+    begin, end = marks.to(layer)
+    begins = torch.arange(batch, device=mask.device) * (tokens + 2)
+    layer[begins] = begin
+    layer[begins + mask.sum(dim=1) + 1] = end
+    rows, places = mask.nonzero(as_tuple=True)
+    for row, place in zip(rows.split(at_once), places.split(at_once)):
+        vectors = bilm.token_encoder.encode_words(ids[row, place].long().to(device))
+        layer[begins[row] + place + 1] = vectors.to(layer).unsqueeze(1)
+
+
+def _lay_direction(
+    bilm: BiLm,
+    direction: int,
+    laid: torch.Tensor,
+    order: ReadingOrder,
+    start: LstmState,
+    at_once: int,
+) -> LstmState:
+    """
+    Fills a direction's half of the layers, of shape `(layers, batch * positions, 2, dim)`, above
+    the token layer, and returns its last state.
+    """
+    stack = (bilm.left_to_right, bilm.right_to_left)[direction]
+    places = (order.left_to_right, order.right_to_left)[direction]
+    device = start.hidden.device
+    state = start.half(direction).rows(order.sorted_indices.to(device))
+    for piece in _pieces(order.batch_sizes, at_once):
+        here = places[piece.part]
+        inputs = laid[0, :, direction].index_select(0, here).to(device)
+        read = stack(inputs, piece.batch_sizes, state)
+        state = read.state
+        for number, outputs in enumerate(read.layers, start=1):
+            laid[number, :, direction].index_copy_(0, here, outputs.to(laid))
+    return state.rows(order.unsorted_indices.to(device))
+
+
+def _pieces(batch_sizes: List[int], at_once: int) -> Iterator[_Piece]:
+    """All steps of an order, piece by piece."""
+    first = 0
+    for group in step_groups(batch_sizes, at_once):
+        last = first + sum(group)
+        yield _Piece(slice(first, last), group)
+        first = last
+
+
+POSITIONS_AT_ONCE = 2**13
+"""Longer sentences are read in pieces of so many positions."""
+
+
+@torch.no_grad()
+def state_after(
+    bilm: BiLm, batches: Iterable[Tuple[torch.Tensor, torch.Tensor]]
+) -> Optional[LstmState]:
+    """
+    # Parameters
+
+    bilm : `BiLm`
+        In evaluation mode.
+    batches : `Iterable[Tuple[torch.Tensor, torch.Tensor]]`
+        As in `BiLm.warm_up`.
+
+    # Returns
+
+    `Optional[LstmState]`
+        The state that the last sentence ends with, where each starts from that of the one before
+        it; shape `(layers, 1, ...)`, over the layers of both directions. `None` without a sentence.
+    """
+    state: Optional[LstmState] = None
+    for ids, mask in batches:
+        tokens: Optional[EncodedTokens] = None
+        if mask.size(1) + 2 <= POSITIONS_AT_ONCE:
+            tokens = bilm.token_encoder(ids, mask)
+        for row in range(len(mask)):
+            if state is None:
+                state = bilm.state_memory.zeros(next(bilm.parameters()), 1)
+            one = slice(row, row + 1)
+            if tokens is None:
+                words = slice(int(mask[row].sum()))
+                own_ids, own_mask = ids[one, words].cpu(), mask[one, words].cpu()
+                state = read_in_pieces(bilm, own_ids, own_mask, state, POSITIONS_AT_ONCE).state
+            else:
+                positions = slice(int(tokens.mask[row].sum()))
+                own = EncodedTokens(tokens.vectors[one, positions], tokens.mask[one, positions])
+                state = bilm.read_from(state, own).state
+    return state

@@ -12,7 +12,7 @@ from allennlp.training.callbacks import TrainerCallback
 from torch.utils.hooks import RemovableHandle
 
 from elmo_scratch.modules import LstmStack, OutputSoftmax, ProjectedLstm, TokenEncoder
-from elmo_scratch.modules.lstm_stack import StackOutput
+from elmo_scratch.modules.lstm import StackOutput
 from elmo_scratch.training.epoch_metrics import add_to_epoch_metrics
 
 logger = logging.getLogger(__name__)

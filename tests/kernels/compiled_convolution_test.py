@@ -7,7 +7,7 @@ import torch
 from elmo_scratch.kernels import char_convolution
 from elmo_scratch.kernels.char_convolution import can_convolve, convolved_maxima
 from elmo_scratch.kernels.library import Instructions
-from elmo_scratch.modules.token_encoders.character_convolution import CharacterConvolution, lengths
+from elmo_scratch.modules.token_encoders.char_convolution import CharacterConvolution, lengths
 from tests.kernels.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.modules.token_encoders.character_convolution_test import (
     malformed_words,
@@ -233,7 +233,7 @@ def test_a_convolution_that_is_trained_goes_this_way(
     convolution, found = CharacterConvolution(DIM, FILTERS, "tanh"), []
     for is_known in (True, False):
         if not is_known:
-            name = "elmo_scratch.modules.token_encoders.character_convolution.can_convolve"
+            name = "elmo_scratch.modules.token_encoders.char_convolution.can_convolve"
             monkeypatch.setattr(name, lambda *_: False)
         vectors = convolution(ids)
         assert ("ConvolvedMaxima" in repr(vectors.grad_fn.next_functions)) == is_known

@@ -1,6 +1,6 @@
 import torch
 
-from elmo_scratch.modules.boundaries import add_boundaries, remove_boundaries
+from elmo_scratch.modules.sequences import add_boundaries, remove_boundaries
 
 BEGIN, END = torch.tensor(90), torch.tensor(91)
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_scratch.modules.evaluating import evaluating
+from elmo_scratch.modules.bilm import evaluating
 
 
 def test_each_part_gets_its_mode_back_whatever_happens() -> None:

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_scratch.modules.masks import sentence_lengths
+from elmo_scratch.modules.sequences import sentence_lengths
 
 
 def test_lengths_are_the_real_tokens_of_each_row() -> None:

@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from elmo_scratch.modules import BiLm, LstmState
-from elmo_scratch.modules.bilm_output import ReadSentences
-from elmo_scratch.modules.lstm_stack import LstmStack
-from elmo_scratch.modules.reading_in_pieces import read_in_pieces
+from elmo_scratch.modules.bilm import ReadSentences, read_in_pieces
+from elmo_scratch.modules.lstm import LstmStack
 from tests.kernels.frozen_weights import needs_independent_rows
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 

@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from elmo_scratch.kernels.lstm.run import LstmState
-from elmo_scratch.modules import BiLm, warming_up
-from elmo_scratch.modules.lstm_stack import LstmStack
-from elmo_scratch.modules.warming_up import state_after
+from elmo_scratch.modules import BiLm
+from elmo_scratch.modules import bilm as warming_up
+from elmo_scratch.modules.bilm import state_after
+from elmo_scratch.modules.lstm import LstmStack
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 
 IDS = torch.tensor([[2, 3, 4, 5, 6, 7, 8], [7, 8, 9, 0, 0, 0, 0], [0] * 7, [10] + [0] * 6])

@@ -13,9 +13,9 @@ from elmo_scratch.kernels.frozen_cache import Fingerprint
 from elmo_scratch.kernels.linear import rows_are_independent
 from elmo_scratch.kernels.precision import MixedPrecision, without_autocast
 from elmo_scratch.modules import BiLm, BiLmOutput
-from elmo_scratch.modules.evaluating import evaluating
-from elmo_scratch.modules.masks import sentence_lengths
-from elmo_scratch.modules.token_encoders.id_check import check_id_type
+from elmo_scratch.modules.bilm import evaluating
+from elmo_scratch.modules.sequences import sentence_lengths
+from elmo_scratch.modules.token_encoders.token_encoder import check_id_type
 
 logger = logging.getLogger(__name__)
 

@@ -8,11 +8,9 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.sentences.spelled_batch import SpelledBatch
 from elmo_scratch.kernels.lstm.run import LstmState
-from elmo_scratch.modules.bilm import BiLm
-from elmo_scratch.modules.bilm_output import ReadSentences
-from elmo_scratch.modules.boundaries import remove_boundaries
-from elmo_scratch.modules.projected_lstm import ProjectedLstm
-from elmo_scratch.modules.reading_in_pieces import read_in_pieces
+from elmo_scratch.modules.bilm import BiLm, ReadSentences, read_in_pieces
+from elmo_scratch.modules.lstm import ProjectedLstm
+from elmo_scratch.modules.sequences import remove_boundaries
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
 
 logger = logging.getLogger(__name__)

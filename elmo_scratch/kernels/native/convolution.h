@@ -1,5 +1,5 @@
 // Convolutions over the characters of words, and the maximum of each filter over a word's windows.
-// character_convolution.py says the same with PyTorch's operations.
+// char_convolution.py says the same with PyTorch's operations.
 
 #pragma once
 

@@ -1,24 +1,100 @@
 """Words by their characters."""
 
-from typing import List, Tuple
+from typing import List, NamedTuple, Sequence, Tuple
 
 import torch
 
 from elmo_scratch.alphabet import (
+    CHARACTERS_PER_TOKEN,
     MAX_CHARACTERS_PER_TOKEN,
     NUM_BATCH_IDS,
     PADDING_ID,
     sentence_marks,
 )
 from elmo_scratch.kernels.linear import Affine
-from elmo_scratch.modules.boundaries import add_boundaries
-from elmo_scratch.modules.token_encoders.char_cnn_settings import check_settings
-from elmo_scratch.modules.token_encoders.character_convolution import CharacterConvolution, lengths
-from elmo_scratch.modules.token_encoders.distinct_words import DistinctWords
-from elmo_scratch.modules.token_encoders.highway import Highway
-from elmo_scratch.modules.token_encoders.id_check import check_ids
-from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder
+from elmo_scratch.modules.sequences import add_boundaries
+from elmo_scratch.modules.token_encoders.char_convolution import (
+    ACTIVATIONS,
+    CharacterConvolution,
+    Highway,
+    lengths,
+)
+from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder, check_ids
 from elmo_scratch.modules.token_encoders.word_cache import WordVectorCache
+
+
+class DistinctWords(NamedTuple):
+    """
+    # Parameters
+
+    ids : `torch.Tensor`
+        Shape `(distinct, characters)`.
+    places : `torch.Tensor`
+        Shape `(rows,)`: for each word of the batch its row in `ids`.
+    """
+
+    ids: torch.Tensor
+    places: torch.Tensor
+
+    @classmethod
+    def of(cls, ids: torch.Tensor) -> "DistinctWords":
+        """
+        # Parameters
+
+        ids : `torch.Tensor`
+            Shape `(rows, characters)`.
+        """
+        # Sorting one number a word is many times faster than sorting words. Two words that get the
+        # same number by chance are noticed.
+        codes, places = torch.unique(_codes(ids), return_inverse=True)
+        somewhere = torch.empty_like(codes)
+        somewhere[places] = torch.arange(ids.size(0), device=ids.device)
+        distinct = ids[somewhere]
+        if torch.equal(distinct[places], ids):
+            return cls(distinct, places)
+        return cls(*torch.unique(ids, dim=0, return_inverse=True))
+
+
+def _codes(ids: torch.Tensor) -> torch.Tensor:
+    """A number for each word, shape `(rows,)`, that hardly ever is another word's too."""
+    generator = torch.Generator().manual_seed(ids.size(1))
+    drawn = torch.randint(-(2**62), 2**62, (ids.size(1),), generator=generator, device="cpu")
+    factors = drawn * 2 + 1
+    return (ids * factors.to(ids.device)).sum(dim=1)
+
+
+def check_settings(
+    filters: Sequence[Tuple[int, int]], activation: str, max_characters: int
+) -> None:
+    """
+    # Parameters
+
+    filters, activation, max_characters
+        As `filters`, `activation` and `max_characters_per_token` of `CharCnnEncoder`.
+
+    # Raises
+
+    ValueError
+        If they make no sense.
+    """
+    if activation not in ACTIVATIONS:
+        raise ValueError(
+            f"expected an `activation` among {', '.join(ACTIVATIONS)}, but got {activation!r}"
+        )
+    if max_characters not in CHARACTERS_PER_TOKEN:
+        raise ValueError(
+            f"expected `max_characters_per_token` from {CHARACTERS_PER_TOKEN[0]} to "
+            f"{CHARACTERS_PER_TOKEN[-1]}, but got {max_characters}"
+        )
+    if not filters:
+        raise ValueError("expected at least one pair of a width and a number in `filters`")
+    for width, number in filters:
+        if not 1 <= width <= max_characters or number < 1:
+            raise ValueError(
+                f"expected in `filters` widths from 1 to {max_characters} and at least one filter "
+                f"of each, but got {[width, number]}"
+            )
+
 
 WORDS_TOGETHER = 16
 """Products above the convolutions are made of multiples of so many words: oneDNN compiles kernels

@@ -6,9 +6,8 @@ import torch
 from allennlp.common.util import is_distributed
 
 from elmo_scratch.kernels.rows import sparse_rows
-from elmo_scratch.modules.boundaries import add_boundaries
-from elmo_scratch.modules.token_encoders.id_check import check_ids
-from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder
+from elmo_scratch.modules.sequences import add_boundaries
+from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder, check_ids
 
 
 @TokenEncoder.register("word")

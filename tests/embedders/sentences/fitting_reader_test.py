@@ -8,10 +8,9 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.embedders.sentences import SpelledBatch
 from elmo_scratch.embedders.sentences.fitting_reader import FittingReader
 from elmo_scratch.modules import BiLm
-from elmo_scratch.modules.lstm_stack import LstmStack
-from elmo_scratch.modules.projected_lstm import ProjectedLstm
+from elmo_scratch.modules.lstm import LstmStack, ProjectedLstm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
-from elmo_scratch.modules.token_encoders.distinct_words import DistinctWords
+from elmo_scratch.modules.token_encoders.char_cnn_encoder import DistinctWords
 from tests.kernels.frozen_weights import needs_independent_rows
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 

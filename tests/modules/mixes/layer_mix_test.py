@@ -14,8 +14,7 @@ from elmo_scratch.modules.mixes import (
     TopMix,
     TrainableMix,
 )
-from elmo_scratch.modules.mixes.layer_mix import weighted_sum
-from elmo_scratch.modules.mixes.layer_norm import normalize_layers
+from elmo_scratch.modules.mixes.layer_mix import normalize_layers, weighted_sum
 
 NAMES = [
     ("trainable", TrainableMix),

@@ -2,7 +2,7 @@ from typing import List, Tuple
 
 import pytest
 
-from elmo_scratch.modules.token_encoders.char_cnn_settings import check_settings
+from elmo_scratch.modules.token_encoders.char_cnn_encoder import check_settings
 
 
 def test_settings_of_the_released_models_pass() -> None:

@@ -5,7 +5,7 @@ import torch
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, PADDING_ID, character_ids
 from elmo_scratch.kernels.precision import MixedPrecision
-from elmo_scratch.modules.token_encoders.character_convolution import CharacterConvolution, lengths
+from elmo_scratch.modules.token_encoders.char_convolution import CharacterConvolution, lengths
 
 Filters = List[Tuple[int, int]]
 WordsOf = Callable[[int], torch.Tensor]
@@ -126,9 +126,7 @@ def test_no_word_gives_no_vector(is_frozen: bool) -> None:
 def test_no_group_without_words_is_convolved(
     num_words: int, num_groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "elmo_scratch.modules.token_encoders.character_convolution.WORDS_AT_ONCE", 4
-    )
+    monkeypatch.setattr("elmo_scratch.modules.token_encoders.char_convolution.WORDS_AT_ONCE", 4)
     convolution, sizes = random_convolution().requires_grad_(False), []
     convolution.embedding.register_forward_hook(lambda _, ids, __: sizes.append(len(ids[0])))
     convolution(words_of_every_length(12)[:num_words])

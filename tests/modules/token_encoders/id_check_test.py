@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_scratch.modules.token_encoders.id_check import ID_TYPES, check_id_type, check_ids
+from elmo_scratch.modules.token_encoders.token_encoder import ID_TYPES, check_id_type, check_ids
 
 WRONG_TYPES = [torch.bool, torch.uint8, torch.int8, torch.float16, torch.float32, torch.float64]
 

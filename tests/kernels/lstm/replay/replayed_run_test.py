@@ -7,7 +7,7 @@ from elmo_scratch.kernels.lstm import cuda_graphs
 from elmo_scratch.kernels.lstm.cuda_graphs import StepRecordings, lstm_replayed
 from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun, LstmWeights
 from elmo_scratch.modules import LstmState
-from elmo_scratch.modules.projected_lstm import ProjectedLstm
+from elmo_scratch.modules.lstm import ProjectedLstm
 from tests.gpu import each_device
 from tests.kernels.lstm.random_run import (
     CELLS,

@@ -1,8 +1,37 @@
-"""The layer that the first papers took."""
+"""All layers alike."""
 
 import torch
 
 from elmo_scratch.modules.mixes.layer_mix import LayerMix
+
+
+@LayerMix.register("mean")
+class MeanMix(LayerMix):
+    """
+    The mean of all layers, as in `allennlp elmo --average`.
+
+    Registered as a `LayerMix` with name "mean".
+
+    # Parameters
+
+    num_layers : `int`
+        How many layers arrive in `forward`, the token layer included.
+    do_layer_norm : `bool`, optional (default = `False`)
+        As in `LayerMix`.
+    """
+
+    def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """As in `LayerMix`."""
+        return layers.mean(dim=0)
+
+    def shares(self) -> torch.Tensor:
+        """
+        # Returns
+
+        `torch.Tensor`
+            Shape `(layers,)`: equal ones.
+        """
+        return torch.full((self.num_layers,), 1 / self.num_layers)
 
 
 @LayerMix.register("top")
