@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 import torch
 
-from elmo_scratch.interop.official.allennlp_weights import bilm_weights, mix_weights
+from elmo_scratch.interop.official.tensors import bilm_weights, mix_weights
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import TrainableMix
 

@@ -14,7 +14,7 @@ from elmo_scratch.data.text_lines import split_lines
 from elmo_scratch.embedders.allennlp_names import accept_embedder
 from elmo_scratch.embedders.elmo import Elmo
 from elmo_scratch.embedders.layer_cache import LayerStore
-from elmo_scratch.interop.archives.awaited_weights import without_weights
+from elmo_scratch.interop.archives.archive import without_weights
 from elmo_scratch.interop.official import (
     RELEASED_OPTIONS,
     RELEASED_WEIGHTS,

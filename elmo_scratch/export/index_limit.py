@@ -5,8 +5,7 @@ from pathlib import Path
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.export.text import InputText
-from elmo_scratch.interop.layer_files.index_text import IndexText
-from elmo_scratch.interop.layer_files.long_string import LONGEST_STRING
+from elmo_scratch.interop.layer_files.sentence_map import LONGEST_STRING, IndexText
 
 LONGEST_ESCAPE = 6
 """Bytes that JSON makes of one byte of UTF-8, at most."""

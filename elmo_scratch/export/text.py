@@ -13,9 +13,8 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.text_lines import text_lines
 from elmo_scratch.files.identity import Stamp, stamp_of
-from elmo_scratch.interop.layer_files.index_text import DIGEST_SIZE, is_last
-from elmo_scratch.interop.layer_files.keys import FORBIDDEN, NO_NAMES
-from elmo_scratch.interop.layer_files.opening import SENTENCE_INDEX
+from elmo_scratch.interop.layer_files.reader import FORBIDDEN, NO_NAMES, SENTENCE_INDEX
+from elmo_scratch.interop.layer_files.sentence_map import DIGEST_SIZE, is_last
 
 NAMED_AT_MOST = 20
 """How many line numbers an error lists."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from elmo_scratch.files.lazy_exports import names_on_demand
 
 if TYPE_CHECKING:
-    from elmo_scratch.interop.archives.bilm_archive import PretrainedBiLm as PretrainedBiLm
-    from elmo_scratch.interop.archives.bilm_archive import read_bilm_archive as read_bilm_archive
-    from elmo_scratch.interop.archives.bilm_blueprint import BiLmBlueprint as BiLmBlueprint
-    from elmo_scratch.interop.archives.word_list import WordList as WordList
+    from elmo_scratch.interop.archives.archive import PretrainedBiLm as PretrainedBiLm
+    from elmo_scratch.interop.archives.archive import read_bilm_archive as read_bilm_archive
+    from elmo_scratch.interop.archives.blueprint import BiLmBlueprint as BiLmBlueprint
+    from elmo_scratch.interop.archives.blueprint import WordList as WordList
     from elmo_scratch.interop.layer_files import LayerFile as LayerFile
     from elmo_scratch.interop.layer_files import LayerFileFacts as LayerFileFacts
     from elmo_scratch.interop.layer_files import LayerFileWriter as LayerFileWriter
@@ -22,14 +22,14 @@ else:
     __getattr__, __dir__ = names_on_demand(
         __name__,
         {
-            "BiLmBlueprint": "archives.bilm_blueprint",
+            "BiLmBlueprint": "archives.blueprint",
             "LayerFile": "layer_files",
             "LayerFileFacts": "layer_files",
             "LayerFileWriter": "layer_files",
-            "PretrainedBiLm": "archives.bilm_archive",
-            "WordList": "archives.word_list",
+            "PretrainedBiLm": "archives.archive",
+            "WordList": "archives.blueprint",
             "export_bilm": "official",
-            "read_bilm_archive": "archives.bilm_archive",
+            "read_bilm_archive": "archives.archive",
             "read_official_bilm": "official",
             "write_official_bilm": "official",
         },

@@ -10,8 +10,8 @@ from allennlp.models import Model
 from allennlp.nn.parallel import DdpAccelerator
 
 from elmo_scratch.interop import WordList
-from elmo_scratch.interop.archives.bilm_archive import FROM_ARCHIVE, FROM_OFFICIAL
-from elmo_scratch.interop.archives.bilm_changes import NO_CHANGES, BiLmChanges
+from elmo_scratch.interop.archives.archive import FROM_ARCHIVE, FROM_OFFICIAL
+from elmo_scratch.interop.archives.blueprint import NO_CHANGES, BiLmChanges
 from elmo_scratch.models.language_model import LanguageModel
 from elmo_scratch.models.starting_point import StartingPoint
 from elmo_scratch.models.starting_points import start_bilm, start_softmax

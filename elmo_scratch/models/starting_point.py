@@ -5,9 +5,9 @@ from typing import Any, Dict, NamedTuple, Optional
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.vocabulary_file import UNKNOWN_WORD, read_vocabulary_file
-from elmo_scratch.interop.archives.bilm_archive import Tensors, read_language_model
-from elmo_scratch.interop.archives.word_list import WordList
-from elmo_scratch.interop.official.bilm_config import bilm_config
+from elmo_scratch.interop.archives.archive import Tensors, read_language_model
+from elmo_scratch.interop.archives.blueprint import WordList
+from elmo_scratch.interop.official.options import bilm_config
 from elmo_scratch.interop.official.reading import read_official_bilm, read_official_options
 from elmo_scratch.modules.token_encoders import WordEncoder
 

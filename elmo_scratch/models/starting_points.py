@@ -9,9 +9,9 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import BiLmBlueprint, WordList
-from elmo_scratch.interop.archives.awaited_weights import without_weights
-from elmo_scratch.interop.archives.bilm_changes import NO_CHANGES, BiLmChanges, has_same_weights
-from elmo_scratch.interop.archives.kept_config import keep_bilm_config, kept_bilm_config
+from elmo_scratch.interop.archives.archive import without_weights
+from elmo_scratch.interop.archives.blueprint import NO_CHANGES, BiLmChanges, has_same_weights
+from elmo_scratch.interop.archives.sidecar import keep_bilm_config, kept_bilm_config
 from elmo_scratch.models.starting_point import StartingPoint
 from elmo_scratch.modules import BiLm, OutputSoftmax
 

@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 
 from elmo_scratch.data.corpus.shards import list_shards
-from elmo_scratch.interop.archives.bilm_archive import archive_files
+from elmo_scratch.interop.archives.archive import archive_files
 
 WRITTEN = "keep_layers"
 """A setting that names a file which trainings themselves write to."""

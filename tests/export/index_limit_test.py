@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.export.index_limit import check_index
 from elmo_scratch.export.text import InputText
-from elmo_scratch.interop.layer_files.index_text import IndexText
+from elmo_scratch.interop.layer_files.sentence_map import IndexText
 
 LINES = ["the river", "\N{DEVANAGARI LETTER KA}\N{GRINNING FACE}\x7f", "the river", "a \\ bank"]
 

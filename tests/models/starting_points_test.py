@@ -6,8 +6,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import BiLmBlueprint, WordList
-from elmo_scratch.interop.archives.bilm_changes import BiLmChanges
-from elmo_scratch.interop.archives.kept_config import kept_bilm_config
+from elmo_scratch.interop.archives.blueprint import BiLmChanges
+from elmo_scratch.interop.archives.sidecar import kept_bilm_config
 from elmo_scratch.models.starting_point import StartingPoint
 from elmo_scratch.models.starting_points import Started, start_bilm, start_softmax
 from elmo_scratch.modules.softmaxes import FullSoftmax

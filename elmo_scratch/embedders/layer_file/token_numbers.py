@@ -12,7 +12,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.identity import Stamp, stamp_of
 from elmo_scratch.interop import LayerFile
-from elmo_scratch.interop.layer_files.sentence_index import SentenceIndex
+from elmo_scratch.interop.layer_files.sentence_map import SentenceIndex
 
 SHOWN = 300
 """Characters of a sentence in an error message."""

@@ -5,7 +5,7 @@ from elmo_scratch.data.sentences_reader import SentencesReader
 from elmo_scratch.embedders.sentences.character_speller import CharacterSpeller
 from elmo_scratch.embedders.sentences.reader_speller import ReaderSpeller
 from elmo_scratch.embedders.sentences.speller import Speller
-from elmo_scratch.interop.archives.bilm_archive import PretrainedBiLm
+from elmo_scratch.interop.archives.archive import PretrainedBiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 
 

@@ -78,7 +78,7 @@ class ReadableBiLm(NamedTuple):
         # An archive's reader needs `allennlp.data`, which takes seconds to import. Whoever reads
         # official files doesn't wait for it.
         from elmo_scratch.embedders.sentences.archive_speller import archive_speller
-        from elmo_scratch.interop.archives.bilm_archive import archive_files, read_bilm_archive
+        from elmo_scratch.interop.archives.archive import archive_files, read_bilm_archive
 
         files = ReadFiles(archive_files(archive_file))
         pretrained = read_bilm_archive(archive_file)

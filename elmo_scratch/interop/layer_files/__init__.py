@@ -6,13 +6,13 @@ from elmo_scratch.files.lazy_exports import names_on_demand
 
 if TYPE_CHECKING:
     from elmo_scratch.interop.layer_files.facts import LayerFileFacts as LayerFileFacts
-    from elmo_scratch.interop.layer_files.reading import LayerFile as LayerFile
+    from elmo_scratch.interop.layer_files.reader import LayerFile as LayerFile
     from elmo_scratch.interop.layer_files.writer import LayerFileWriter as LayerFileWriter
 else:
     __getattr__, __dir__ = names_on_demand(
         __name__,
         {
-            "LayerFile": "reading",
+            "LayerFile": "reader",
             "LayerFileFacts": "facts",
             "LayerFileWriter": "writer",
         },

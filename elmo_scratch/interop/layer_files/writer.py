@@ -14,11 +14,12 @@ from h5py import h5d, h5p, h5s, h5t
 from elmo_scratch.files.atomic import check_place, whole_file
 from elmo_scratch.interop.layer_files.facts import LayerFileFacts
 from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
-from elmo_scratch.interop.layer_files.index_text import IndexText
-from elmo_scratch.interop.layer_files.keys import is_key
-from elmo_scratch.interop.layer_files.long_string import LONGEST_STRING, write_long_string
-from elmo_scratch.interop.layer_files.opening import SENTENCE_INDEX
-from elmo_scratch.interop.layer_files.reading import LayerFile
+from elmo_scratch.interop.layer_files.reader import SENTENCE_INDEX, LayerFile, is_key
+from elmo_scratch.interop.layer_files.sentence_map import (
+    LONGEST_STRING,
+    IndexText,
+    write_long_string,
+)
 
 COMPRESSIONS = ("gzip", "lzf")
 COPIED_AT_ONCE = 128

@@ -3,11 +3,7 @@
 from os import PathLike
 from typing import Any, Dict, NamedTuple, Optional, Union
 
-from elmo_scratch.interop.archives.archived_json import (
-    archived_path,
-    keep_in_archive,
-    kept_in_archive,
-)
+from elmo_scratch.interop.archives.sidecar import archived_path, keep_in_archive, kept_in_archive
 from elmo_scratch.interop.official.options import Options
 from elmo_scratch.interop.official.reading import build_bilm
 from elmo_scratch.interop.official.writing import official_options

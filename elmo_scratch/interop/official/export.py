@@ -3,20 +3,76 @@
 import logging
 from os import PathLike
 from pathlib import Path
-from typing import List, Union
+from typing import List, NamedTuple, Union
 
+import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN
 from elmo_scratch.data import SentencesReader
-from elmo_scratch.data.vocabulary_file import write_vocabulary_file
+from elmo_scratch.data.vocabulary_file import (
+    MARKS,
+    UNKNOWN_WORD,
+    is_writable,
+    write_vocabulary_file,
+)
 from elmo_scratch.files.atomic import whole_files
-from elmo_scratch.interop.archives.bilm_archive import PretrainedBiLm, read_bilm_archive
-from elmo_scratch.interop.official.word_order import OfficialWords
+from elmo_scratch.interop.archives.archive import PretrainedBiLm, read_bilm_archive
+from elmo_scratch.interop.archives.blueprint import WordList
+from elmo_scratch.interop.official.reading import MARK_IDS
 from elmo_scratch.interop.official.writing import OPTIONS_NAME, WEIGHTS_NAME, write_official_bilm
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
+
+
+class OfficialWords(NamedTuple):
+    """
+    The words of `vocab.txt`, made by `OfficialWords.of`.
+
+    # Parameters
+
+    words : `List[str]`
+        `<S>`, `</S>` and `<UNK>`, then all others in the order of their ids.
+    ids : `List[int]`
+        Their ids in the biLM.
+    left_out : `List[str]`
+        Words that a vocabulary file can't hold.
+    """
+
+    words: List[str]
+    ids: List[int]
+    left_out: List[str]
+
+    @classmethod
+    def of(cls, words: WordList) -> "OfficialWords":
+        """Of the words of a biLM, padding first, whatever they call the unknown word."""
+        sizes = words.sizes()
+        first = (sizes["begin_id"], sizes["end_id"], words.unknown_id)
+        official, left_out = cls(list(MARKS), list(first), []), []
+        for number, word in enumerate(words.words[1:], start=1):
+            if number in first:
+                continue
+            # A text may hold the word `<UNK>` itself, where the unknown word is called otherwise.
+            if word == UNKNOWN_WORD or not is_writable(word):
+                left_out.append(word)
+            else:
+                official.words.append(word)
+                official.ids.append(number)
+        return official._replace(left_out=left_out)
+
+    def reordered(self, encoder: WordEncoder) -> WordEncoder:
+        """An encoder of the same vectors, whose ids are the places in `words`, plus one."""
+        ordered = WordEncoder(
+            dim=encoder.dim,
+            num_words=1 + len(self.words),
+            begin_id=MARK_IDS[0],
+            end_id=MARK_IDS[1],
+        )
+        with torch.no_grad():
+            ordered.embedding.weight[1:] = encoder.embedding.weight[self.ids]
+        return ordered
+
 
 logger = logging.getLogger(__name__)
 

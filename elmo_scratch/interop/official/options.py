@@ -7,11 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.alphabet import (
-    CHARACTERS_PER_TOKEN,
-    NUM_BATCH_IDS,
-    NUM_CHARACTERS,
-)
+from elmo_scratch.alphabet import CHARACTERS_PER_TOKEN, NUM_BATCH_IDS, NUM_CHARACTERS
 from elmo_scratch.files.strict_json import JsonObject, is_size
 
 logger = logging.getLogger(__name__)
@@ -231,3 +227,37 @@ def _filters(block: JsonObject, max_characters: int) -> Tuple[Tuple[int, int], .
             raise block.error("filters", expected, pair)
         pairs.append((pair[0], pair[1]))
     return tuple(pairs)
+
+
+def bilm_config(options: Options) -> Dict[str, Any]:
+    """
+    # Parameters
+
+    options : `Options`
+        The content of an `options.json`.
+
+    # Returns
+
+    `Dict[str, Any]`
+        What the block `bilm` of a language model's config would be.
+    """
+    lstm, cnn = options.lstm, options.char_cnn
+    token_encoder: Dict[str, Any] = {"type": "word", "dim": lstm.projection_dim}
+    if cnn is not None:
+        token_encoder = {
+            "type": "char_cnn",
+            "dim": lstm.projection_dim,
+            "filters": [list(pair) for pair in cnn.filters],
+            "character_dim": cnn.embedding_dim,
+            "num_highway": cnn.n_highway,
+            "activation": cnn.activation,
+            "max_characters_per_token": cnn.max_characters_per_token,
+        }
+    return {
+        "token_encoder": token_encoder,
+        "cell_size": lstm.dim,
+        "num_layers": lstm.n_layers,
+        "cell_clip": lstm.cell_clip,
+        "projection_clip": lstm.proj_clip,
+        "use_skip_connections": lstm.use_skip_connections,
+    }

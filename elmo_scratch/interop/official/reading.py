@@ -6,7 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop.official.options import Options
-from elmo_scratch.interop.official.tensor_table import fill, official_shapes
+from elmo_scratch.interop.official.tensors import fill, official_shapes
 from elmo_scratch.interop.official.weight_file import Shape, Source, WeightFile, local_file
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
@@ -160,3 +160,12 @@ def _num_words(shapes: Dict[str, Shape]) -> Optional[int]:
     """The rows of the table of words, if there is one."""
     shape = shapes.get("embedding")
     return shape[0] if shape else None
+
+
+_MODEL = (
+    "https://allennlp.s3.amazonaws.com/models/elmo/2x4096_512_2048cnn_2xhighway/"
+    "elmo_2x4096_512_2048cnn_2xhighway_"
+)
+
+RELEASED_OPTIONS = _MODEL + "options.json"
+RELEASED_WEIGHTS = _MODEL + "weights.hdf5"

@@ -10,7 +10,7 @@ from elmo_scratch.files.atomic import whole_file
 from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
 from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options
 from elmo_scratch.interop.official.reading import MARK_IDS
-from elmo_scratch.interop.official.tensor_table import official_tensors
+from elmo_scratch.interop.official.tensors import official_tensors
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
 

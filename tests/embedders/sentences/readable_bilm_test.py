@@ -12,7 +12,7 @@ from elmo_scratch.embedders.sentences.readable_bilm import ReadableBiLm
 from elmo_scratch.embedders.sentences.reader_speller import ReaderSpeller
 from elmo_scratch.files.identity import identity_of
 from elmo_scratch.interop import read_bilm_archive, read_official_bilm
-from elmo_scratch.interop.archives.bilm_archive import archive_files
+from elmo_scratch.interop.archives.archive import archive_files
 from elmo_scratch.modules import BiLm
 from tests.tiny_elmo import OPTIONS, OfficialFiles, write_files
 

@@ -3,11 +3,7 @@ from pathlib import Path
 import pytest
 from allennlp.data import Vocabulary
 
-from elmo_scratch.interop.archives.archived_json import (
-    archived_path,
-    keep_in_archive,
-    kept_in_archive,
-)
+from elmo_scratch.interop.archives.sidecar import archived_path, keep_in_archive, kept_in_archive
 
 
 @pytest.mark.parametrize("value", [{"a": [1, None, "zwölf"]}, [], "text", "a path \udcff"])

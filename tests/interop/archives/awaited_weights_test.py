@@ -1,6 +1,6 @@
 import torch
 
-from elmo_scratch.interop.archives.awaited_weights import without_weights
+from elmo_scratch.interop.archives.archive import without_weights
 from tests.modules.tiny_bilms import bilm_of, read
 
 IDS = torch.tensor([[3, 4, 5], [4, 0, 0]])

@@ -13,7 +13,7 @@ from allennlp.models.archival import load_archive
 
 from elmo_scratch.data import SentencesReader
 from elmo_scratch.interop import read_bilm_archive
-from elmo_scratch.interop.archives.bilm_archive import archive_files, read_language_model
+from elmo_scratch.interop.archives.archive import archive_files, read_language_model
 from tests import FIXTURES_ROOT
 from tests.tiny_archives import BILM, SENTENCES, VOCABULARY_LINES, WORD_BILM, archive_of, unpack
 

@@ -2,7 +2,7 @@ import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.archives.bilm_changes import BiLmChanges, dense, has_same_weights
+from elmo_scratch.interop.archives.blueprint import BiLmChanges, dense, has_same_weights
 from tests.tiny_archives import BILM, WORD, WORD_BILM
 
 SPARSE_BILM = {**WORD_BILM, "token_encoder": {**WORD, "sparse": True}}

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from allennlp.data import Vocabulary
 
-from elmo_scratch.interop.archives.kept_config import keep_bilm_config, kept_bilm_config
+from elmo_scratch.interop.archives.sidecar import keep_bilm_config, kept_bilm_config
 from tests.tiny_archives import BILM
 
 

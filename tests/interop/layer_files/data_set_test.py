@@ -8,7 +8,7 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.layer_files.data_set import DataSet
+from elmo_scratch.interop.layer_files.reader import DataSet
 
 NUMBERS = numpy.arange(24, dtype="float32").reshape(3, 2, 4)
 

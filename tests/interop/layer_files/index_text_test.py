@@ -7,8 +7,8 @@ from typing import IO, Dict, List, Tuple
 import numpy
 import pytest
 
-from elmo_scratch.interop.layer_files import index_text
-from elmo_scratch.interop.layer_files.index_text import IndexText, is_last
+from elmo_scratch.interop.layer_files import sentence_map
+from elmo_scratch.interop.layer_files.sentence_map import IndexText, is_last
 
 
 def text_of(entries: List[Tuple[str, str]], folder: Path) -> bytes:
@@ -52,7 +52,7 @@ def written(rows: numpy.ndarray) -> IO[bytes]:
 def test_the_last_of_equal_digests_is_known(
     read_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_text, "READ_AT_ONCE", read_at_once)
+    monkeypatch.setattr(sentence_map, "READ_AT_ONCE", read_at_once)
     rows = numpy.random.default_rng(13).integers(0, 40, size=(2000, 2))
     last = {tuple(row): place for place, row in enumerate(rows.tolist())}
     (places,) = numpy.nonzero(is_last(written(rows)))

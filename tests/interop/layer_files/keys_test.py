@@ -3,7 +3,7 @@ from pathlib import Path
 import h5py
 import pytest
 
-from elmo_scratch.interop.layer_files.keys import is_key
+from elmo_scratch.interop.layer_files.reader import is_key
 
 
 @pytest.mark.parametrize("key", ["0", "a sentence", "..", "a . b", "...", "Où ?", "\\", " "])

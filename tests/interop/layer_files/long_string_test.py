@@ -6,7 +6,7 @@ from typing import List
 import h5py
 import pytest
 
-from elmo_scratch.interop.layer_files.long_string import read_long_string, write_long_string
+from elmo_scratch.interop.layer_files.sentence_map import read_long_string, write_long_string
 
 # Around the size of the smallest heap, 4096 bytes with 32 that come first.
 SIZES = [0, 1, 7, 8, 9, 4000, 4047, 4048, 4049, 4056, 4063, 4064, 4065, 4096, 3 * 2**20 + 5]

@@ -4,11 +4,7 @@ import h5py
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.layer_files.opening import (
-    has_numbers_for_keys,
-    has_sentence_index,
-    opened,
-)
+from elmo_scratch.interop.layer_files.reader import has_numbers_for_keys, has_sentence_index, opened
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:

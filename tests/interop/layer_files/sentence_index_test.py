@@ -4,11 +4,7 @@ from typing import Dict, Iterator, List, Optional
 
 import pytest
 
-from elmo_scratch.interop.layer_files.sentence_index import (
-    LONGEST_ENTRY,
-    SentenceIndex,
-    entries_of,
-)
+from elmo_scratch.interop.layer_files.sentence_map import LONGEST_ENTRY, SentenceIndex, entries_of
 
 SENTENCES = {"one": "0", "Où est 🦩 ?": "11", 'a "quoted" \\ / word\t': "2", "": "3", "\ud800": "4"}
 

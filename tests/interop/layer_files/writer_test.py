@@ -11,7 +11,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import LayerFile, LayerFileWriter
-from elmo_scratch.interop.layer_files import reading
+from elmo_scratch.interop.layer_files import reader
 from elmo_scratch.interop.layer_files import writer as writing
 from tests.interop.full_disk import has_such_a_limit, printed_by
 from tests.interop.layer_files.tiny_layers import FACTS, vectors_of, write_layers
@@ -200,13 +200,13 @@ def test_parts_are_joined(compression: Optional[str], tmp_path: Path) -> None:
 def test_a_large_part_is_copied_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "COPIED_AT_ONCE", 3)
     opened: List[Path] = []
-    original = reading.opened
+    original = reader.opened
 
     def listening(path: Path) -> h5py.File:
         opened.append(path)
         return original(path)
 
-    monkeypatch.setattr(reading, "opened", listening)
+    monkeypatch.setattr(reader, "opened", listening)
     sentences = [f"{number} words" for number in range(8)]
     part = write_layers(tmp_path / "part.hdf5", sentences)
     with LayerFileWriter.open(tmp_path / "copy.hdf5", FACTS) as writer:

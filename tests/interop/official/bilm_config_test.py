@@ -4,8 +4,7 @@ from typing import Any, Dict
 import pytest
 from allennlp.common import Params
 
-from elmo_scratch.interop.official.bilm_config import bilm_config
-from elmo_scratch.interop.official.options import Options
+from elmo_scratch.interop.official.options import Options, bilm_config
 from elmo_scratch.interop.official.writing import official_options
 from elmo_scratch.modules import BiLm
 from tests.tiny_elmo import OPTIONS

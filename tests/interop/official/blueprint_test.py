@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from elmo_scratch.interop import BiLmBlueprint, WordList
-from elmo_scratch.interop.archives.archived_json import archived_path
+from elmo_scratch.interop.archives.sidecar import archived_path
 from elmo_scratch.interop.official import build_bilm
 from elmo_scratch.interop.official.blueprint import NAME, OfficialBlueprint
 from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options

@@ -7,7 +7,7 @@ import numpy
 import pytest
 import torch
 
-from elmo_scratch.interop.official.tensor_table import (
+from elmo_scratch.interop.official.tensors import (
     fill,
     official_shapes,
     official_tensors,

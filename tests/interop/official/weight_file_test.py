@@ -8,8 +8,7 @@ import requests
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop.official import read_official_options
-from elmo_scratch.interop.official.stored_size import SMALL
-from elmo_scratch.interop.official.weight_file import WeightFile, local_file
+from elmo_scratch.interop.official.weight_file import SMALL, WeightFile, local_file
 from tests.interop.official.reference import (
     RESIDUAL,
     copied,

@@ -1,4 +1,4 @@
-"""Reading HDF5 files of the layers of sentences."""
+"""What can be the key of a sentence's vectors in an HDF5 file."""
 
 import os
 from os import PathLike
@@ -9,19 +9,197 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Type, Union, over
 import h5py
 import numpy
 from allennlp.common.checks import ConfigurationError
+from h5py import h5d, h5l, h5o, h5p, h5s, h5t
 
 from elmo_scratch.files.identity import Stamp, stamp_of
-from elmo_scratch.interop.layer_files.data_set import DataSet
 from elmo_scratch.interop.layer_files.facts import LayerFileFacts
-from elmo_scratch.interop.layer_files.long_string import read_long_string
-from elmo_scratch.interop.layer_files.opening import (
-    SENTENCE_INDEX,
-    has_numbers_for_keys,
-    has_sentence_index,
-    opened,
-    unreadable,
+from elmo_scratch.interop.layer_files.sentence_map import (
+    SentenceIndex,
+    entries_of,
+    read_long_string,
 )
-from elmo_scratch.interop.layer_files.sentence_index import SentenceIndex, entries_of
+from elmo_scratch.interop.official.weight_file import refused_size
+
+FORBIDDEN = {"/": "a slash", "\0": "a NUL"}
+"""What no name in an HDF5 file may hold: the first divides groups, the second ends a name."""
+
+NO_NAMES = ("", ".")
+"""What HDF5 takes for the group itself."""
+
+
+def is_key(key: str) -> bool:
+    """Whether a data set can have that name."""
+    return key not in NO_NAMES and not any(character in key for character in FORBIDDEN)
+
+
+KINDS = {2: "float16", 4: "float32", 8: "float64"}
+"""The types of vectors by their bytes."""
+
+
+class DataSet:
+    """
+    Only numbers that lie in the file itself are read, and never more than fits to what is stored.
+
+    # Parameters
+
+    file : `h5py.File`
+        The file.
+    key : `str`
+        The name of the data set.
+    source : `str`
+        The file's name, for error messages.
+
+    # Raises
+
+    KeyError
+        If there is nothing of that name.
+    ConfigurationError
+        If it holds no vectors.
+    """
+
+    def __init__(self, file: h5py.File, key: str, source: str) -> None:
+        self._place = f"{source}: {key!r}"
+        self._file = file
+        self._name = key.encode("utf-8", "surrogateescape")
+        # HDF5 would take a path for a path, and nothing after a NUL for part of the name.
+        if not is_key(key):
+            raise KeyError(key)
+        try:
+            found = self._open()
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            # Damaged files make h5py raise nearly every kind of error there is.
+            raise self._damage(error) from None
+        if found is None:
+            raise KeyError(key)
+        self._found = found
+
+    def read(self) -> numpy.ndarray:
+        """
+        The vectors.
+
+        # Raises
+
+        ConfigurationError
+            If the file is damaged.
+        """
+        vectors = numpy.empty(self.shape, self.dtype)
+        try:
+            if vectors.size:
+                self._found.read(h5s.ALL, h5s.ALL, vectors)
+        except Exception as error:
+            raise self._damage(error) from None
+        return vectors
+
+    def copy(self, file: h5py.File) -> None:
+        """
+        Copies it, as it is stored, to another file.
+
+        # Raises
+
+        ConfigurationError
+            If the file is damaged.
+        """
+        try:
+            h5o.copy(self._file.id, self._name, file.id, self._name)
+        except Exception as error:
+            raise self._damage(error) from None
+
+    def _open(self) -> Optional[h5d.DatasetID]:
+        """The data set, if it is there and fit to be read."""
+        links = self._file.id.links
+        if not links.exists(self._name):
+            return None
+        if links.get_info(self._name).type != h5l.TYPE_HARD:
+            raise self._refusal("a link")
+        found = h5o.open(self._file.id, self._name)
+        if not isinstance(found, h5d.DatasetID):
+            raise self._refusal("no data set")
+        space, kind = found.get_space(), found.get_type()
+        if space.get_simple_extent_type() != h5s.SIMPLE:
+            raise self._refusal("of no shape")
+        if not isinstance(kind, h5t.TypeFloatID) or kind.get_size() not in KINDS:
+            raise self._refusal(f"of the type {found.dtype}")
+        self.shape: Tuple[int, ...] = space.get_simple_extent_dims()
+        self.dtype = KINDS[kind.get_size()]
+        self._check_place(found.get_create_plist())
+        self._check_size(found)
+        return found
+
+    def _check_place(self, properties: h5p.PropDCID) -> None:
+        """Refuses numbers that lie elsewhere than in the file."""
+        layout = properties.get_layout()
+        if layout not in (h5d.COMPACT, h5d.CONTIGUOUS, h5d.CHUNKED):
+            raise self._refusal("stored in other files")
+        if layout == h5d.CONTIGUOUS and properties.get_external_count():
+            raise self._refusal("stored in another file")
+
+    def _check_size(self, found: h5d.DatasetID) -> None:
+        """Refuses what would take far more memory than the file can have numbers for."""
+        reason = refused_size(self._file, found)
+        if reason:
+            raise ConfigurationError(f"{self._place} has the shape {self.shape} and {reason}")
+
+    def _refusal(self, what: str) -> ConfigurationError:
+        """What to raise for something else than vectors."""
+        return ConfigurationError(
+            f"{self._place}: expected vectors, a data set of numbers with a fraction, but it is "
+            f"{what}"
+        )
+
+    def _damage(self, error: Exception) -> ConfigurationError:
+        """What to raise for what HDF5 can't read."""
+        return ConfigurationError(
+            f"{self._place} can't be read; the file is damaged or was not copied to its end. "
+            f"{error}"
+        )
+
+
+SENTENCE_INDEX = "sentence_to_index"
+"""The data set that maps sentences to the keys of their vectors."""
+
+
+def opened(path: Path) -> h5py.File:
+    """The file, if it is there and can be read."""
+    if not path.is_file():
+        reason = "expected a file, but it is a folder" if path.is_dir() else "there is no such file"
+        raise ConfigurationError(f"{path}: {reason}")
+    try:
+        return h5py.File(path, "r")
+    except Exception as error:
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: Path, error: Exception) -> ConfigurationError:
+    """
+    # Returns
+
+    `ConfigurationError`
+        That a file is damaged, or is another one: h5py raises nearly every kind of error there is.
+    """
+    return ConfigurationError(
+        f"{path}: expected an HDF5 file of layers, as `allennlp elmo` writes it, but it can't be "
+        f"read; it may not have been copied to its end. {error}"
+    )
+
+
+def has_sentence_index(file: h5py.File) -> bool:
+    """Whether a file has a map from sentences to keys, and no sentence of that name."""
+    if not isinstance(file.get(SENTENCE_INDEX, getlink=True), h5py.HardLink):
+        return False
+    index = file[SENTENCE_INDEX]
+    if not isinstance(index, h5py.Dataset) or index.shape != (1,):
+        return False
+    string = h5py.check_string_dtype(index.dtype)
+    return string is not None and string.length is None
+
+
+def has_numbers_for_keys(file: h5py.File) -> bool:
+    """Whether keys look like line numbers, where the file doesn't say it; in doubt they do."""
+    count = len(file)
+    ends = {file.id.get_objname_by_idx(place) for place in (0, count - 1)} if count else set()
+    return all(name.isdigit() for name in ends)
 
 
 class LayerFile:

@@ -1,4 +1,4 @@
-"""The archive that `allennlp train` makes of a language model, read back as a biLM."""
+"""A biLM whose weights are to come."""
 
 import os
 import tarfile
@@ -16,12 +16,27 @@ from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights
 from allennlp.nn.util import read_state_dict
 
 from elmo_scratch.files.paths import located
-from elmo_scratch.interop.archives.bilm_blueprint import BiLmBlueprint
-from elmo_scratch.interop.archives.bilm_changes import BiLmChanges, dense
-from elmo_scratch.interop.archives.kept_config import kept_bilm_config
+from elmo_scratch.interop.archives.blueprint import BiLmBlueprint, BiLmChanges, WordList, dense
+from elmo_scratch.interop.archives.sidecar import kept_bilm_config
 from elmo_scratch.interop.archives.torch_file import UNREADABLE, check_not_compressed, reason_of
-from elmo_scratch.interop.archives.word_list import WordList
 from elmo_scratch.modules import BiLm
+
+
+def without_weights(bilm: BiLm) -> BiLm:
+    """
+    Makes each weight of a biLM no number: if none are loaded, because an archive lacks them, no
+    vector passes for a right one.
+
+    # Parameters
+
+    bilm : `BiLm`
+        Changed, and returned.
+    """
+    with torch.no_grad():
+        for weight in bilm.parameters():
+            weight.fill_(float("nan"))
+    return bilm
+
 
 LANGUAGE_MODEL = "elmo_scratch_bilm"
 """The registered name of the model whose archives are read here."""

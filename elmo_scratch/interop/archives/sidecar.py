@@ -3,7 +3,7 @@
 import json
 from os import PathLike
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Dict, Optional, Union
 
 from elmo_scratch.files.atomic import whole_file
 
@@ -55,3 +55,36 @@ def kept_in_archive(serialization_dir: Union[str, PathLike], name: str) -> Any:
     except FileNotFoundError:
         return None
     return json.loads(text)
+
+
+NAME = "-start"
+
+
+def keep_bilm_config(serialization_dir: Union[str, PathLike], config: Dict[str, Any]) -> None:
+    """
+    Puts a configuration where AllenNLP packs it into the archive of the training.
+
+    # Parameters
+
+    serialization_dir : `Union[str, PathLike]`
+        The output folder of a training.
+    config : `Dict[str, Any]`
+        What the block `bilm` of a language model's config would be.
+    """
+    keep_in_archive(serialization_dir, NAME, config)
+
+
+def kept_bilm_config(serialization_dir: Union[str, PathLike]) -> Optional[Dict[str, Any]]:
+    """
+    # Parameters
+
+    serialization_dir : `Union[str, PathLike]`
+        The output folder of a training, or what was unpacked of its archive.
+
+    # Returns
+
+    `Optional[Dict[str, Any]]`
+        What `keep_bilm_config` kept, if it did.
+    """
+    kept: Optional[Dict[str, Any]] = kept_in_archive(serialization_dir, NAME)
+    return kept
