@@ -21,7 +21,7 @@ from elmo_scratch.commands.elmo_arguments import (
     WARM_UP_SENTENCES,
     add_arguments,
 )
-from elmo_scratch.data.text_lines import split_lines, text_lines
+from elmo_scratch.data.lines import split_lines, text_lines
 from elmo_scratch.export import (
     Engine,
     ExportSettings,

@@ -12,12 +12,12 @@ from elmo_scratch.files.lazy_exports import names_on_demand
 
 if TYPE_CHECKING:
     from elmo_scratch.data.ag_news_reader import AgNewsReader as AgNewsReader
-    from elmo_scratch.data.character_batch import batch_to_ids as batch_to_ids
     from elmo_scratch.data.character_indexer import CharacterIndexer as CharacterIndexer
     from elmo_scratch.data.corpus import PreparedCorpus as PreparedCorpus
     from elmo_scratch.data.corpus_vocabulary import CorpusVocabulary as CorpusVocabulary
     from elmo_scratch.data.sentences_reader import SentencesReader as SentencesReader
     from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer as SpacyBlankTokenizer
+    from elmo_scratch.data.spelling import batch_to_ids as batch_to_ids
     from elmo_scratch.data.streams import StreamLoader as StreamLoader
 else:
     __getattr__, __dir__ = names_on_demand(
@@ -30,7 +30,7 @@ else:
             "SentencesReader": "sentences_reader",
             "SpacyBlankTokenizer": "spacy_blank_tokenizer",
             "StreamLoader": "streams",
-            "batch_to_ids": "character_batch",
+            "batch_to_ids": "spelling",
         },
     )
 

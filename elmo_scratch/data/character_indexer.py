@@ -7,7 +7,7 @@ import torch
 from allennlp.data import Token, TokenIndexer, Vocabulary
 
 from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN
-from elmo_scratch.data.spelled_words import check_max_characters, spelled_word
+from elmo_scratch.data.spelling import check_max_characters, spelled_word
 
 
 @TokenIndexer.register("elmo_scratch_characters")

@@ -11,11 +11,10 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenIndexer
 from allennlp.data.tokenizers import Token, Tokenizer, WhitespaceTokenizer
 
-from elmo_scratch.data.ag_news_rows import ag_news_rows, ag_news_text
+from elmo_scratch.data.ag_news_reader import ag_news_rows, ag_news_text
 from elmo_scratch.data.corpus import DataPath, check_not_empty, is_table, list_shards
-from elmo_scratch.data.corpus.shard_blocks import shard_blocks
-from elmo_scratch.data.line_tokens import line_tokens
-from elmo_scratch.data.max_tokens import check_max_tokens
+from elmo_scratch.data.corpus.shards import shard_blocks
+from elmo_scratch.data.lines import check_max_tokens, line_tokens
 
 
 @DatasetReader.register("elmo_scratch_sentences")

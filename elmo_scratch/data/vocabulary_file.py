@@ -7,7 +7,7 @@ from typing import Dict, List, Sequence, Union
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
-from elmo_scratch.data.text_lines import text_lines
+from elmo_scratch.data.lines import text_lines
 from elmo_scratch.files.atomic import whole_file
 
 UNKNOWN_WORD = "<UNK>"

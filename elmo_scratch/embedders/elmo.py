@@ -10,8 +10,7 @@ import torch
 from allennlp.common import FromParams, Lazy
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.character_batch import batch_to_ids
-from elmo_scratch.data.split_sentences import are_words
+from elmo_scratch.data.spelling import are_words, batch_to_ids
 from elmo_scratch.embedders.allennlp_names import accept_elmo
 from elmo_scratch.embedders.cached_words import CachedWords
 from elmo_scratch.embedders.flat_sentences import FlatSentences

@@ -10,7 +10,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
-from elmo_scratch.data.text_lines import BYTE_ORDER_MARK
+from elmo_scratch.data.lines import BYTE_ORDER_MARK
 from elmo_scratch.export.export import export_layers
 from elmo_scratch.export.export_settings import KEPT, ExportSettings
 from elmo_scratch.export.model_source import ModelSource

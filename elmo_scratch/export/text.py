@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.text_lines import text_lines
+from elmo_scratch.data.lines import text_lines
 from elmo_scratch.files.identity import Stamp, stamp_of
 from elmo_scratch.interop.layer_files.reader import FORBIDDEN, NO_NAMES, SENTENCE_INDEX
 from elmo_scratch.interop.layer_files.sentence_map import DIGEST_SIZE, is_last

@@ -5,8 +5,8 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
-from elmo_scratch.data.ag_news_rows import restored
-from elmo_scratch.data.text_lines import BYTE_ORDER_MARK
+from elmo_scratch.data.ag_news_reader import restored
+from elmo_scratch.data.lines import BYTE_ORDER_MARK
 
 
 @Predictor.register("ag_news")

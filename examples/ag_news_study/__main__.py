@@ -27,7 +27,7 @@ from results_file import read_trainings, write_results
 from table import markdown
 from tasks import Undone, run_all
 
-from elmo_scratch.data.ag_news_rows import AgNewsRow, ag_news_rows
+from elmo_scratch.data.ag_news_reader import AgNewsRow, ag_news_rows
 from elmo_scratch.files.atomic import whole_file
 from elmo_scratch.files.machine import num_processors
 from elmo_scratch.files.signals import Terminated

@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_f
 from tasks import Task
 from training import SCORES, Training, training_of
 
-from elmo_scratch.data.ag_news_rows import AgNewsRow
+from elmo_scratch.data.ag_news_reader import AgNewsRow
 
 
 class Row(NamedTuple):

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.ag_news_rows import CLASS_NAMES, AgNewsRow, ag_news_rows
+from elmo_scratch.data.ag_news_reader import CLASS_NAMES, AgNewsRow, ag_news_rows
 from tests import FIXTURES_ROOT
 
 

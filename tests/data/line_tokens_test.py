@@ -1,6 +1,6 @@
 from allennlp.data.tokenizers import CharacterTokenizer, Token, Tokenizer, WhitespaceTokenizer
 
-from elmo_scratch.data.line_tokens import line_tokens
+from elmo_scratch.data.lines import line_tokens
 
 
 class Parts(Tokenizer):

@@ -5,7 +5,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data import AgNewsReader, SentencesReader
 from elmo_scratch.data.corpus import PreparedCorpus
-from elmo_scratch.data.max_tokens import check_max_tokens
+from elmo_scratch.data.lines import check_max_tokens
 from tests import FIXTURES_ROOT
 
 

@@ -3,7 +3,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import character_ids
-from elmo_scratch.data.spelled_words import (
+from elmo_scratch.data.spelling import (
     WORDS_REMEMBERED,
     check_max_characters,
     spelled_word,

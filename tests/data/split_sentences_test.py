@@ -4,7 +4,7 @@ import numpy
 import pandas
 import pytest
 
-from elmo_scratch.data.split_sentences import are_words, check_sentences
+from elmo_scratch.data.spelling import are_words, check_sentences
 
 
 @pytest.mark.parametrize(

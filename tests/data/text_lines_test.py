@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.text_lines import split_lines, text_lines
+from elmo_scratch.data.lines import split_lines, text_lines
 from tests import FIXTURES_ROOT
 
 

@@ -6,14 +6,14 @@ process with the same text and settings finds the same prepared folder, and that
 whole or not there.
 """
 
-from elmo_scratch.data.corpus.audit_log import log_audit as log_audit
-from elmo_scratch.data.corpus.corpus_audit import CorpusAudit as CorpusAudit
+from elmo_scratch.data.corpus.audit import CorpusAudit as CorpusAudit
+from elmo_scratch.data.corpus.audit import log_audit as log_audit
+from elmo_scratch.data.corpus.preparation import WordTable as WordTable
 from elmo_scratch.data.corpus.prepared_corpus import PreparedCorpus as PreparedCorpus
 from elmo_scratch.data.corpus.shards import DataPath as DataPath
 from elmo_scratch.data.corpus.shards import check_not_empty as check_not_empty
 from elmo_scratch.data.corpus.shards import is_table as is_table
 from elmo_scratch.data.corpus.shards import list_shards as list_shards
-from elmo_scratch.data.corpus.word_table import WordTable as WordTable
 
 __all__ = [
     "CorpusAudit",

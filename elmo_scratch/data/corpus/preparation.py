@@ -3,7 +3,18 @@
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import (
+    BinaryIO,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -11,12 +22,177 @@ from allennlp.common.tqdm import Tqdm
 from allennlp.data.tokenizers import Tokenizer
 
 from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN
-from elmo_scratch.data.corpus.corpus_audit import CorpusAudit
-from elmo_scratch.data.corpus.number_arrays import count_numbers, count_repeats, replace_numbers
-from elmo_scratch.data.corpus.shard_blocks import shard_blocks
-from elmo_scratch.data.corpus.shards import first_names
-from elmo_scratch.data.corpus.word_table import WordTable, write_words
-from elmo_scratch.data.line_tokens import line_tokens
+from elmo_scratch.data.corpus.audit import CorpusAudit
+from elmo_scratch.data.corpus.shards import first_names, shard_blocks
+from elmo_scratch.data.lines import line_tokens
+
+_NUMBERS_AT_ONCE = 2**22
+
+
+def array_parts(path: Path, dtype: str) -> Iterator[numpy.ndarray]:
+    """
+    # Parameters
+
+    path : `Path`
+        Numbers, and nothing else.
+    dtype : `str`
+        Their type.
+
+    # Returns
+
+    `Iterator[numpy.ndarray]`
+        The numbers in parts, each of shape `(numbers,)`.
+    """
+    with open(path, "rb") as file:
+        while (part := numpy.fromfile(file, dtype, _NUMBERS_AT_ONCE)).size:
+            yield part
+
+
+def count_numbers(path: Path, dtype: str, size: int) -> numpy.ndarray:
+    """
+    # Parameters
+
+    path : `Path`
+        Numbers below `size`.
+    dtype : `str`
+        Their type.
+    size : `int`
+        How many different numbers there may be.
+
+    # Returns
+
+    `numpy.ndarray`
+        Shape `(size,)`: how often each number occurs.
+    """
+    counts = numpy.zeros(size, dtype=numpy.int64)
+    for part in _shown(path, dtype, "counting words"):
+        counts += numpy.bincount(part, minlength=size)
+    return counts
+
+
+def replace_numbers(path: Path, dtype: str, table: numpy.ndarray) -> None:
+    """
+    Replaces, in place, each number by what stands in its row of a table.
+
+    # Parameters
+
+    path : `Path`
+        Numbers below the length of the table.
+    dtype : `str`
+        Their type.
+    table : `numpy.ndarray`
+        Shape `(numbers,)`, of this type.
+    """
+    with open(path, "r+b") as file:
+        for part in _shown(path, dtype, "numbering words"):
+            file.write(table[part].tobytes())
+
+
+def count_repeats(path: Path, dtype: str) -> int:
+    """
+    # Parameters
+
+    path : `Path`
+        Numbers that are evenly spread, such as hashes.
+    dtype : `str`
+        Their type, unsigned.
+
+    # Returns
+
+    `int`
+        How many of them equal an earlier one.
+    """
+    total = path.stat().st_size // numpy.dtype(dtype).itemsize
+    # Equal numbers fall into the same of several groups, which are counted one after the other.
+    num_groups = -(-total // _NUMBERS_AT_ONCE)
+    repeats = 0
+    for group in Tqdm.tqdm(range(num_groups), desc="finding repeated lines", delay=1):
+        members = numpy.concatenate(
+            [part[part % num_groups == group] for part in array_parts(path, dtype)]
+        )
+        members.sort()
+        repeats += int((members[1:] == members[:-1]).sum())
+    return repeats
+
+
+def _shown(path: Path, dtype: str, what: str) -> Iterator[numpy.ndarray]:
+    """As `array_parts`, with a progress bar where that takes long."""
+    size = path.stat().st_size
+    with Tqdm.tqdm(total=size, desc=what, unit="B", unit_scale=True, delay=1) as progress:
+        for part in array_parts(path, dtype):
+            yield part
+            progress.update(part.nbytes)
+
+
+TEXT, STARTS, COUNTS = "words.bin", "word_starts.bin", "word_counts.bin"
+_WORDS_AT_ONCE = 2**16
+
+
+class WordTable(Sequence[str]):
+    """
+    The distinct words of a corpus, by falling frequency and, where that is equal, in alphabetical
+    order. They lie in memory-mapped files; a word becomes a string when it is asked for.
+
+    # Parameters
+
+    folder : `Path`
+        Where `write_words` put them.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.text = numpy.memmap(folder / TEXT, dtype=numpy.uint8, mode="r")
+        """The UTF-8 forms of all words, end to end."""
+        self.starts = numpy.memmap(folder / STARTS, dtype="<i8", mode="r")
+        """Shape `(words + 1,)`: where each word begins in `text`."""
+        self.counts = numpy.memmap(folder / COUNTS, dtype="<i8", mode="r")
+        """Shape `(words,)`: how often each word occurs."""
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __getitem__(self, number: int) -> str:  # type: ignore[override]
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"there are {len(self)} words, but number {number} was asked for")
+        number %= len(self)
+        return self.text[self.starts[number] : self.starts[number + 1]].tobytes().decode("utf-8")
+
+    def __iter__(self) -> Iterator[str]:
+        for first in range(0, len(self), _WORDS_AT_ONCE):
+            starts = self.starts[first : first + _WORDS_AT_ONCE + 1].tolist()
+            text = self.text[starts[0] : starts[-1]].tobytes()
+            for start, end in zip(starts, starts[1:]):
+                yield text[start - starts[0] : end - starts[0]].decode("utf-8")
+
+    def lengths(self) -> numpy.ndarray:
+        """Shape `(words,)`: how many bytes each word has in UTF-8."""
+        return numpy.diff(self.starts)
+
+
+def write_words(words: List[str], counts: numpy.ndarray, folder: Path) -> None:
+    """
+    Writes what `WordTable` reads.
+
+    # Parameters
+
+    words : `List[str]`
+        Distinct words in their order, none of them empty.
+    counts : `numpy.ndarray`
+        Shape `(words,)`.
+    folder : `Path`
+        Where to.
+    """
+    end = 0
+    with open(folder / TEXT, "wb") as text, open(folder / STARTS, "wb") as starts:
+        starts.write(numpy.zeros(1, dtype="<i8").tobytes())
+        for first in range(0, len(words), _WORDS_AT_ONCE):
+            encoded = [word.encode("utf-8") for word in words[first : first + _WORDS_AT_ONCE]]
+            text.write(b"".join(encoded))
+            ends = end + numpy.cumsum([len(word) for word in encoded], dtype="<i8")
+            starts.write(ends.tobytes())
+            end = int(ends[-1])
+    with open(folder / COUNTS, "wb") as file:
+        file.write(counts.astype("<i8").tobytes())
+
 
 TOKENS, SENTENCE_STARTS, SHARD_STARTS = "tokens.bin", "sentence_starts.bin", "shard_starts.bin"
 AUDIT = "audit.json"

@@ -14,10 +14,14 @@ from allennlp.nn.util import move_to_device
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
 from elmo_scratch.data.corpus import DataPath, PreparedCorpus, list_shards, log_audit
 from elmo_scratch.data.sentences_reader import SentencesReader
-from elmo_scratch.data.streams.spelling import Spelling
-from elmo_scratch.data.streams.stream import Positions, windows
-from elmo_scratch.data.streams.stream_indexers import check_marks, stream_indexers
-from elmo_scratch.data.streams.stream_order import StreamOrder
+from elmo_scratch.data.streams.order import StreamOrder
+from elmo_scratch.data.streams.windows import (
+    Positions,
+    Spelling,
+    check_marks,
+    stream_indexers,
+    windows,
+)
 
 STREAMS_PER_RELEASE = 8
 """After so many streams the memory of what they read from disk is given back. Where sentences are

@@ -4,8 +4,7 @@ from itertools import chain
 
 import torch
 
-from elmo_scratch.data.spelled_words import spelled_words
-from elmo_scratch.data.split_sentences import check_sentences
+from elmo_scratch.data.spelling import check_sentences, spelled_words
 from elmo_scratch.embedders.sentences.spelled_batch import SpelledBatch
 from elmo_scratch.embedders.sentences.speller import Sentences, Speller
 

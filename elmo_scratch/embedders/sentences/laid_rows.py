@@ -4,7 +4,7 @@ from typing import Iterable, Iterator, List, Sequence
 
 from allennlp.common.util import lazy_groups_of
 
-from elmo_scratch.data.split_sentences import check_sentences
+from elmo_scratch.data.spelling import check_sentences
 
 MAX_POSITIONS_LAID = 2**16
 """

@@ -5,7 +5,7 @@ from typing import Dict
 import torch
 from allennlp.data import Batch, DatasetReader, Token, Vocabulary
 
-from elmo_scratch.data.split_sentences import check_sentences
+from elmo_scratch.data.spelling import check_sentences
 from elmo_scratch.embedders.sentences.spelled_batch import SpelledBatch
 from elmo_scratch.embedders.sentences.speller import Sentences, Speller
 from elmo_scratch.modules.token_encoders import TokenEncoder

@@ -9,7 +9,7 @@ import numpy
 import torch
 from allennlp.common.util import lazy_groups_of
 
-from elmo_scratch.data.split_sentences import check_sentences
+from elmo_scratch.data.spelling import check_sentences
 from elmo_scratch.embedders.sentences.devices import device_of, leaves_a_processor
 from elmo_scratch.embedders.sentences.fitting_reader import FittingReader
 from elmo_scratch.embedders.sentences.laid_rows import row_groups, warm_up_batches

@@ -4,8 +4,8 @@ from pathlib import Path
 import numpy
 import pytest
 
-from elmo_scratch.data.corpus import number_arrays as module
-from elmo_scratch.data.corpus.number_arrays import (
+from elmo_scratch.data.corpus import preparation as module
+from elmo_scratch.data.corpus.preparation import (
     array_parts,
     count_numbers,
     count_repeats,

@@ -7,7 +7,8 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.tokenizers import LettersDigitsTokenizer, Token, Tokenizer
 
-from elmo_scratch.data.corpus import CorpusAudit, WordTable, number_arrays, shard_blocks, word_table
+from elmo_scratch.data.corpus import CorpusAudit, WordTable, preparation
+from elmo_scratch.data.corpus import shards as shard_blocks
 from elmo_scratch.data.corpus.preparation import (
     AUDIT,
     SENTENCE_STARTS,
@@ -70,8 +71,8 @@ def test_the_text_can_be_read_back(
 ) -> None:
     if at_once:  # all that is done in parts, in small ones
         monkeypatch.setattr(shard_blocks, "BLOCK_SIZE", at_once)
-        monkeypatch.setattr(number_arrays, "_NUMBERS_AT_ONCE", at_once)
-        monkeypatch.setattr(word_table, "_WORDS_AT_ONCE", at_once)
+        monkeypatch.setattr(preparation, "_NUMBERS_AT_ONCE", at_once)
+        monkeypatch.setattr(preparation, "_WORDS_AT_ONCE", at_once)
     shards, audit = read_back(TEXTS, tmp_path / "prepared")
     lines = [path.read_text(encoding="utf-8").splitlines() for path in TEXTS]
     assert shards == [[line.split() for line in shard] for shard in lines]

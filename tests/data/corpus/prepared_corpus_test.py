@@ -15,8 +15,7 @@ from allennlp.data.tokenizers import CharacterTokenizer, WhitespaceTokenizer
 
 from elmo_scratch.data.corpus import PreparedCorpus, preparation
 from elmo_scratch.data.corpus import prepared_corpus as module
-from elmo_scratch.data.corpus.prepared_corpus import CACHE_VARIABLE, default_cache_dir
-from elmo_scratch.data.corpus.whole_folder import PART
+from elmo_scratch.data.corpus.prepared_corpus import CACHE_VARIABLE, PART, default_cache_dir
 from tests import FIXTURES_ROOT
 
 FORK = multiprocessing.get_context("fork")

@@ -7,8 +7,8 @@ from typing import List, Tuple
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.corpus import shard_blocks as module
-from elmo_scratch.data.corpus.shard_blocks import shard_blocks
+from elmo_scratch.data.corpus import shards as module
+from elmo_scratch.data.corpus.shards import shard_blocks
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock
 
-from elmo_scratch.data.corpus.whole_folder import MANIFEST, PART, is_whole, make_once
+from elmo_scratch.data.corpus.prepared_corpus import MANIFEST, PART, is_whole, make_once
 
 FORK = multiprocessing.get_context("fork")
 

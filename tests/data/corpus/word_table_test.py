@@ -5,8 +5,8 @@ import numpy
 import pytest
 
 from elmo_scratch.data.corpus import WordTable
-from elmo_scratch.data.corpus import word_table as module
-from elmo_scratch.data.corpus.word_table import write_words
+from elmo_scratch.data.corpus import preparation as module
+from elmo_scratch.data.corpus.preparation import write_words
 
 WORDS = ["the", "Größe", "a\0b", "語", "😀x", "z" * 60, "\ufeff"]
 

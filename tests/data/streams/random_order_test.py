@@ -1,6 +1,6 @@
 import numpy
 
-from elmo_scratch.data.streams.random_order import RandomOrder
+from elmo_scratch.data.streams.order import RandomOrder
 
 
 def whole(size: int, seed: int) -> numpy.ndarray:

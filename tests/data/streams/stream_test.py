@@ -3,8 +3,9 @@ from typing import List, NamedTuple
 import numpy
 import pytest
 
-from elmo_scratch.data.streams import stream, stream_order
-from elmo_scratch.data.streams.stream import Positions, read_sentences
+from elmo_scratch.data.streams import order as stream_order
+from elmo_scratch.data.streams import windows
+from elmo_scratch.data.streams.windows import Positions, read_sentences
 from tests.data.streams.tiny_text import TinyText
 
 TEXT = TinyText.random(num_shards=5, num_sentences=60)
@@ -79,7 +80,7 @@ def test_nothing_is_lost_wherever_reading_ends(
 ) -> None:
     order = TEXT.order(2, seed=3, shuffles_sentences=True)
     whole = TEXT.windows(order, 1, 5)
-    monkeypatch.setattr(stream, "POSITIONS_AT_ONCE", positions)
+    monkeypatch.setattr(windows, "POSITIONS_AT_ONCE", positions)
     monkeypatch.setattr(stream_order, "SENTENCES_AT_ONCE", sentences)
     for skipped in range(len(whole) + 1):
         rest = TEXT.windows(order, 1, 5, skipped)

@@ -4,8 +4,8 @@ from typing import List, NamedTuple, Optional, Sequence
 
 import numpy
 
-from elmo_scratch.data.streams.stream import BEGIN, END, NUM_MARKS, Positions, windows
-from elmo_scratch.data.streams.stream_order import StreamOrder
+from elmo_scratch.data.streams.order import StreamOrder
+from elmo_scratch.data.streams.windows import BEGIN, END, NUM_MARKS, Positions, windows
 
 
 class TinyText(NamedTuple):

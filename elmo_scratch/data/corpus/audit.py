@@ -1,6 +1,7 @@
 """What a corpus turned out to hold."""
 
 import json
+import logging
 from pathlib import Path
 from typing import NamedTuple, Optional, Sequence
 
@@ -68,3 +69,31 @@ class CorpusAudit(NamedTuple):
     def read(cls, path: Path) -> "CorpusAudit":
         """The figures that `write` wrote."""
         return cls(**json.loads(path.read_text("utf-8")))
+
+
+logger = logging.getLogger(__name__)
+
+MUCH = 0.2
+"""From this share of unknown tokens on the vocabulary is likely that of another text."""
+
+
+def log_audit(audit: CorpusAudit, name: str) -> None:
+    """
+    Logs the audit, and warns where much is unknown: on a text of unknown words a language model
+    soon has a good perplexity, and has learned nothing.
+
+    # Parameters
+
+    audit : `CorpusAudit`
+        Of a text for which there is a vocabulary.
+    name : `str`
+        What the text is called.
+    """
+    logger.info("%s: %s", name, audit.describe())
+    if audit.unknown_share is not None and audit.unknown_share > MUCH:
+        logger.warning(
+            "%.0f%% of the tokens of %s are not in the vocabulary. Were its words counted in "
+            "another text, split by another tokenizer, or in lower case?",
+            100 * audit.unknown_share,
+            name,
+        )

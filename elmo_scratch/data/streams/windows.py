@@ -1,0 +1,292 @@
+"""One of several parallel streams of text, cut into windows."""
+
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenIndexer
+
+from elmo_scratch.alphabet import (
+    BEGIN_SENTENCE_WORD,
+    BEGIN_WORD,
+    END_SENTENCE_WORD,
+    END_WORD,
+    PADDING_ID,
+    sentence_marks,
+)
+from elmo_scratch.data.character_indexer import CharacterIndexer
+from elmo_scratch.data.sentences_reader import SentencesReader
+from elmo_scratch.data.streams.order import MARKS_PER_SENTENCE, StreamOrder
+
+BEGIN, END = 0, 1
+"""The marks of sentence boundaries in a stream."""
+
+NUM_MARKS = 2
+"""The word of number `n` in the corpus is `n + NUM_MARKS` in a stream."""
+
+POSITIONS_AT_ONCE = 2**13
+"""A stream reads ahead about so far: enough that NumPy's calls don't count."""
+
+
+class Positions(NamedTuple):
+    """
+    A stretch of a stream, in two reading orders. Both begin a sentence with a mark, read its words,
+    and end with the other mark; both take one sentence after the other.
+
+    # Parameters
+
+    left_to_right : `numpy.ndarray`
+        Shape `(positions,)`: each sentence from its beginning to its end.
+    right_to_left : `numpy.ndarray`
+        Shape `(positions,)`: each sentence from its end to its beginning.
+    predicts : `numpy.ndarray`
+        Shape `(positions,)`, of bool: whether the next position is of the same sentence, so that
+        it is predicted from here.
+    """
+
+    left_to_right: numpy.ndarray
+    right_to_left: numpy.ndarray
+    predicts: numpy.ndarray
+
+    def between(self, start: int, end: Optional[int] = None) -> "Positions":
+        """The positions from `start` on, up to `end`."""
+        return Positions(*(array[start:end] for array in self))
+
+    @property
+    def size(self) -> int:
+        """How many positions."""
+        return len(self.left_to_right)
+
+    @classmethod
+    def cat(cls, parts: List["Positions"]) -> "Positions":
+        """One stretch after the other."""
+        return cls(*(numpy.concatenate(arrays) for arrays in zip(*parts)))
+
+
+def read_sentences(
+    tokens: numpy.ndarray, sentence_starts: numpy.ndarray, sentences: numpy.ndarray
+) -> Positions:
+    """
+    # Parameters
+
+    tokens : `numpy.ndarray`
+        Shape `(tokens,)`: the number of the word of each token.
+    sentence_starts : `numpy.ndarray`
+        Shape `(sentences + 1,)`: where each sentence begins among the tokens.
+    sentences : `numpy.ndarray`
+        Shape `(read,)`: the numbers of the sentences to read.
+    """
+    starts = sentence_starts[sentences]
+    lengths = sentence_starts[sentences + 1] - starts
+    spans = lengths + MARKS_PER_SENTENCE
+    ends = numpy.cumsum(spans)
+    total = int(ends[-1]) if len(ends) else 0
+    # The offset of each position within its sentence, the begin mark's being 0.
+    offsets = numpy.arange(total) - numpy.repeat(ends - spans, spans)
+    lengths_there, starts_there = numpy.repeat(lengths, spans), numpy.repeat(starts, spans)
+    predicts = offsets <= lengths_there
+    is_word = predicts & (offsets > 0)
+    left_to_right = numpy.where(offsets == 0, BEGIN, END)
+    right_to_left = numpy.where(offsets == 0, END, BEGIN)
+    words = offsets[is_word]
+    first = starts_there[is_word]
+    left_to_right[is_word] = tokens[first + words - 1].astype(numpy.int64) + NUM_MARKS
+    mirrored = first + lengths_there[is_word] - words
+    right_to_left[is_word] = tokens[mirrored].astype(numpy.int64) + NUM_MARKS
+    return Positions(left_to_right, right_to_left, predicts)
+
+
+def windows(
+    tokens: numpy.ndarray,
+    sentence_starts: numpy.ndarray,
+    order: StreamOrder,
+    stream: int,
+    size: int,
+    skipped: int = 0,
+) -> Iterator[Positions]:
+    """
+    Cuts a stream into windows. The last one may be shorter.
+
+    # Parameters
+
+    tokens, sentence_starts
+        As in `read_sentences`.
+    order : `StreamOrder`
+        The order of the epoch.
+    stream : `int`
+        Which of its streams.
+    size : `int`
+        Positions of a window.
+    skipped : `int`, optional (default = `0`)
+        How many windows to leave out at the beginning. Their text isn't read.
+
+    # Returns
+
+    `Iterator[Positions]`
+        Windows of `size + 1` positions, of which the last is the first of the next window and only
+        there to be predicted.
+    """
+    to_skip = skipped * size
+    unread = read_sentences(tokens, sentence_starts, numpy.arange(0))
+    for sentences in order.sentences(stream):
+        lengths = sentence_starts[sentences + 1] - sentence_starts[sentences]
+        ends = numpy.cumsum(lengths + MARKS_PER_SENTENCE)
+        reached = 0
+        while reached < len(sentences):
+            start = int(ends[reached - 1]) if reached else 0
+            if start + to_skip >= ends[-1]:
+                to_skip -= int(ends[-1]) - start
+                break
+            first = int(numpy.searchsorted(ends, start + to_skip, side="right"))
+            before = int(ends[first - 1]) if first else 0
+            to_skip -= before - start
+            wanted = before + to_skip + POSITIONS_AT_ONCE
+            reached = int(numpy.searchsorted(ends, wanted)) + 1
+            read = read_sentences(tokens, sentence_starts, sentences[first:reached])
+            unread = Positions.cat([unread, read.between(to_skip)])
+            to_skip = 0
+            num_whole = max(0, unread.size - 1) // size
+            for number in range(num_whole):
+                yield unread.between(number * size, (number + 1) * size + 1)
+            unread = unread.between(num_whole * size)
+    if unread.size:
+        yield unread
+
+
+class Spelling:
+    """
+    Spells words of a corpus, as `alphabet.character_ids` does, many at a time.
+
+    # Parameters
+
+    text : `numpy.ndarray`
+        Of bytes: the UTF-8 forms of all words, end to end.
+    starts : `numpy.ndarray`
+        Shape `(words + 1,)`: where each word begins in `text`.
+    max_characters : `int`
+        How many ids a word has.
+    marks : `Tuple[numpy.ndarray, numpy.ndarray]`
+        The numbers of the words that are written like the marks of the beginning and the end of a
+        sentence, and stand for them.
+    """
+
+    def __init__(
+        self,
+        text: numpy.ndarray,
+        starts: numpy.ndarray,
+        max_characters: int,
+        marks: Tuple[numpy.ndarray, numpy.ndarray],
+    ) -> None:
+        self._text = text
+        self._starts = starts
+        self._max_characters = max_characters
+        self._marks = [
+            (numpy.append(words + NUM_MARKS, mark), numpy.array(spelled))
+            for words, mark, spelled in zip(marks, (BEGIN, END), sentence_marks(max_characters))
+        ]
+
+    def of(self, numbers: numpy.ndarray) -> numpy.ndarray:
+        """
+        # Parameters
+
+        numbers : `numpy.ndarray`
+            Shape `(words,)`, as in a stream.
+
+        # Returns
+
+        `numpy.ndarray`
+            Shape `(words, characters)`: ids as in a batch.
+        """
+        words = numpy.maximum(numbers - NUM_MARKS, 0)
+        starts = self._starts[words]
+        lengths = numpy.minimum(self._starts[words + 1] - starts, self._max_characters - 2)
+        ids = numpy.full((len(numbers), self._max_characters), PADDING_ID, dtype=numpy.int64)
+        ids[:, 0] = BEGIN_WORD + 1
+        row = numpy.repeat(numpy.arange(len(numbers)), lengths)
+        offset = numpy.arange(len(row)) - numpy.repeat(numpy.cumsum(lengths) - lengths, lengths)
+        ids[row, offset + 1] = self._text[starts[row] + offset].astype(numpy.int64) + 1
+        ids[numpy.arange(len(numbers)), lengths + 1] = END_WORD + 1
+        for written_so, spelled in self._marks:
+            ids[numpy.isin(numbers, written_so)] = spelled
+        return ids
+
+
+class StreamIndexers(NamedTuple):
+    """
+    The indexers of a reader.
+
+    # Parameters
+
+    words : `SingleIdTokenIndexer`
+        Gives the words that are predicted their ids.
+    characters : `CharacterIndexer`, optional
+        Spells them, where the biLM reads characters.
+    """
+
+    words: SingleIdTokenIndexer
+    characters: Optional[CharacterIndexer]
+
+
+def stream_indexers(reader: SentencesReader) -> StreamIndexers:
+    """
+    # Parameters
+
+    reader : `SentencesReader`
+        The reader of the sentences that the streams are made of.
+
+    # Raises
+
+    ConfigurationError
+        If it has none for words with a namespace of the vocabulary, or others than these; or if it
+        is to read a part of the text, or an indexer to add words: streams are made of whole files.
+    """
+    if reader.max_instances is not None:
+        raise ConfigurationError(
+            "the loader `elmo_scratch_stream` reads whole files: take `max_instances` out of the "
+            "reader, and name fewer or shorter files"
+        )
+    by_kind: Dict[type, TokenIndexer] = {
+        type(indexer): indexer for indexer in reader.token_indexers.values()
+    }
+    has_more = len(by_kind) < len(reader.token_indexers)  # of a kind that is there already
+    words, characters = by_kind.pop(SingleIdTokenIndexer, None), by_kind.pop(CharacterIndexer, None)
+    has_more = has_more or bool(by_kind)
+    if not isinstance(words, SingleIdTokenIndexer) or words.namespace is None or has_more:
+        raise ConfigurationError(
+            "the loader `elmo_scratch_stream` needs in the reader's `token_indexers` a "
+            "`single_id` with a namespace, for the words that are predicted, and, where the biLM "
+            "reads characters, an `elmo_scratch_characters`, and no other"
+        )
+    if words._start_tokens or words._end_tokens or words._feature_name != "text":
+        raise ConfigurationError(
+            "the loader `elmo_scratch_stream` reads the words of the text and marks sentences "
+            "itself: take `start_tokens`, `end_tokens` and `feature_name` out of the `single_id` "
+            "of the reader's `token_indexers`"
+        )
+    assert characters is None or isinstance(characters, CharacterIndexer)
+    return StreamIndexers(words, characters)
+
+
+def check_marks(vocab: Vocabulary, namespace: str) -> None:
+    """
+    # Parameters
+
+    vocab : `Vocabulary`
+        With the marks of sentence boundaries, which a language model adds to its namespace.
+    namespace : `str`
+        That of the streams' words.
+
+    # Raises
+
+    ConfigurationError
+        If they are not there: every word would pass for an unknown one.
+    """
+    words = vocab._token_to_index.get(namespace, {})
+    if not words.keys() >= {BEGIN_SENTENCE_WORD, END_SENTENCE_WORD}:
+        raise ConfigurationError(
+            f"expected the marks {BEGIN_SENTENCE_WORD} and {END_SENTENCE_WORD} in the namespace "
+            f"{namespace!r} of the vocabulary, as that of the reader's `single_id` is called, but "
+            f"they are missing; there are {sorted(vocab.get_namespaces())}. Give the indexer, the "
+            "vocabulary and the model the same `namespace`."
+        )
