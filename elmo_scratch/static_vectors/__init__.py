@@ -11,18 +11,18 @@ from elmo_scratch.files.lazy_exports import names_on_demand
 
 if TYPE_CHECKING:
     from elmo_scratch.static_vectors.method import VectorMethod as VectorMethod
-    from elmo_scratch.static_vectors.numbered_text import NumberedText as NumberedText
     from elmo_scratch.static_vectors.ppmi_svd import PpmiSvd as PpmiSvd
-    from elmo_scratch.static_vectors.vector_text import VectorText as VectorText
+    from elmo_scratch.static_vectors.text import NumberedText as NumberedText
+    from elmo_scratch.static_vectors.text import VectorText as VectorText
     from elmo_scratch.static_vectors.word2vec import Word2Vec as Word2Vec
 else:
     __getattr__, __dir__ = names_on_demand(
         __name__,
         {
-            "NumberedText": "numbered_text",
+            "NumberedText": "text",
             "PpmiSvd": "ppmi_svd",
             "VectorMethod": "method",
-            "VectorText": "vector_text",
+            "VectorText": "text",
             "Word2Vec": "word2vec",
         },
     )

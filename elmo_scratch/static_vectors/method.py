@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 import numpy
 
-from elmo_scratch.static_vectors.vector_text import VectorText
+from elmo_scratch.static_vectors.text import VectorText
 
 
 class VectorMethod(ABC):

@@ -11,7 +11,7 @@ from allennlp.common.tqdm import Tqdm
 
 from elmo_scratch.static_vectors.method import VectorMethod
 from elmo_scratch.static_vectors.option_check import check_option
-from elmo_scratch.static_vectors.vector_text import VectorText
+from elmo_scratch.static_vectors.text import VectorText
 
 logger = logging.getLogger(__name__)
 

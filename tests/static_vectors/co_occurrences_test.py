@@ -3,8 +3,9 @@ from typing import Dict, Tuple
 
 import pytest
 
-from elmo_scratch.static_vectors import VectorText, vector_text
-from elmo_scratch.static_vectors.co_occurrences import count_co_occurrences
+from elmo_scratch.static_vectors import VectorText
+from elmo_scratch.static_vectors import text as vector_text
+from elmo_scratch.static_vectors.ppmi_svd import count_co_occurrences
 from tests.static_vectors.tiny_texts import lines_of_topics, text_of
 
 Pairs = Dict[Tuple[str, str], int]

@@ -6,7 +6,7 @@ import numpy
 import pytest
 from scipy.sparse import csr_matrix, random
 
-from elmo_scratch.static_vectors.largest_singular import largest_singular
+from elmo_scratch.static_vectors.ppmi_svd import largest_singular
 
 MATRIX = csr_matrix(random(300, 300, density=0.1, random_state=0, dtype=numpy.float32))
 
@@ -31,7 +31,7 @@ def test_dimensions_that_a_matrix_lacks_are_empty() -> None:
 def test_the_number_of_threads_does_not_matter(number: int) -> None:
     program = (
         "import sys, numpy; from scipy.sparse import csr_matrix, random;"
-        "from elmo_scratch.static_vectors.largest_singular import largest_singular;"
+        "from elmo_scratch.static_vectors.ppmi_svd import largest_singular;"
         "matrix = random(900, 900, density=0.1, random_state=0, dtype=numpy.float32);"
         f"left, values = largest_singular(csr_matrix(matrix), {number}, 0);"
         "sys.stdout.buffer.write(left.tobytes() + values.tobytes())"

@@ -4,7 +4,8 @@ from typing import List
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.static_vectors import VectorText, vector_text
+from elmo_scratch.static_vectors import VectorText
+from elmo_scratch.static_vectors import text as vector_text
 from tests.static_vectors.tiny_texts import numbered, text_of
 
 LINES = ["b a b", "c", "B a A b d", "b"]

@@ -6,8 +6,9 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.static_vectors import Word2Vec, vector_text, word2vec
-from elmo_scratch.static_vectors.vector_text import Block, VectorText
+from elmo_scratch.static_vectors import Word2Vec, word2vec
+from elmo_scratch.static_vectors import text as vector_text
+from elmo_scratch.static_vectors.text import Block, VectorText
 from tests.static_vectors.tiny_texts import lines_of_topics, share_of_right_neighbours, text_of
 
 TEXT = text_of(*lines_of_topics())
