@@ -3,13 +3,13 @@ What a long training needs beside AllenNLP's trainer: checkpoints that are whole
 goes on as if nothing had happened, a stop before weights are spoilt, and numbers to watch.
 """
 
+from elmo_scratch.training.checkpointer import WholeCheckpointer as WholeCheckpointer
 from elmo_scratch.training.fused_adagrad import FusedAdagrad as FusedAdagrad
-from elmo_scratch.training.mix_shares import MixShares as MixShares
-from elmo_scratch.training.norms import Norms as Norms
+from elmo_scratch.training.metrics_callbacks import MixShares as MixShares
+from elmo_scratch.training.metrics_callbacks import Norms as Norms
+from elmo_scratch.training.metrics_callbacks import Speed as Speed
 from elmo_scratch.training.resume.exact_resume import ExactResume as ExactResume
-from elmo_scratch.training.speed import Speed as Speed
 from elmo_scratch.training.stop_at_nan import StopAtNan as StopAtNan
-from elmo_scratch.training.whole_checkpointer import WholeCheckpointer as WholeCheckpointer
 
 __all__ = [
     "ExactResume",

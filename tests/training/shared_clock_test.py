@@ -2,7 +2,7 @@ from pathlib import Path
 
 from torch import distributed
 
-from elmo_scratch.training.shared_clock import SharedClock
+from elmo_scratch.training.checkpointer import SharedClock
 from tests.metrics.workers import run_in_two_workers
 
 

@@ -8,7 +8,7 @@ import torch
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.trainer import TrainerCheckpoint
 
-from elmo_scratch.training.training_lock import LOCK
+from elmo_scratch.training.checkpointer import LOCK
 
 
 class TinyTrainer(GradientDescentTrainer):

@@ -11,8 +11,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 
-from elmo_scratch.training.training_lock import LOCK, TrainingLock
-from elmo_scratch.training.whole_checkpointer import WholeCheckpointer
+from elmo_scratch.training.checkpointer import LOCK, TrainingLock, WholeCheckpointer
 from elmo_scratch_compat import training as compat_training
 
 FORK = multiprocessing.get_context("fork")

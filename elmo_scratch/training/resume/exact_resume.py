@@ -1,25 +1,25 @@
 """A recovered training that goes on as if it had never stopped."""
 
 import logging
-from typing import Any, Dict, List, Optional, Protocol, Tuple, runtime_checkable
+import random
+from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Tuple, runtime_checkable
 
+import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import DataLoader, Instance, TensorDict, Vocabulary
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
 from elmo_scratch.kernels.precision import BFLOAT16, MixedPrecision
 from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.state_memory import StateMemory
-from elmo_scratch.training.resume.random_states import (
-    RandomState,
-    random_state,
-    separate_workers,
-    set_random_state,
-)
 from elmo_scratch.training.resume.recovery import (
     Progress,
     add_last_epoch,
+    check_same_data,
+    check_shared_data,
+    data_identity,
     decide_on_validation,
     end_confidence_checks,
     find_best_weights,
@@ -27,9 +27,113 @@ from elmo_scratch.training.resume.recovery import (
     stretch_schedule,
     write_best_weights,
 )
-from elmo_scratch.training.resume.same_data import check_same_data, check_shared_data, data_identity
-from elmo_scratch.training.resume.watched_loader import WatchedLoader
 from elmo_scratch.training.workers import gathered, own_rank
+
+RandomState = Dict[str, Any]
+"""Python's, NumPy's and PyTorch's states, by name."""
+
+
+def random_state(device: torch.device) -> RandomState:
+    """
+    # Parameters
+
+    device : `torch.device`
+        Its random state is included if it is a GPU.
+
+    # Returns
+
+    `RandomState`
+        The states as they are now.
+    """
+    name, keys, *rest = numpy.random.get_state()
+    state = {
+        "python": random.getstate(),
+        "numpy": (name, [int(key) for key in keys], *rest),
+        "torch": torch.get_rng_state(),
+    }
+    if device.type == "cuda":
+        state["cuda"] = torch.cuda.get_rng_state(device)
+    return state
+
+
+def set_random_state(state: RandomState, device: torch.device) -> None:
+    """
+    Lets all random numbers from now on be those that followed when `random_state` was called.
+
+    # Parameters
+
+    state : `RandomState`
+        As `random_state` returned it.
+    device : `torch.device`
+        As there; a state of a GPU is left out where there is none.
+    """
+    random.setstate(state["python"])
+    numpy.random.set_state(state["numpy"])
+    torch.set_rng_state(state["torch"])
+    if device.type == "cuda" and "cuda" in state:
+        torch.cuda.set_rng_state(state["cuda"], device)
+
+
+def separate_workers() -> None:
+    """
+    Gives each worker of a distributed training random numbers of its own, where all have the same
+    state; the first one's stay what they are. Only PyTorch's: data may be shared out by the others,
+    and there workers must agree.
+    """
+    if own_rank() > 0:
+        torch.manual_seed(int(torch.randint(2**62, ())) + own_rank())
+
+
+class WatchedLoader(DataLoader):
+    """
+    Yields the batches of another loader, and calls a function right before each of them is drawn.
+
+    # Parameters
+
+    loader : `DataLoader`
+        Where the batches come from.
+    before_drawing : `Callable[[int, int], None]`
+        Called with the number of epochs completed and the number of batches drawn in this epoch:
+        before anything of an epoch is drawn, before each further batch, and before the end.
+    at_end : `Callable[[int, int], None]`
+        Called with the same where an epoch has no further batch.
+    """
+
+    def __init__(
+        self,
+        loader: DataLoader,
+        before_drawing: Callable[[int, int], None],
+        at_end: Callable[[int, int], None],
+    ) -> None:
+        self.loader = loader
+        self.num_drawn = 0
+        self._before_drawing = before_drawing
+        self._at_end = at_end
+        self._epochs_begun = 0
+
+    def __iter__(self) -> Iterator[TensorDict]:
+        epoch = self._epochs_begun
+        self._epochs_begun += 1
+        self.num_drawn = 0
+        self._before_drawing(epoch, 0)
+        for batch in self.loader:
+            self.num_drawn += 1
+            yield batch
+            self._before_drawing(epoch, self.num_drawn)
+        self._at_end(epoch, self.num_drawn)
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def iter_instances(self) -> Iterator[Instance]:
+        return self.loader.iter_instances()
+
+    def index_with(self, vocab: Vocabulary) -> None:
+        self.loader.index_with(vocab)
+
+    def set_target_device(self, device: torch.device) -> None:
+        self.loader.set_target_device(device)
+
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.data import DataLoader, TensorDict, Vocabulary
 
-from elmo_scratch.training.resume.watched_loader import WatchedLoader
+from elmo_scratch.training.resume.exact_resume import WatchedLoader
 
 
 class TwoBatches(DataLoader):

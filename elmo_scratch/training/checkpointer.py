@@ -1,16 +1,23 @@
-"""Checkpoints that are whole, whatever moment the training is killed in."""
+"""A clock that the workers of a distributed training share."""
 
+import errno
+import fcntl
 import logging
 import os
 import shutil
+import socket
+import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, List, NoReturn, Optional, Set, Tuple, Union
+from typing import Any, Dict, List, MutableMapping, NoReturn, Optional, Set, TextIO, Tuple, Union
+from weakref import WeakValueDictionary
 
 import torch.distributed as dist
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
+from torch.distributed.distributed_c10d import _get_default_store
 
 from elmo_scratch.interop.archives.torch_file import (
     UNREADABLE,
@@ -18,9 +25,148 @@ from elmo_scratch.interop.archives.torch_file import (
     reason_of,
     write_torch_file,
 )
-from elmo_scratch.training.shared_clock import SharedClock
-from elmo_scratch.training.training_lock import TrainingLock
 from elmo_scratch.training.workers import gathered
+
+
+class SharedClock:
+    """
+    Tells all workers after the same step that a time is over. The first worker sees by its own
+    clock that it is, and notes the number of the next step in the store through which the workers
+    have met; there the others look after each step.
+
+    A broadcast would be answered after the same step, but all would have to wait for it: where one
+    worker has fewer batches than the others to accumulate gradients of, some would wait for ever.
+
+    # Parameters
+
+    seconds : `float`
+        How long the time is. It begins here.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._store = _get_default_store()
+        self._is_first = dist.get_rank() == 0
+        self._steps = 0
+        self._over_at = 0
+        self.restart()
+
+    def restart(self) -> None:
+        """Lets the time begin once more."""
+        self._began = time.monotonic()
+        self._began_after = self._steps
+
+    def is_over(self) -> bool:
+        """
+        To be called by each worker after each step, where no worker can end the next step before
+        the first one has called this: it takes the gradients of all.
+
+        # Returns
+
+        `bool`
+            Whether the time is over, the same for all workers.
+        """
+        self._steps += 1
+        if self._is_first:
+            is_over = self._steps == self._over_at
+            if not is_over and time.monotonic() - self._began >= self._seconds:
+                self._over_at = self._steps + 1
+                # Unlike `set` it comes back when the number is there.
+                self._store.add(self._key(self._over_at), 1)
+        else:
+            is_over = self._store.check([self._key(self._steps)])
+        # What was noted right before the time began anew is of the time before.
+        return is_over and self._steps > self._began_after + 1
+
+    def _key(self, step: int) -> str:
+        """What the store has if the time is over after this step."""
+        return f"elmo_scratch/time_is_over/{step}"
+
+
+LOCK = "training.lock"
+"""The file in a training's folder that is locked. It names the process that trains, or trained
+last."""
+
+HELD = (errno.EACCES, errno.EAGAIN)
+"""What a system says where another process has the lock."""
+
+
+_OPEN: MutableMapping[Tuple[int, int], TextIO] = WeakValueDictionary()
+"""Files of this process's locks, by device and number. Whoever closes one of two that are the same
+ends the lock of both, so there is never a second one."""
+
+
+class TrainingLock:
+    """
+    Keeps other processes from training in a folder, for as long as the instance or its process
+    lives: a second one would remove what the first one is writing.
+
+    Unlike a lock of `filelock` it isn't handed on to children, which may outlive a training that
+    was killed, such as the workers of a data loader. Within a process it keeps nobody out. Where
+    files can't be locked, or the folder can't be written to, there is none.
+
+    # Parameters
+
+    folder : `Path`
+        The folder of the training.
+
+    # Raises
+
+    ConfigurationError
+        If another process trains there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / LOCK
+        self._locked: Optional[os.stat_result] = None
+        try:
+            self._file = _opened(self._path)
+        except OSError:
+            return
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in HELD:
+                return
+            self._file.seek(0)
+            raise ConfigurationError(
+                f"{folder}: {self._file.read().strip() or 'another process'} trains there. Wait "
+                "until it has ended, or stop it, and start again; or give this training another "
+                "folder by -s."
+            ) from error
+        self._file.truncate(0)
+        self._file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        self._file.flush()
+        self._locked = os.fstat(self._file.fileno())
+
+    def check(self) -> None:
+        """
+        # Raises
+
+        ConfigurationError
+            If another training has begun in the folder, after it was removed with the lock in it.
+        """
+        with suppress(FileNotFoundError):
+            if self._locked and not os.path.samestat(self._locked, os.stat(self._path)):
+                raise ConfigurationError(
+                    f"{self._path.parent}: another training has begun here since this one did, in "
+                    "a new folder of the name. Nothing more is written to it."
+                )
+
+
+def _opened(path: Path) -> TextIO:
+    """The file of a lock, which need not be there yet."""
+    with suppress(FileNotFoundError):
+        there = os.stat(path)
+        file = _OPEN.get((there.st_dev, there.st_ino))
+        if file is not None:
+            return file
+    # Not cut off before it is locked: it says who has the lock.
+    file = open(path, "a+", encoding="utf-8")
+    there = os.fstat(file.fileno())
+    _OPEN[there.st_dev, there.st_ino] = file
+    return file
+
 
 logger = logging.getLogger(__name__)
 
