@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentences.character_speller import CharacterSpeller
-from elmo_scratch.embedders.sentences.fitting_reader import FittingReader
-from elmo_scratch.embedders.sentences.readable_bilm import ReadableBiLm
+from elmo_scratch.embedders.sentences.memory_fitting import FittingReader
+from elmo_scratch.embedders.sentences.sentence_layers import ReadableBiLm
+from elmo_scratch.embedders.sentences.spellers import CharacterSpeller
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.interop.official import build_bilm
 from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options

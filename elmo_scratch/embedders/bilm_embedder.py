@@ -11,7 +11,7 @@ from allennlp.data import Vocabulary
 from allennlp.modules.token_embedders import TokenEmbedder
 
 from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
-from elmo_scratch.embedders.mixed_vectors import mixed_vectors
+from elmo_scratch.embedders.output_encoder import mixed_vectors
 from elmo_scratch.interop import BiLmBlueprint, read_bilm_archive
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 from elmo_scratch.modules.sequences import remove_boundaries

@@ -4,27 +4,254 @@ import logging
 import re
 from os import PathLike
 from reprlib import repr as short_repr
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
 import torch
 from allennlp.common import FromParams, Lazy
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.alphabet import character_ids
 from elmo_scratch.data.spelling import are_words, batch_to_ids
-from elmo_scratch.embedders.allennlp_names import accept_elmo
-from elmo_scratch.embedders.cached_words import CachedWords
-from elmo_scratch.embedders.flat_sentences import FlatSentences
 from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
-from elmo_scratch.embedders.sentences.laid_rows import warm_up_batches
+from elmo_scratch.embedders.sentences.memory_fitting import warm_up_batches
 from elmo_scratch.interop.official import read_official_bilm
-from elmo_scratch.kernels.frozen_cache import are_frozen
+from elmo_scratch.interop.official.tensors import bilm_weights, mix_weights
+from elmo_scratch.kernels.frozen_cache import FrozenProducts, are_frozen
+from elmo_scratch.kernels.precision import precision_of
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 from elmo_scratch.modules.mixes.layer_mix import normalize_layers
-from elmo_scratch.modules.sequences import remove_boundaries
-from elmo_scratch.modules.token_encoders import CharCnnEncoder
+from elmo_scratch.modules.sequences import add_boundaries, remove_boundaries
+from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
+from elmo_scratch.modules.token_encoders.token_encoder import check_id_type
 
 logger = logging.getLogger(__name__)
+
+Weights = Dict[str, torch.Tensor]
+
+CACHED = "_word_embedding.weight"
+"""The vectors of `vocab_to_cache`, which AllenNLP trains with the biLM."""
+
+
+def accept_elmo(elmo: Any, weights: Weights, prefix: str, *_: Any) -> None:
+    """
+    Gives what AllenNLP's `Elmo` has saved our names, before it is loaded; a hook for
+    `register_load_state_dict_pre_hook`. What has no place here keeps its name, so that loading
+    tells it.
+
+    # Parameters
+
+    elmo : `Elmo`
+        What the weights are for.
+    weights : `Dict[str, torch.Tensor]`
+        Those of a whole model: changed.
+    prefix : `str`
+        What the names of `elmo`'s begin with.
+    """
+    bilm = _taken(weights, f"{prefix}_elmo_lstm.")
+    if CACHED in bilm and any(weight.requires_grad for weight in elmo.bilm.parameters()):
+        logger.warning(
+            "What AllenNLP's Elmo learned about the words of `vocab_to_cache` (%s_elmo_lstm.%s) is "
+            "left out: here their vectors come from their characters. Where words were looked up "
+            "in that training, vectors differ.",
+            prefix,
+            CACHED,
+        )
+    # Another module than ours has the names that it has.
+    ours = bilm_weights(bilm) if isinstance(elmo.bilm, BiLm) else bilm
+    _put(weights, f"{prefix}bilm.", ours)
+    numbers = {
+        int(match[1])
+        for name in weights
+        if (match := re.match(rf"{re.escape(prefix)}scalar_mix_(\d+)\.", name))
+    }
+    for number, mix in enumerate(elmo.mixes):
+        if number in numbers and isinstance(mix, TrainableMix):
+            theirs = _taken(weights, f"{prefix}scalar_mix_{number}.")
+            _put(weights, f"{prefix}mixes.{number}.", mix_weights(theirs))
+
+
+def accept_embedder(_: Any, weights: Weights, prefix: str, *__: Any) -> None:
+    """As `accept_elmo`, for what AllenNLP's `elmo_token_embedder` has saved around its `Elmo`."""
+    for theirs, ours in (("_elmo.", "elmo."), ("_projection.", "projection.")):
+        _put(weights, prefix + ours, _taken(weights, prefix + theirs))
+
+
+def _taken(weights: Weights, prefix: str) -> Weights:
+    """Those whose names begin so, without that beginning; they are taken out."""
+    names = [name for name in weights if name.startswith(prefix)]
+    return {name[len(prefix) :]: weights.pop(name) for name in names}
+
+
+def _put(weights: Weights, prefix: str, more: Weights) -> None:
+    """Adds weights under names that begin so."""
+    weights.update({prefix + name: tensor for name, tensor in more.items()})
+
+
+class CachedWords(torch.nn.Module):
+    """
+    Looks words up that a vocabulary numbers, instead of encoding their characters.
+
+    A look-up gives what encoding would: vectors are encoded anew if the encoder's weights have
+    changed, and always while they are trained. A word that is not in the list is encoded from its
+    characters.
+
+    # Parameters
+
+    words : `Sequence[str]`
+        The words in the order of their ids. Id 0 stands for no word, whatever its name.
+    encoder : `CharCnnEncoder`
+        Encodes them. It is not a part of this module.
+    """
+
+    characters: torch.Tensor
+
+    def __init__(self, words: Sequence[str], encoder: CharCnnEncoder) -> None:
+        super().__init__()
+        spelled = [
+            character_ids(word, encoder.max_characters_per_token)
+            # An empty list, too, has the id of no word.
+            for word in list(words) or [""]
+        ]
+        self.register_buffer(
+            # Workers of a distributed training can't send each other numbers of 16 bits.
+            "characters",
+            torch.tensor(spelled, dtype=torch.int32),
+            persistent=False,
+        )
+        self._vectors = FrozenProducts[torch.Tensor]()
+        if are_frozen(list(encoder.parameters())):
+            self._table(encoder)
+
+    def forward(
+        self,
+        words: torch.Tensor,
+        characters: Optional[torch.Tensor],
+        encoder: CharCnnEncoder,
+    ) -> EncodedTokens:
+        """
+        # Parameters
+
+        words : `torch.Tensor`
+            Shape `(batch, tokens)`: ids of words, 0 where a sentence has ended.
+        characters : `Optional[torch.Tensor]`
+            Shape `(batch, tokens, characters)`. Where they are given they decide: a word whose
+            characters are not those of its id in the list, an unknown one above all, is encoded
+            from them; so is one with the id 0.
+        encoder : `CharCnnEncoder`
+            The encoder that the words were listed for.
+
+        # Returns
+
+        `EncodedTokens`
+            Vectors of shape `(batch, tokens + 2, dim)`.
+
+        # Raises
+
+        ValueError
+            If a word is not in the list and its characters are not given, or ids of words or of
+            characters are none.
+        """
+        check_id_type(words, "words")
+        is_listed = (words >= 0) & (words < len(self.characters))
+        places = words.long().where(is_listed, 0)
+        # As ids of characters, with those of the list where nothing else is known.
+        listed = self.characters[places].long()
+        if characters is None:
+            given = torch.zeros_like(listed)
+        elif characters.shape == listed.shape:
+            # Beyond them another word's vector might pass for the right one.
+            encoder.check_ids(characters)
+            given = characters.long()
+        else:
+            raise ValueError(
+                f"expected the ids of characters in the shape {tuple(listed.shape)}, as for the "
+                f"ids of words, but got the shape {tuple(characters.shape)}"
+            )
+        is_given = (given != 0).any(dim=-1)
+        mask = (words != 0) | is_given
+        if bool((mask & ~is_listed & ~is_given).any()):
+            raise ValueError(
+                f"expected ids of words from 0 to {len(self.characters) - 1}, as in "
+                f"`vocab_to_cache`, but got {words[mask & ~is_listed & ~is_given].tolist()}; give "
+                "the ids of their characters as well"
+            )
+        spelled = torch.where(is_given.unsqueeze(-1), given, listed)
+        if not are_frozen(list(encoder.parameters())):
+            return encoder(spelled, mask)
+        is_cached = mask & is_listed & (spelled == listed).all(dim=-1)
+        table = self._table(encoder)
+        vectors = table[places]  # (batch, tokens, dim)
+        is_other = mask & ~is_cached
+        if bool(is_other.any()):
+            vectors[is_other] = encoder.encode_words(spelled[is_other])
+        begin, end = encoder.encode_marks()
+        bounded = add_boundaries(vectors, mask, begin, end)
+        return EncodedTokens(bounded.ids, bounded.mask)
+
+    def _table(self, encoder: CharCnnEncoder) -> torch.Tensor:
+        """The vectors of all words, shape `(words, dim)`."""
+        weights = list(encoder.parameters())
+
+        def encode() -> torch.Tensor:
+            with torch.no_grad():
+                return encoder.encode_distinct(self.characters.long())
+
+        return self._vectors.of(weights, precision_of(weights), encode)
+
+
+class FlatSentences(NamedTuple):
+    """
+    Ids with one axis for all sentences.
+
+    # Parameters
+
+    inputs : `torch.Tensor`
+        Shape `(batch, tokens, characters)` or `(batch, tokens)`.
+    word_inputs : `Optional[torch.Tensor]`
+        Shape `(batch, tokens)`.
+    axes : `torch.Size`
+        The axes that `batch` was before.
+    """
+
+    inputs: torch.Tensor
+    word_inputs: Optional[torch.Tensor]
+    axes: torch.Size
+
+    @classmethod
+    def of(
+        cls, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor], id_axes: int
+    ) -> "FlatSentences":
+        """
+        # Parameters
+
+        inputs, word_inputs
+            As in `Elmo.forward`.
+        id_axes : `int`
+            How many axes a batch of `inputs` has.
+
+        # Returns
+
+        `FlatSentences`
+            With all axes before the last `id_axes - 1` as one.
+
+        # Raises
+
+        ValueError
+            If `inputs` is no tensor or has fewer axes.
+        """
+        if not isinstance(inputs, torch.Tensor):
+            raise ValueError(
+                "expected ids in a tensor, as `batch_to_ids` makes it, but got a "
+                f"{type(inputs).__name__}"
+            )
+        if inputs.dim() < id_axes:
+            form = "(batch, tokens, characters)" if id_axes == 3 else "(batch, tokens)"
+            raise ValueError(f"expected ids in the shape {form}, but got {tuple(inputs.shape)}")
+        axes = inputs.shape[: inputs.dim() - id_axes + 1]
+        if word_inputs is not None:
+            word_inputs = word_inputs.flatten(0, -2)
+        return cls(inputs.flatten(0, len(axes) - 1), word_inputs, axes)
 
 
 class Elmo(torch.nn.Module, FromParams):

@@ -11,8 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import TokenEmbedder
 
 from elmo_scratch.data.lines import split_lines
-from elmo_scratch.embedders.allennlp_names import accept_embedder
-from elmo_scratch.embedders.elmo import Elmo
+from elmo_scratch.embedders.elmo import Elmo, accept_embedder
 from elmo_scratch.embedders.layer_cache import LayerStore
 from elmo_scratch.interop.archives.archive import without_weights
 from elmo_scratch.interop.official import (

@@ -7,7 +7,7 @@ import torch
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.sentences import SpelledBatch
-from elmo_scratch.embedders.sentences.laid_rows import row_groups
+from elmo_scratch.embedders.sentences.memory_fitting import row_groups
 from elmo_scratch.export.batches import Batch, blocks_of_batches
 from elmo_scratch.export.export_settings import ExportSettings
 from elmo_scratch.export.part_folder import Span, State

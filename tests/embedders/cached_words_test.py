@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch import Elmo, batch_to_ids
 from elmo_scratch.alphabet import NUM_BATCH_IDS
-from elmo_scratch.embedders.cached_words import CachedWords
+from elmo_scratch.embedders.elmo import CachedWords
 from elmo_scratch.interop.official.options import Options
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 from tests.kernels.frozen_weights import Change, each_change

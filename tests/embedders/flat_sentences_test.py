@@ -4,7 +4,7 @@ import numpy
 import pytest
 import torch
 
-from elmo_scratch.embedders.flat_sentences import FlatSentences
+from elmo_scratch.embedders.elmo import FlatSentences
 
 
 @pytest.mark.parametrize("axes", [(4,), (2, 3), (1, 2, 3)])

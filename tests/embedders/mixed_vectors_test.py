@@ -1,6 +1,6 @@
 import torch
 
-from elmo_scratch.embedders.mixed_vectors import mixed_vectors
+from elmo_scratch.embedders.output_encoder import mixed_vectors
 from elmo_scratch.modules.mixes import MeanMix, TopMix
 
 LAYERS = torch.tensor([[[[1.0], [2.0]]], [[[3.0], [4.0]]]])  # (2 layers, 1 text, 2 tokens, 1)

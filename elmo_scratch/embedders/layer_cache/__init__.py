@@ -8,17 +8,17 @@ from elmo_scratch.files.lazy_exports import names_on_demand
 
 if TYPE_CHECKING:
     from elmo_scratch.embedders.layer_cache.cache import KeptLayers as KeptLayers
-    from elmo_scratch.embedders.layer_cache.file_store import FileStore as FileStore
-    from elmo_scratch.embedders.layer_cache.layer_store import LayerStore as LayerStore
-    from elmo_scratch.embedders.layer_cache.memory_store import MemoryStore as MemoryStore
+    from elmo_scratch.embedders.layer_cache.stores import FileStore as FileStore
+    from elmo_scratch.embedders.layer_cache.stores import LayerStore as LayerStore
+    from elmo_scratch.embedders.layer_cache.stores import MemoryStore as MemoryStore
 else:
     __getattr__, __dir__ = names_on_demand(
         __name__,
         {
-            "FileStore": "file_store",
+            "FileStore": "stores",
             "KeptLayers": "cache",
-            "LayerStore": "layer_store",
-            "MemoryStore": "memory_store",
+            "LayerStore": "stores",
+            "MemoryStore": "stores",
         },
     )
 

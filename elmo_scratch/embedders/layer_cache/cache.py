@@ -8,7 +8,7 @@ import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.layer_cache.layer_store import LayerStore
+from elmo_scratch.embedders.layer_cache.stores import LayerStore
 from elmo_scratch.kernels.frozen_cache import Fingerprint
 from elmo_scratch.kernels.linear import rows_are_independent
 from elmo_scratch.kernels.precision import MixedPrecision, without_autocast

@@ -13,9 +13,9 @@ from elmo_scratch.embedders.layer_file.token_layers import (
     LayersInMemory,
     LayersOnDisk,
     TokenLayers,
+    shared_token_numbers,
 )
-from elmo_scratch.embedders.layer_file.token_numbers import shared_token_numbers
-from elmo_scratch.embedders.mixed_vectors import mixed_vectors
+from elmo_scratch.embedders.output_encoder import mixed_vectors
 from elmo_scratch.interop import LayerFile
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 

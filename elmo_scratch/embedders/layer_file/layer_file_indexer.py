@@ -5,7 +5,7 @@ from typing import Any, Dict, List
 
 from allennlp.data import Token, TokenIndexer, Vocabulary
 
-from elmo_scratch.embedders.layer_file.token_numbers import shared_token_numbers
+from elmo_scratch.embedders.layer_file.token_layers import shared_token_numbers
 from elmo_scratch.files.identity import stamp_of
 
 

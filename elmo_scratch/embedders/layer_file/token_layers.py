@@ -1,14 +1,225 @@
 """Layers of tokens from a file."""
 
+import hashlib
+import os
 from abc import ABC, abstractmethod
+from array import array
 from collections import OrderedDict
+from functools import lru_cache
+from pathlib import Path
+from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.layer_file.token_numbers import TokenNumbers
+from elmo_scratch.files.identity import Stamp, stamp_of
 from elmo_scratch.files.machine import machine_memory
 from elmo_scratch.interop import LayerFile
+from elmo_scratch.interop.layer_files.sentence_map import SentenceIndex
+
+SHOWN = 300
+"""Characters of a sentence in an error message."""
+
+TOKEN_BITS, TEXT_BITS = 40, 22
+"""
+The lower bits of a number tell a token from others of its file, the higher ones its text from
+others. A number of 64 bits, with its sign, has room for both.
+"""
+
+
+class TokenPlaces(NamedTuple):
+    """
+    Where tokens are.
+
+    # Parameters
+
+    sentences : `numpy.ndarray`
+        Shape `(n,)`: the places of their sentences in the file.
+    offsets : `numpy.ndarray`
+        Shape `(n,)`: their own places in these.
+    """
+
+    sentences: numpy.ndarray
+    offsets: numpy.ndarray
+
+
+class TokenNumbers:
+    """
+    Numbers the tokens of all sentences of a file of layers, one sentence after the other. The
+    numbers of another text are others, so that an embedder that reads another file than the indexer
+    doesn't take them for its own.
+
+    # Parameters
+
+    file : `str`
+        The file.
+
+    # Raises
+
+    ConfigurationError
+        If it can't be read, has no vectors of tokens, or doesn't know its sentences.
+    """
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        counts, digest = array("q"), hashlib.blake2b(digest_size=8)
+        with LayerFile(file) as layer_file:
+            if layer_file.facts.pool is not None:
+                raise ConfigurationError(
+                    f"{file}: expected the vectors of tokens, but they were pooled to one a "
+                    "sentence. Export the text without --pool."
+                )
+            self._index = SentenceIndex(_counted(layer_file, counts, digest))
+            if not len(self._index) and len(layer_file):
+                raise ConfigurationError(
+                    f"{file}: expected a file that knows its sentences. Export the text without "
+                    "--forget-sentences."
+                )
+        # Before the sentence at a place there are so many tokens.
+        self._starts = numpy.concatenate([[0], numpy.cumsum(counts, dtype="int64")])
+        text = int.from_bytes(digest.digest(), "big") % 2**TEXT_BITS
+        self.before_first = text << TOKEN_BITS
+        """One less than the number of the first token."""
+
+    def __len__(self) -> int:
+        """How many tokens there are."""
+        return int(self._starts[-1])
+
+    @property
+    def num_sentences(self) -> int:
+        """How many sentences there are."""
+        return len(self._index)
+
+    def of(self, words: Sequence[str]) -> Sequence[int]:
+        """
+        The numbers of the tokens of a sentence.
+
+        # Raises
+
+        ConfigurationError
+            If the file doesn't hold it.
+        """
+        sentence = " ".join(words)
+        place = self._index.find(sentence) if words else None
+        # A word with a space in it would stand for two tokens.
+        if words and (place is None or self.num_tokens(place) != len(words)):
+            shown = sentence if len(sentence) <= SHOWN else f"{sentence[:SHOWN]}..."
+            raise ConfigurationError(
+                f"{self.file}: expected the layers of the {len(words)} tokens {shown!r}, but there "
+                "are none. Export every text that the task reads, training, validation and test "
+                "data, one a line, cut into the same tokens, with spaces between them."
+            )
+        start = self.before_first + (0 if place is None else int(self._starts[place]))
+        return range(start + 1, start + 1 + len(words))
+
+    def rows(self, numbers: numpy.ndarray) -> numpy.ndarray:
+        """
+        # Parameters
+
+        numbers : `numpy.ndarray`
+            Shape `(n,)`: numbers of tokens.
+
+        # Returns
+
+        `numpy.ndarray`
+            Shape `(n,)`: how many tokens come before each, from 0.
+
+        # Raises
+
+        ConfigurationError
+            If a number is none of a token of this text.
+        """
+        rows = numbers - (self.before_first + 1)
+        if rows.size and not 0 <= rows.min() <= rows.max() < len(self):
+            raise ConfigurationError(
+                f"{self.file}: expected the numbers of tokens of this file's text, but those of "
+                "another one came. Name the same file for the indexer and the embedder: the `file` "
+                "in the `token_indexers` of the reader and that in the `token_embedders` of the "
+                "model."
+            )
+        return rows
+
+    def places(self, numbers: numpy.ndarray) -> TokenPlaces:
+        """
+        # Parameters
+
+        numbers : `numpy.ndarray`
+            Shape `(n,)`: numbers of tokens.
+
+        # Returns
+
+        `TokenPlaces`
+            Where they are.
+
+        # Raises
+
+        ConfigurationError
+            As `rows`.
+        """
+        rows = self.rows(numbers)
+        sentences = numpy.searchsorted(self._starts, rows, "right") - 1
+        return TokenPlaces(sentences, rows - self._starts[sentences])
+
+    def key(self, place: int) -> str:
+        """The name of the data set of the sentence at a place."""
+        return self._index.key(place)
+
+    def num_tokens(self, place: int) -> int:
+        """How many tokens the sentence at a place has."""
+        return int(self._starts[place + 1] - self._starts[place])
+
+
+def shared_token_numbers(file: str, stamp: Optional[Stamp] = None) -> TokenNumbers:
+    """
+    The numbers of a file. An indexer and an embedder share them, and so do all fields.
+
+    # Parameters
+
+    file : `str`
+        The file.
+    stamp : `Stamp`, optional (default = `None`)
+        That of the file that is meant, if it must be a certain one.
+
+    # Raises
+
+    ConfigurationError
+        As `TokenNumbers`; also if the file is missing, or another one took its place.
+    """
+    if not Path(file).exists():
+        raise ConfigurationError(
+            f"{file}: there is no such file of layers. A model that was trained on layers from a "
+            "file needs them whenever it is loaded, those of the new texts among them: write them "
+            "with `allennlp elmo`, or name another file by --overrides."
+        )
+    found = stamp_of(Path(file))
+    if stamp not in (None, found):
+        raise ConfigurationError(
+            f"{file}: another file took the place of the one that the model was loaded with, and "
+            "its numbers mean other tokens. Load the model again."
+        )
+    return _token_numbers(file, os.path.abspath(file), found)
+
+
+@lru_cache(maxsize=8)
+def _token_numbers(file: str, *identity: object) -> TokenNumbers:
+    """As `shared_token_numbers`, as long as the file stays the same."""
+    return TokenNumbers(file)
+
+
+def _counted(
+    layer_file: LayerFile, counts: array, digest: "hashlib.blake2b"
+) -> Iterator[Tuple[str, str]]:
+    """
+    Yields tokens between single spaces and a key, notes how many tokens there are, and adds the
+    sentence to the digest of the text.
+    """
+    for sentence, key in layer_file.sentences():
+        tokens = sentence.split()
+        counts.append(len(tokens))
+        spaced = " ".join(tokens)
+        digest.update(spaced.encode("utf-8", "surrogatepass") + b"\n")
+        yield spaced, key
+
 
 KEPT_BYTES = 2**28
 """What the sentences that were read last may take in memory."""

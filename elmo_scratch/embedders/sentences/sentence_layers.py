@@ -2,24 +2,146 @@
 
 import json
 from hashlib import sha256
+from os import PathLike
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.spelling import check_sentences
-from elmo_scratch.embedders.sentences.devices import device_of, leaves_a_processor
-from elmo_scratch.embedders.sentences.fitting_reader import FittingReader
-from elmo_scratch.embedders.sentences.laid_rows import row_groups, warm_up_batches
-from elmo_scratch.embedders.sentences.readable_bilm import ReadableBiLm, Source
-from elmo_scratch.embedders.sentences.spelled_batch import SpelledBatch
-from elmo_scratch.embedders.sentences.speller import Sentences
+from elmo_scratch.embedders.sentences.memory_fitting import (
+    FittingReader,
+    row_groups,
+    warm_up_batches,
+)
+from elmo_scratch.embedders.sentences.spellers import (
+    CharacterSpeller,
+    Sentences,
+    SpelledBatch,
+    Speller,
+)
+from elmo_scratch.files.identity import ReadFiles
+from elmo_scratch.files.machine import num_processors
+from elmo_scratch.interop.official.reading import read_official_bilm
+from elmo_scratch.interop.official.weight_file import local_file
 from elmo_scratch.kernels.lstm.run import LstmState
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.bilm import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
+
+
+def device_of(cuda_device: int) -> torch.device:
+    """
+    # Parameters
+
+    cuda_device : `int`
+        The number of a GPU, or -1 for the processor.
+
+    # Raises
+
+    ConfigurationError
+        If it is no number, or there is no such GPU.
+    """
+    if isinstance(cuda_device, bool) or not isinstance(cuda_device, int):
+        raise ConfigurationError(
+            f"expected the number of a GPU, or -1 for the processor, but got {cuda_device!r}"
+        )
+    count = torch.cuda.device_count()
+    if not -1 <= cuda_device < count:
+        seen = f"those from 0 to {count - 1}" if count else "none"
+        raise ConfigurationError(
+            f"expected a GPU with the number {cuda_device}, but PyTorch sees {seen}; -1 stands for "
+            "the processor"
+        )
+    return torch.device("cuda", cuda_device) if cuda_device >= 0 else torch.device("cpu")
+
+
+def leaves_a_processor(device: torch.device, is_alone: bool = True) -> bool:
+    """
+    Whether PyTorch's work on a device leaves a processor to other threads: on a GPU always, on
+    processors where it has fewer threads than there are of them, and no other process is to compute
+    on the rest.
+    """
+    if device.type != "cpu":
+        return True
+    return is_alone and torch.get_num_threads() < num_processors()
+
+
+Source = Union[str, PathLike]
+
+
+class ReadableBiLm(NamedTuple):
+    """
+    # Parameters
+
+    bilm : `BiLm`
+        With its trained weights; its `state` says what a sentence starts from.
+    speller : `Speller`
+        Makes the ids that it reads.
+    files : `ReadFiles`
+        Where it came from.
+    """
+
+    bilm: BiLm
+    speller: Speller
+    files: ReadFiles
+
+    @classmethod
+    def from_official(cls, options_file: Source, weight_file: Source, state: str) -> "ReadableBiLm":
+        """
+        # Parameters
+
+        options_file, weight_file : `Union[str, PathLike]`
+            Paths or addresses of an `options.json` and a `weights.hdf5`.
+        state : `str`
+            As in `BiLm`.
+
+        # Raises
+
+        ConfigurationError
+            If the files can't be read, or the biLM reads words: their file of words is not among
+            the official files.
+        """
+        files = ReadFiles([local_file(options_file), local_file(weight_file)])
+        bilm = read_official_bilm(options_file, weight_file, state=state)
+        encoder = bilm.token_encoder
+        if not isinstance(encoder, CharCnnEncoder):
+            raise ConfigurationError(
+                f"{options_file}: expected a biLM of characters (`char_cnn`), but it reads the "
+                "numbers of words, and official files don't say which word has which number. Take "
+                "the archive of its training (model.tar.gz) instead."
+            )
+        return cls(bilm, CharacterSpeller(encoder.max_characters_per_token), files)
+
+    @classmethod
+    def from_archive(cls, archive_file: Source, state: str) -> "ReadableBiLm":
+        """
+        # Parameters
+
+        archive_file : `Union[str, PathLike]`
+            The archive of a language model (a path or an address), or the output folder of its
+            training.
+        state : `str`
+            As in `BiLm`. A biLM that was trained with the state `"warm"` is warm already.
+
+        # Raises
+
+        ConfigurationError
+            If it can't be read.
+        """
+        # An archive's reader needs `allennlp.data`, which takes seconds to import. Whoever reads
+        # official files doesn't wait for it.
+        from elmo_scratch.embedders.sentences.spellers import archive_speller
+        from elmo_scratch.interop.archives.archive import archive_files, read_bilm_archive
+
+        files = ReadFiles(archive_files(archive_file))
+        pretrained = read_bilm_archive(archive_file)
+        pretrained.bilm.use_state(state)
+        return cls(pretrained.bilm, archive_speller(pretrained), files)
+
 
 CACHED_AT_ONCE = 2**13
 """Words that are encoded ahead together."""

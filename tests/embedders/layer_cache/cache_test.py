@@ -18,7 +18,7 @@ from elmo_scratch.embedders.layer_cache import (
     LayerStore,
     MemoryStore,
     cache,
-    memory_store,
+    stores,
 )
 from elmo_scratch.embedders.layer_cache.cache import identity_of, settings_of
 from elmo_scratch.kernels import precision
@@ -33,7 +33,7 @@ Batch = Tuple[torch.Tensor, torch.Tensor]
 @pytest.fixture(autouse=True)
 def much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little other processes have left."""
-    monkeypatch.setattr(memory_store, "free_memory", lambda: float("inf"))
+    monkeypatch.setattr(stores, "free_memory", lambda: float("inf"))
 
 
 def batch_of(sentences: List[List[str]]) -> Batch:

@@ -7,8 +7,11 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.layer_file import token_layers
-from elmo_scratch.embedders.layer_file.token_layers import LayersInMemory, LayersOnDisk
-from elmo_scratch.embedders.layer_file.token_numbers import TokenNumbers
+from elmo_scratch.embedders.layer_file.token_layers import (
+    LayersInMemory,
+    LayersOnDisk,
+    TokenNumbers,
+)
 from elmo_scratch.interop import LayerFile
 from tests.interop.layer_files.tiny_layers import FACTS, vectors_of, write_layers
 

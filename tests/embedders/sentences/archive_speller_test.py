@@ -7,9 +7,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.token_indexers import ELMoTokenCharactersIndexer
 
 from elmo_scratch.data import CharacterIndexer
-from elmo_scratch.embedders.sentences.archive_speller import archive_speller
-from elmo_scratch.embedders.sentences.character_speller import CharacterSpeller
-from elmo_scratch.embedders.sentences.reader_speller import ReaderSpeller
+from elmo_scratch.embedders.sentences.spellers import (
+    CharacterSpeller,
+    ReaderSpeller,
+    archive_speller,
+)
 from elmo_scratch.interop import PretrainedBiLm, read_bilm_archive
 from tests.tiny_archives import archive_of
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.sentences.devices import device_of, leaves_a_processor
+from elmo_scratch.embedders.sentences.sentence_layers import device_of, leaves_a_processor
 
 
 def test_minus_one_is_the_processor() -> None:

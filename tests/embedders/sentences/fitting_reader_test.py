@@ -6,7 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.sentences import SpelledBatch
-from elmo_scratch.embedders.sentences.fitting_reader import FittingReader
+from elmo_scratch.embedders.sentences.memory_fitting import FittingReader
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.lstm import LstmStack, ProjectedLstm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens

@@ -7,9 +7,8 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.sentences.character_speller import CharacterSpeller
-from elmo_scratch.embedders.sentences.readable_bilm import ReadableBiLm
-from elmo_scratch.embedders.sentences.reader_speller import ReaderSpeller
+from elmo_scratch.embedders.sentences.sentence_layers import ReadableBiLm
+from elmo_scratch.embedders.sentences.spellers import CharacterSpeller, ReaderSpeller
 from elmo_scratch.files.identity import identity_of
 from elmo_scratch.interop import read_bilm_archive, read_official_bilm
 from elmo_scratch.interop.archives.archive import archive_files

@@ -5,7 +5,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.sentences.reader_speller import ReaderSpeller
+from elmo_scratch.embedders.sentences.spellers import ReaderSpeller
 from elmo_scratch.interop import PretrainedBiLm
 
 SENTENCES = [["the", "bank"], [], ["zzyzx", "of", "the", "River"]]

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from elmo_scratch.embedders.sentences import SpelledBatch
-from elmo_scratch.embedders.sentences.speller import Sentences, Speller
+from elmo_scratch.embedders.sentences.spellers import Sentences, Speller
 
 
 class NumbersOfLetters(Speller):
