@@ -2,8 +2,6 @@
 
 from elmo_scratch.models.classifier import Classifier as Classifier
 from elmo_scratch.models.language_model import LanguageModel as LanguageModel
-from elmo_scratch.models.started_language_model import (
-    StartedLanguageModel as StartedLanguageModel,
-)
+from elmo_scratch.models.pretrained import StartedLanguageModel as StartedLanguageModel
 
 __all__ = ["Classifier", "LanguageModel", "StartedLanguageModel"]

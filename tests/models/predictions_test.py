@@ -1,6 +1,6 @@
 import torch
 
-from elmo_scratch.models.predictions import Predictions
+from elmo_scratch.models.language_model import Predictions
 
 DIM = 2
 

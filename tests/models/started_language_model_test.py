@@ -17,7 +17,7 @@ from allennlp.models.archival import load_archive
 
 from elmo_scratch.embedders import BiLmEmbedder
 from elmo_scratch.interop import export_bilm, read_bilm_archive
-from elmo_scratch.models import started_language_model
+from elmo_scratch.models import pretrained
 from tests.tiny_archives import WORD_BILM, archive_of, config_of
 from tests.tiny_elmo import OfficialFiles
 from tests.tiny_training import logging_as_before, train
@@ -136,7 +136,7 @@ def test_another_softmax_starts_at_random_and_says_so(
     archive: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings: Dict[str, Any] = {"type": FROM_ARCHIVE, "archive_file": str(archive)}
-    with caplog.at_level(logging.WARNING, logger=started_language_model.__name__):
+    with caplog.at_level(logging.WARNING, logger=pretrained.__name__):
         build(vocab_of(*DOMAIN), **settings)
         assert caplog.text == ""
         build(vocab_of(*DOMAIN), **settings, softmax={"type": "adaptive", "cutoffs": [4]})

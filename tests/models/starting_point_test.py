@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import load_archive
 
 from elmo_scratch.interop import read_official_bilm
-from elmo_scratch.models.starting_point import StartingPoint
+from elmo_scratch.models.pretrained import StartingPoint
 from tests.tiny_archives import VOCABULARY_LINES, archive_of, write_lines
 from tests.tiny_elmo import OPTIONS, OfficialFiles, write_files
 

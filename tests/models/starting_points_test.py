@@ -8,8 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.interop import BiLmBlueprint, WordList
 from elmo_scratch.interop.archives.blueprint import BiLmChanges
 from elmo_scratch.interop.archives.sidecar import kept_bilm_config
-from elmo_scratch.models.starting_point import StartingPoint
-from elmo_scratch.models.starting_points import Started, start_bilm, start_softmax
+from elmo_scratch.models.pretrained import Started, StartingPoint, start_bilm, start_softmax
 from elmo_scratch.modules.softmaxes import FullSoftmax
 from elmo_scratch.modules.softmaxes.adaptive_softmax import AdaptiveSoftmax
 from elmo_scratch.modules.softmaxes.sampled_softmax import SampledSoftmax

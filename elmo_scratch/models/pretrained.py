@@ -1,0 +1,396 @@
+"""Where a pre-training starts, if not from scratch: the weights of another biLM."""
+
+import logging
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Callable, Dict, NamedTuple, Optional, Union
+
+import torch
+from allennlp.common import FromParams, Lazy, Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.models import Model
+from allennlp.nn.parallel import DdpAccelerator
+
+from elmo_scratch.data.vocabulary_file import UNKNOWN_WORD, read_vocabulary_file
+from elmo_scratch.interop import BiLmBlueprint, WordList
+from elmo_scratch.interop.archives.archive import (
+    FROM_ARCHIVE,
+    FROM_OFFICIAL,
+    Tensors,
+    read_language_model,
+    without_weights,
+)
+from elmo_scratch.interop.archives.blueprint import NO_CHANGES, BiLmChanges, has_same_weights
+from elmo_scratch.interop.archives.sidecar import keep_bilm_config, kept_bilm_config
+from elmo_scratch.interop.official.options import bilm_config
+from elmo_scratch.interop.official.reading import read_official_bilm, read_official_options
+from elmo_scratch.models.language_model import LanguageModel
+from elmo_scratch.modules import BiLm, OutputSoftmax
+from elmo_scratch.modules.softmaxes import FullSoftmax
+from elmo_scratch.modules.token_encoders import WordEncoder
+
+
+class StartingPoint(NamedTuple):
+    """
+    What a training starts from.
+
+    # Parameters
+
+    config : `Dict[str, Any]`
+        The configuration of the biLM.
+    words : `WordList`
+        In the order of the rows of its tables of words.
+    bilm, softmax : `Dict[str, torch.Tensor]`
+        The tensors of its parts. Official files have no softmax.
+    """
+
+    config: Dict[str, Any]
+    words: WordList
+    bilm: Tensors
+    softmax: Tensors
+
+    @classmethod
+    def of_official(
+        cls, options_file: str, weight_file: str, vocab_file: Optional[str]
+    ) -> "StartingPoint":
+        """
+        # Parameters
+
+        options_file, weight_file : `str`
+            As in `read_official_bilm`.
+        vocab_file : `Optional[str]`
+            The words of a biLM of words, one a line, in the order of the rows of `embedding`.
+
+        # Raises
+
+        ConfigurationError
+            If a file is not what it should be, or `vocab_file` is needed and missing.
+        """
+        bilm = read_official_bilm(options_file, weight_file)
+        config = bilm_config(read_official_options(options_file))
+        # A biLM of characters has no table of words, and one of no words fits all others.
+        words = WordList(["", UNKNOWN_WORD], UNKNOWN_WORD)
+        if isinstance(bilm.token_encoder, WordEncoder):
+            if vocab_file is None:
+                raise ConfigurationError(
+                    f"{weight_file}: the biLM reads words, so it needs `vocab_file`, the words in "
+                    "the order of the rows of `embedding`"
+                )
+            listed = read_vocabulary_file(vocab_file)
+            if len(listed) + 1 != bilm.token_encoder.embedding.num_embeddings:
+                raise ConfigurationError(
+                    f"{vocab_file}: expected as many words as `embedding` in {weight_file} has "
+                    f"rows, {bilm.token_encoder.embedding.num_embeddings - 1}, but it has "
+                    f"{len(listed)}"
+                )
+            words = WordList(["", *listed], UNKNOWN_WORD)
+        return cls(config, words, bilm.state_dict(), {})
+
+    @classmethod
+    def of_archive(cls, archive_file: str) -> "StartingPoint":
+        """
+        # Parameters
+
+        archive_file : `str`
+            As in `read_language_model`.
+
+        # Raises
+
+        ConfigurationError
+            As `read_language_model` does.
+        """
+        (bilm, blueprint, _, _), softmax = read_language_model(archive_file)
+        return cls(blueprint.config, blueprint.words, bilm.state_dict(), softmax)
+
+
+logger = logging.getLogger(__name__)
+
+WORD_VECTORS = "token_encoder.embedding.weight"
+"""The tensor of a biLM of words that has a row for each."""
+
+ARCHIVED_WEIGHTS = "weights.th"
+"""Lies beside the config in an unpacked archive, and never in the output folder of a training."""
+
+WEIGHTS = (ARCHIVED_WEIGHTS, "best.th", "model_state_*.th")
+"""What holds all weights of the language model."""
+
+
+class Started(NamedTuple):
+    """
+    # Parameters
+
+    bilm : `BiLm`
+        Ready to be trained on.
+    point : `Optional[StartingPoint]`
+        Where it comes from; `None` where the weights are to come from an archive of the training.
+    """
+
+    bilm: BiLm
+    point: Optional[StartingPoint]
+
+
+def start_bilm(
+    read: Callable[[], StartingPoint],
+    words: WordList,
+    changes: BiLmChanges = NO_CHANGES,
+    serialization_dir: Optional[Union[str, PathLike]] = None,
+) -> Started:
+    """
+    # Parameters
+
+    read : `Callable[[], StartingPoint]`
+        Is not called where the archive of the training is loaded: it holds all weights, and the
+        configuration of the biLM beside its vocabulary.
+    words : `WordList`
+        Of the training. Words that the starting point lacks start at random.
+    changes : `BiLmChanges`, optional (default = none)
+        Other settings than those of the starting point.
+    serialization_dir : `Union[str, PathLike]`, optional (default = `None`)
+        The output folder of the training, or what was unpacked of its archive.
+
+    # Returns
+
+    `Started`
+
+    # Raises
+
+    ConfigurationError
+        If there is no such starting point, and no weights in the folder to go on from, or it has no
+        `warm` state that should be started from.
+    """
+    kept: Optional[Dict[str, Any]] = None
+    # A training that was killed before it saved has no weights, and starts once more.
+    if serialization_dir is not None and _has_weights(Path(serialization_dir)):
+        kept = kept_bilm_config(serialization_dir)
+    point: Optional[StartingPoint] = None
+    if kept is None or not Path(serialization_dir or "", ARCHIVED_WEIGHTS).exists():
+        try:
+            point = read()
+        except ConfigurationError:
+            if kept is None:
+                raise
+    if point is not None and (kept is None or has_same_weights(kept, point.config)):
+        # Where both are there, what the training began with counts, as in its own archive.
+        config = changes.of(point.config if kept is None else kept)
+        bilm = BiLmBlueprint(config, words).build()
+        _copy_bilm(point, words, bilm)
+        if kept is None and serialization_dir is not None:
+            keep_bilm_config(serialization_dir, config)
+        return Started(bilm, point)
+    assert kept is not None
+    return Started(without_weights(BiLmBlueprint(changes.of(kept), words).build()), None)
+
+
+def start_softmax(softmax: OutputSoftmax, point: StartingPoint, words: WordList) -> bool:
+    """
+    Takes over what the softmax of the starting point knows of the words that both have, or, of a
+    softmax that is more than a table of words, everything if all words are the same.
+
+    # Parameters
+
+    softmax : `OutputSoftmax`
+        Of the training.
+    point : `StartingPoint`
+        Where it starts from.
+    words : `WordList`
+        Of the training.
+
+    # Returns
+
+    `bool`
+        Whether there was anything that fits.
+    """
+    own, theirs = dict(softmax.named_parameters()), point.softmax
+    is_same = point.words.words == words.words
+    if any(name not in theirs for name in own):
+        return False
+    are_tables = all(
+        (len(own[name]), len(theirs[name])) == (len(words.words), len(point.words.words))
+        and own[name].shape[1:] == theirs[name].shape[1:]
+        for name in own
+    )
+    if not are_tables and not (
+        is_same and all(own[name].shape == theirs[name].shape for name in own)
+    ):
+        return False
+    ids = words.ids_in(point.words)
+    with torch.no_grad():
+        for name, parameter in own.items():
+            parameter.copy_(_rows(parameter, theirs[name], ids) if are_tables else theirs[name])
+    logger.info("%d of %d words start from known ones", int((ids >= 0).sum()), len(ids))
+    return True
+
+
+def _copy_bilm(point: StartingPoint, words: WordList, bilm: BiLm) -> None:
+    """Takes over the weights of a biLM of the same form, those of words by their spelling."""
+    own = bilm.state_dict()
+    missing = [name for name in own if name not in point.bilm]
+    if missing:
+        raise ConfigurationError(
+            'a training with the `state` "warm" needs a biLM to start from that was warmed up; '
+            'choose "reset" or "carry"'
+        )
+    copied = {name: point.bilm[name] for name in own}
+    if WORD_VECTORS in own:
+        ids = words.ids_in(point.words)
+        copied[WORD_VECTORS] = _rows(own[WORD_VECTORS], copied[WORD_VECTORS], ids)
+    bilm.load_state_dict(copied)
+
+
+def _has_weights(folder: Path) -> bool:
+    """Whether weights lie in the folder of a training or of its archive."""
+    return any(True for name in WEIGHTS for _ in folder.glob(name))
+
+
+def _rows(own: torch.Tensor, theirs: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """Rows of another table where there is an id, and else its own."""
+    rows = own.detach().clone()
+    rows[ids >= 0] = theirs[ids[ids >= 0]]
+    return rows
+
+
+@Model.register(FROM_OFFICIAL, constructor="from_official")
+@Model.register(FROM_ARCHIVE, constructor="from_archive")
+class StartedLanguageModel(FromParams):
+    """
+    Makes a `LanguageModel` that starts from a biLM that was trained before: to go on, or to fit it
+    to the texts of a domain. All settings of `LanguageModel` but `bilm` hold here too; what an
+    `initializer` matches starts anew. Words are matched by their spelling; those that are new start
+    at random.
+
+    The configuration of the biLM is kept in the training's own output folder and archive: the
+    archive loads where the files or the other archive are no more.
+
+    Registered as a `Model` with names "elmo_scratch_bilm_from_official" and
+    "elmo_scratch_bilm_from_archive".
+    """
+
+    @classmethod
+    def from_official(
+        cls,
+        vocab: Vocabulary,
+        *,
+        options_file: str,
+        weight_file: str,
+        vocab_file: Optional[str] = None,
+        bilm: BiLmChanges = NO_CHANGES,
+        namespace: str = "tokens",
+        serialization_dir: Optional[str] = None,
+        ddp_accelerator: Optional[DdpAccelerator] = None,
+        **settings: Any,
+    ) -> LanguageModel:
+        """
+        From the official files, which have no softmax: that one starts at random.
+
+        # Parameters
+
+        vocab : `Vocabulary`
+            As in `LanguageModel`.
+        options_file, weight_file : `str`
+            Paths or addresses of an `options.json` and a `weights.hdf5`.
+        vocab_file : `str`, optional (default = `None`)
+            A vocabulary file, needed for a biLM of words: the words of the rows of `embedding`.
+        bilm : `BiLmChanges`, optional (default = none)
+            `dropout`, `recurrent_dropout`, `state` and `matmul_dtype` of the biLM, and `sparse` of
+            its token encoder, where they shall not be the defaults.
+        namespace : `str`, optional (default = `"tokens"`)
+            As in `LanguageModel`.
+
+        # Raises
+
+        ConfigurationError
+            If the files can't be read.
+        """
+        read = partial(StartingPoint.of_official, options_file, weight_file, vocab_file)
+        return _started(
+            read,
+            vocab,
+            bilm,
+            Params({**settings, "namespace": namespace}),
+            serialization_dir=serialization_dir,
+            ddp_accelerator=ddp_accelerator,
+        )
+
+    @classmethod
+    def from_archive(
+        cls,
+        vocab: Vocabulary,
+        *,
+        archive_file: str,
+        bilm: BiLmChanges = NO_CHANGES,
+        namespace: str = "tokens",
+        serialization_dir: Optional[str] = None,
+        ddp_accelerator: Optional[DdpAccelerator] = None,
+        **settings: Any,
+    ) -> LanguageModel:
+        """
+        From the archive of a language model. Its softmax is taken over too, where the new one is of
+        a kind that has the same tensors.
+
+        # Parameters
+
+        vocab : `Vocabulary`
+            As in `LanguageModel`.
+        archive_file : `str`
+            A `model.tar.gz`, or the output folder of a training.
+        bilm : `BiLmChanges`, optional (default = none)
+            `dropout`, `recurrent_dropout`, `state` and `matmul_dtype` of the biLM, where they shall
+            not be as they were, and `sparse` of its token encoder, `False` by default.
+        namespace : `str`, optional (default = `"tokens"`)
+            As in `LanguageModel`.
+
+        # Raises
+
+        ConfigurationError
+            If the archive can't be read.
+        """
+        return _started(
+            partial(StartingPoint.of_archive, archive_file),
+            vocab,
+            bilm,
+            Params({**settings, "namespace": namespace}),
+            serialization_dir=serialization_dir,
+            ddp_accelerator=ddp_accelerator,
+        )
+
+
+def _started(
+    read: Callable[[], StartingPoint],
+    vocab: Vocabulary,
+    changes: BiLmChanges,
+    settings: Params,
+    *,
+    serialization_dir: Optional[str],
+    ddp_accelerator: Optional[DdpAccelerator],
+) -> LanguageModel:
+    """A language model of some settings, whose biLM and softmax start from what `read` gives."""
+    words = WordList.from_vocabulary(vocab, settings.params["namespace"])
+    started = start_bilm(read, words, changes, serialization_dir)
+    given = settings.pop("softmax", None)
+
+    def softmax(**sizes: Any) -> OutputSoftmax:
+        made = FullSoftmax(**sizes) if given is None else OutputSoftmax.from_params(given, **sizes)
+        _start(made, started.point, words)
+        return made
+
+    return LanguageModel.from_params(
+        settings,
+        vocab=vocab,
+        bilm=Lazy(lambda **sizes: started.bilm),
+        # Started before the model's `initializer` draws what it shall.
+        softmax=Lazy(softmax),
+        serialization_dir=serialization_dir,
+        ddp_accelerator=ddp_accelerator,
+    )
+
+
+def _start(softmax: OutputSoftmax, point: Optional[StartingPoint], words: WordList) -> None:
+    """Takes over the softmax of the starting point, or says why not."""
+    if point is not None and point.softmax and not start_softmax(softmax, point, words):
+        logger.warning(
+            "the softmax starts at random: that of the archive has other tensors, or is no table "
+            "of words and has other words. To start from it give the block `softmax` of the "
+            "archive's config.json, and its vocabulary."
+        )
