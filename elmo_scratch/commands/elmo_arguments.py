@@ -2,7 +2,7 @@
 
 import argparse
 
-from elmo_scratch.export.export_settings import DTYPES, POOLS
+from elmo_scratch.export.plan import DTYPES, POOLS
 from elmo_scratch.interop.layer_files.writer import COMPRESSIONS
 from elmo_scratch.kernels.precision import MATMUL_DTYPES
 from elmo_scratch.modules.state_memory import STATES

@@ -12,8 +12,8 @@ from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.lines import BYTE_ORDER_MARK
 from elmo_scratch.export.export import export_layers
-from elmo_scratch.export.export_settings import KEPT, ExportSettings
 from elmo_scratch.export.model_source import ModelSource
+from elmo_scratch.export.plan import KEPT, ExportSettings
 from elmo_scratch.export.text import InputText
 from elmo_scratch.modules.bilm import BiLm
 

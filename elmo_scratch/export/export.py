@@ -9,17 +9,20 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.export.embedded_batches import SENTENCES_A_PART
-from elmo_scratch.export.engine import Engine, OneProcess
-from elmo_scratch.export.export_identity import facts_of
-from elmo_scratch.export.export_settings import ExportSettings
-from elmo_scratch.export.index_limit import check_index
-from elmo_scratch.export.output_size import check_room, estimated_size, in_words
-from elmo_scratch.export.part_folder import PartFolder, Span
-from elmo_scratch.export.part_writing import PartWriting
+from elmo_scratch.export.engines import Engine, OneProcess
+from elmo_scratch.export.parts import PartFolder, PartWriting
+from elmo_scratch.export.pipeline import SENTENCES_A_PART
+from elmo_scratch.export.plan import (
+    ExportSettings,
+    Span,
+    check_index,
+    check_output,
+    check_room,
+    estimated_size,
+    facts_of,
+    in_words,
+)
 from elmo_scratch.export.text import InputText
-from elmo_scratch.files.atomic import check_place
-from elmo_scratch.interop import LayerFile
 
 logger = logging.getLogger(__name__)
 
@@ -156,58 +159,6 @@ def check_settings(
                 )
     if settings.use_sentence_keys:
         text.check_keys()
-
-
-def check_output(
-    output_file: Path,
-    export: str,
-    overwrite: bool,
-    num_done: int = 0,
-    num_sentences: Optional[int] = None,
-) -> bool:
-    """
-    # Parameters
-
-    output_file : `Path`
-        The output.
-    export : `str`
-        Which export it shall be of.
-    overwrite : `bool`
-        Whether another one may be replaced.
-    num_done : `int`, optional (default = `0`)
-        Sentences that an unfinished run of the export has done.
-    num_sentences : `int`, optional (default = `None`)
-        How many the output shall have, if it is known: a shard of the export has fewer.
-
-    # Returns
-
-    `bool`
-        Whether the output of this very export is there already.
-
-    # Raises
-
-    ConfigurationError
-        If the output can't be written, or another file has its name and `overwrite` is not given.
-    """
-    check_place(output_file)
-    if not output_file.exists():
-        return False
-    try:
-        with LayerFile(output_file) as there:
-            is_same = there.facts.export == export and num_sentences in (None, len(there))
-    except ConfigurationError:
-        is_same = False
-    if not is_same and not overwrite:
-        way_out = (
-            f"An unfinished run of this export has done {num_done} sentences: go on and replace it "
-            "with --overwrite --resume."
-            if num_done
-            else "Choose another name, or replace it with --overwrite."
-        )
-        raise ConfigurationError(
-            f"{output_file}: it is there already, and is not the output of this export. {way_out}"
-        )
-    return is_same
 
 
 def estimated_output_size(

@@ -23,7 +23,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.commands import elmo
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.sentences import memory_fitting
-from elmo_scratch.export import embedded_batches, model_source
+from elmo_scratch.export import model_source, pipeline
 from elmo_scratch.files.signals import Terminated
 from elmo_scratch.interop import LayerFileWriter
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
@@ -596,7 +596,7 @@ def test_an_export_goes_on_when_there_is_room_again(
     def export_where_files_cannot_grow() -> None:
         # The system refuses to let a file grow, which a full disk does too.
         resource.setrlimit(resource.RLIMIT_FSIZE, (2**17, resource.RLIM_INFINITY))
-        embedded_batches.SENTENCES_A_PART = 16
+        pipeline.SENTENCES_A_PART = 16
         allennlp("elmo", *words)
 
     ended = run_forked(export_where_files_cannot_grow, tmp_path_factory.mktemp("log") / "errors")

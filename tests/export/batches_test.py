@@ -3,14 +3,14 @@ from typing import List
 
 import pytest
 
-from elmo_scratch.export.batches import (
+from elmo_scratch.export.pipeline import (
     BATCHES_SORTED_AT_ONCE,
     SENTENCES_SORTED_AT_ONCE,
     TOKENS_SORTED_AT_ONCE,
     Batch,
     blocks_of_batches,
 )
-from elmo_scratch.export.export_settings import ExportSettings
+from elmo_scratch.export.plan import ExportSettings
 from elmo_scratch.export.text import Sentence
 
 

@@ -17,7 +17,7 @@ from allennlp.modules.elmo import batch_to_ids as allennlps_batch_to_ids
 
 import elmo_scratch
 from elmo_scratch.export import ElmoEmbedder
-from elmo_scratch.export.part_writing import PartWriting
+from elmo_scratch.export.parts import PartWriting
 from tests.interop.official.reference import BATCHES, MODELS, PLAIN, RESIDUAL, stored_layers
 
 SENTENCES: List[List[str]] = [sentence for batch in BATCHES for sentence in batch]

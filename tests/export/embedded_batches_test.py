@@ -7,13 +7,9 @@ import pytest
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.sentences import SpelledBatch
 from elmo_scratch.export import ExportSettings, InputText
-from elmo_scratch.export import embedded_batches as embedded_batches_module
-from elmo_scratch.export.embedded_batches import (
-    EmbeddedBatch,
-    StepEmbedder,
-    spelled_steps,
-)
-from elmo_scratch.export.part_folder import Span
+from elmo_scratch.export import pipeline as embedded_batches_module
+from elmo_scratch.export.pipeline import EmbeddedBatch, StepEmbedder, spelled_steps
+from elmo_scratch.export.plan import Span
 from tests.export.conftest import LINES
 
 NewLayers = Callable[..., SentenceLayers]

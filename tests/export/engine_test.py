@@ -1,7 +1,7 @@
 from typing import Any, List, Tuple
 
 from elmo_scratch.export import OneProcess
-from elmo_scratch.export.part_folder import Span
+from elmo_scratch.export.plan import Span
 
 
 class _Writing:

@@ -4,7 +4,7 @@ import pytest
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export import ExportSettings, InputText
-from elmo_scratch.export.export_identity import facts_of
+from elmo_scratch.export.plan import facts_of
 from elmo_scratch.kernels.precision import BFLOAT16
 from tests.export.conftest import LINES
 

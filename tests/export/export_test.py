@@ -19,14 +19,15 @@ from elmo_scratch.export import (
     Shard,
     export_layers,
     join_shards,
-    part_writing,
 )
 from elmo_scratch.export import (
     export as layer_export,
 )
+from elmo_scratch.export import (
+    parts as part_writing,
+)
 from elmo_scratch.export.export import has_parts
-from elmo_scratch.export.output_size import in_words
-from elmo_scratch.export.part_folder import Span
+from elmo_scratch.export.plan import Span, in_words
 from tests.export.conftest import FILES, LINES, assert_same, data_sets
 
 NewLayers = Callable[..., SentenceLayers]
@@ -96,7 +97,7 @@ def test_an_interrupted_export_goes_on_to_the_same_file(
     text = InputText("text", sorted(set(LINES)))
     settings = settings._replace(batch_size=4)
     # A block is one batch, so that there is more than one part without carried states too.
-    monkeypatch.setattr("elmo_scratch.export.batches.BATCHES_SORTED_AT_ONCE", 1)
+    monkeypatch.setattr("elmo_scratch.export.pipeline.BATCHES_SORTED_AT_ONCE", 1)
     whole, output = tmp_path / "whole.hdf5", tmp_path / "x.hdf5"
     export_layers(text, whole, new_layers(state), settings)
     for num_batches in (3, 5):
@@ -170,9 +171,9 @@ def test_what_was_whole_when_a_run_was_killed_is_cleaned_up(
     new_layers: NewLayers, text: InputText, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = tmp_path / "x.hdf5"
-    monkeypatch.setattr("elmo_scratch.export.embedded_batches.SENTENCES_A_PART", 10)
+    monkeypatch.setattr("elmo_scratch.export.pipeline.SENTENCES_A_PART", 10)
     with monkeypatch.context() as killed:
-        killed.setattr("elmo_scratch.export.part_folder.PartFolder.remove", lambda _: None)
+        killed.setattr("elmo_scratch.export.parts.PartFolder.remove", lambda _: None)
         export_layers(text, output, new_layers("carry"), ExportSettings(batch_size=4))
     assert (tmp_path / "x.hdf5.parts").exists()
     export_layers(text, output, new_layers("carry"), ExportSettings(batch_size=4), resume=True)
@@ -306,7 +307,7 @@ class _Disturbed(OneProcess):
 def test_a_text_that_changes_meanwhile_is_an_error(
     is_early: bool, new_layers: NewLayers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("elmo_scratch.export.batches.BATCHES_SORTED_AT_ONCE", 1)
+    monkeypatch.setattr("elmo_scratch.export.pipeline.BATCHES_SORTED_AT_ONCE", 1)
     path, output = tmp_path / "text.txt", tmp_path / "x.hdf5"
     path.write_text("\n".join(LINES), encoding="utf-8")
     text = InputText("text", path)
@@ -340,7 +341,7 @@ def test_a_text_may_be_written_again_as_it_was(new_layers: NewLayers, tmp_path: 
 def test_an_output_without_all_sentences_is_an_error(
     new_layers: NewLayers, text: InputText, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("elmo_scratch.export.batches.BATCHES_SORTED_AT_ONCE", 1)
+    monkeypatch.setattr("elmo_scratch.export.pipeline.BATCHES_SORTED_AT_ONCE", 1)
     monkeypatch.setattr(part_writing, "SECONDS_BETWEEN_LOOKS", 0.0)
     output, settings = tmp_path / "x.hdf5", ExportSettings(batch_size=8)
     parts = tmp_path / "x.hdf5.parts"

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.export.index_limit import check_index
+from elmo_scratch.export.plan import check_index
 from elmo_scratch.export.text import InputText
 from elmo_scratch.interop.layer_files.sentence_map import IndexText
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.export.output_size import check_room, in_words
+from elmo_scratch.export.plan import check_room, in_words
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.export.part_folder import PartFolder, Span
+from elmo_scratch.export.parts import PartFolder
+from elmo_scratch.export.plan import Span
 
 WHOLE = Span(0, 100)
 

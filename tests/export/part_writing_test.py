@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.export import ExportSettings, InputText, part_writing
-from elmo_scratch.export.export_identity import facts_of
-from elmo_scratch.export.part_folder import LEFTOVERS, PartFolder, Span
-from elmo_scratch.export.part_writing import PartWriting
-from elmo_scratch.export.threads import DEPTH, consume_behind
+from elmo_scratch.export import ExportSettings, InputText
+from elmo_scratch.export import parts as part_writing
+from elmo_scratch.export.parts import LEFTOVERS, PartFolder, PartWriting
+from elmo_scratch.export.pipeline import DEPTH, consume_behind
+from elmo_scratch.export.plan import Span, facts_of
 from elmo_scratch.interop import LayerFileWriter
 from tests.export.conftest import LINES, assert_same, data_sets
 

@@ -7,7 +7,8 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export import ExportSettings, InputText, Shard, export_layers, join_shards
-from elmo_scratch.export.part_folder import PartFolder, Span
+from elmo_scratch.export.parts import PartFolder
+from elmo_scratch.export.plan import Span
 from elmo_scratch.interop import LayerFile
 
 NewLayers = Callable[..., SentenceLayers]

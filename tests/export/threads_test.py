@@ -8,8 +8,8 @@ from weakref import ReferenceType, ref
 
 import pytest
 
-from elmo_scratch.export import threads
-from elmo_scratch.export.threads import DEPTH, Abandoned, consume_behind, run_ahead
+from elmo_scratch.export import pipeline
+from elmo_scratch.export.pipeline import DEPTH, Abandoned, consume_behind, run_ahead
 
 
 def test_items_come_in_their_order() -> None:
@@ -198,7 +198,7 @@ def test_the_next_step_is_taken_while_an_item_is_consumed() -> None:
 @pytest.mark.parametrize("depth", [0, DEPTH])
 def test_who_takes_no_more_is_not_waited_for(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Whoever waits is woken; nobody has to look again.
-    monkeypatch.setattr(threads, "SECONDS_TO_LOOK_AGAIN", 3600)
+    monkeypatch.setattr(pipeline, "SECONDS_TO_LOOK_AGAIN", 3600)
     made: List[int] = []
 
     def make(number: int) -> int:

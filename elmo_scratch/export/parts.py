@@ -1,0 +1,594 @@
+"""What an export has written so far, kept beside its output until that is whole."""
+
+import json
+import os
+import re
+import time
+import uuid
+from contextlib import contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+from typing import Callable, ContextManager, Dict, Iterator, List, Optional, Set, Tuple
+from zipfile import BadZipFile
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.tqdm import Tqdm
+from filelock import FileLock, Timeout
+
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.export.pipeline import (
+    DEPTH,
+    EmbeddedBatch,
+    PartEnd,
+    StepEmbedder,
+    consume_behind,
+    spelled_steps,
+)
+from elmo_scratch.export.plan import ExportSettings, Shard, Span, State, check_output
+from elmo_scratch.export.text import InputText
+from elmo_scratch.files.atomic import sync, whole_file
+from elmo_scratch.interop import LayerFile, LayerFileFacts, LayerFileWriter
+
+IDENTITY, LOCK = "export.json", "lock"
+
+LEFTOVERS = re.compile(r"\..*\.part|unfinished-.*")
+"""What a process was about to write when it was killed."""
+
+PART, STATE = re.compile(r"(\d{12})-(\d{12})\.hdf5"), re.compile(r"\d{12}\.state\.npz")
+"""What a run can go on from."""
+
+
+class PartFolder:
+    """
+    The folder `NAME.parts` beside an output file `NAME`. It holds whole layer files, each of one
+    span of sentences, and, where states are carried, the state that the next one starts from.
+
+    # Parameters
+
+    output_file : `Path`
+        The output file.
+    """
+
+    def __init__(self, output_file: Path) -> None:
+        self.path = output_file.with_name(f"{output_file.name}.parts")
+        self._is_removed = False
+
+    @contextmanager
+    def opened(self, identity: str, *, resume: bool, overwrite: bool) -> Iterator[None]:
+        """
+        The folder belongs to this process while the block runs.
+
+        # Parameters
+
+        identity : `str`
+            Of the export.
+        resume : `bool`
+            Keep the parts of this export that are there.
+        overwrite : `bool`
+            Remove all others.
+
+        # Raises
+
+        ConfigurationError
+            If another process writes there; if there are parts and neither is wanted; or parts of
+            another export and `overwrite` is not; or if something else lies there.
+        """
+        with self._locked():
+            self._claim(identity, resume, overwrite)
+            self._is_removed = False
+            try:
+                yield
+            finally:
+                # What the block has removed may be there again, for another process.
+                if not self._is_removed and not self.finished():
+                    self.remove()
+
+    def remove_if_of(self, identity: str) -> None:
+        """
+        Removes what a run left that was killed when its output was whole.
+
+        # Parameters
+
+        identity : `str`
+            Of the export.
+
+        # Raises
+
+        ConfigurationError
+            If another process writes there.
+        """
+        if self._is_of(identity):
+            with self._locked():
+                self.remove()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """For this process alone."""
+        try:
+            self.path.mkdir(exist_ok=True)
+            self._check_content()
+            lock = FileLock(self.path / LOCK, timeout=0)
+            lock.acquire()
+        except FileExistsError:
+            raise ConfigurationError(
+                f"{self.path}: expected a folder of parts, not a file"
+            ) from None
+        except Timeout:
+            raise ConfigurationError(f"{self.path}: another process is writing there") from None
+        except OSError as error:
+            raise ConfigurationError(
+                f"{self.path}: can't be made or written to ({error.strerror})"
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def file_of(self, span: Span) -> Path:
+        """The layer file of a span."""
+        return self.path / f"{span.start:012d}-{span.stop:012d}.hdf5"
+
+    def finished(self) -> List[Span]:
+        """The spans that are there, in their order."""
+        names = [PART.fullmatch(path.name) for path in self.path.glob("*.hdf5")]
+        return sorted(Span(int(name[1]), int(name[2])) for name in names if name)
+
+    def parts(self) -> List[Span]:
+        """
+        The spans that are there, without those that overlap with an earlier one: a worker that
+        nobody could stop may have gone on beside the next run, which has divided the text anew.
+        """
+        chosen: List[Span] = []
+        for span in sorted(self.finished(), key=lambda span: (span.start, -span.stop)):
+            if not chosen or span.start >= chosen[-1].stop:
+                chosen.append(span)
+        return chosen
+
+    def missing(self, whole: Span) -> List[Span]:
+        """The spans of `whole` that `parts` lacks, in their order."""
+        gaps, start = [], whole.start
+        for done in self.parts():
+            if done.start > start:
+                gaps.append(Span(start, done.start))
+            start = done.stop
+        return gaps + ([Span(start, whole.stop)] if start < whole.stop else [])
+
+    def num_done(self, identity: str) -> int:
+        """
+        # Parameters
+
+        identity : `str`
+            Of an export.
+
+        # Returns
+
+        `int`
+            Its sentences that are there.
+        """
+        if not self._is_of(identity):
+            return 0
+        return self._num_finished()
+
+    def num_bytes(self) -> int:
+        """What the parts take already."""
+        return sum(self.file_of(span).stat().st_size for span in self.finished())
+
+    def keep_state(self, stop: int, state: Optional[State]) -> None:
+        """Keeps the state after the sentence before `stop`; before the part is."""
+        if state is not None:
+            with whole_file(self._state_file(stop)) as temporary:
+                with temporary.open("wb") as file:
+                    numpy.savez(file, allow_pickle=False, **state)
+                sync(temporary)
+
+    def state_before(self, start: int) -> Optional[State]:
+        """
+        The state that a span starts from; `None` for the first.
+
+        # Raises
+
+        ConfigurationError
+            If it is missing or can't be read.
+        """
+        if start == 0:
+            return None
+        path = self._state_file(start)
+        try:
+            with numpy.load(path, allow_pickle=False) as state:
+                return dict(state)
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            raise ConfigurationError(
+                f"{path}: the state to go on from can't be read ({error}). Start anew with "
+                f"--overwrite, or without the folder {self.path}."
+            ) from None
+
+    def remove(self) -> None:
+        """Removes all that an export keeps there, and the folder if nothing else is in it."""
+        self._is_removed = True
+        with suppress(OSError):
+            self._empty()
+            (self.path / LOCK).unlink(missing_ok=True)
+            self.path.rmdir()
+
+    def _claim(self, identity: str, resume: bool, overwrite: bool) -> None:
+        """Sees to it that the parts are of this export."""
+        record = self.path / IDENTITY
+        if record.exists() or self.finished():
+            kept = self._is_of(identity)
+            done = self._num_finished()
+            if not overwrite and not kept and done:
+                raise ConfigurationError(
+                    f"{self.path}: it holds {done} sentences of an unfinished export of another "
+                    "text, another model or with other settings; or with products in bfloat16 by "
+                    "a processor that is faster in it than this one, which takes float32. Finish "
+                    "that with --resume and its own arguments, choose another output, or remove "
+                    "it: this folder, or by --overwrite."
+                )
+            if not overwrite and not resume and done:
+                raise ConfigurationError(
+                    f"{self.path}: it holds {done} sentences of an unfinished run of this export. "
+                    "Go on with it by --resume, or start anew: without this folder, or with "
+                    "--overwrite."
+                )
+            if not kept or (overwrite and not resume):
+                self._empty()
+        for path in self.path.iterdir():
+            if LEFTOVERS.fullmatch(path.name):
+                path.unlink()
+        with whole_file(record) as temporary:
+            temporary.write_text(json.dumps({"export": identity}), encoding="utf-8")
+
+    def _num_finished(self) -> int:
+        """The sentences that are there."""
+        return sum(span.num_sentences for span in self.parts())
+
+    def _check_content(self) -> None:
+        """An error if there is what no export keeps there: with the parts it would be removed."""
+        strange = [
+            path.name
+            for path in self.path.iterdir()
+            if path.name not in (IDENTITY, LOCK)
+            and not any(kind.fullmatch(path.name) for kind in (PART, STATE, LEFTOVERS))
+        ]
+        if strange:
+            raise ConfigurationError(
+                f"{self.path}: expected nothing but parts of an export, but there is "
+                f"{sorted(strange)[0]}. Move it away, or choose another output."
+            )
+
+    def _is_of(self, identity: str) -> bool:
+        """Whether the parts are known to be of an export."""
+        try:
+            record = (self.path / IDENTITY).read_text(encoding="utf-8")
+        except OSError:
+            return False
+        return record == json.dumps({"export": identity})
+
+    def _empty(self) -> None:
+        """Removes the parts, and then what says whose they are."""
+        for path in self.path.iterdir():
+            if any(kind.fullmatch(path.name) for kind in (PART, STATE, LEFTOVERS)):
+                path.unlink()
+        (self.path / IDENTITY).unlink(missing_ok=True)
+
+    def _state_file(self, number: int) -> Path:
+        return self.path / f"{number:012d}.state.npz"
+
+
+JOINED = "unfinished-output.hdf5"
+"""The output before it is whole: within the folder of parts, where the next run clears it away."""
+
+LOOKS, SECONDS_BETWEEN_LOOKS = 6, 1.0
+"""
+How often to look for a part before it is missing: a network file system may list a folder as it was
+some seconds ago.
+"""
+
+
+class PartWriting:
+    """
+    What the parts of an export have in common.
+
+    # Parameters
+
+    text : `InputText`
+        The text.
+    whole : `Span`
+        The sentences that the output will hold.
+    folder : `PartFolder`
+        Where the parts lie.
+    facts : `LayerFileFacts`
+        What the output says of itself.
+    settings : `ExportSettings`
+        What is kept, and how.
+    """
+
+    def __init__(
+        self,
+        text: InputText,
+        whole: Span,
+        folder: PartFolder,
+        facts: LayerFileFacts,
+        settings: ExportSettings,
+    ) -> None:
+        self.text = text
+        self.whole = whole
+        self.folder = folder
+        self.facts = facts
+        self.settings = settings
+
+    def write(
+        self,
+        span: Span,
+        layers: SentenceLayers,
+        done: Callable[[int], None],
+        seconds_a_part: float,
+    ) -> None:
+        """
+        Writes the parts of a span.
+
+        # Parameters
+
+        span : `Span`
+            None of it is there yet.
+        layers : `SentenceLayers`
+            The biLM.
+        done : `Callable[[int], None]`
+            Is told how many more sentences have been written.
+        seconds_a_part : `float`
+            As in `StepEmbedder`.
+
+        # Raises
+
+        ConfigurationError
+            If the text has changed since it was checked, a carried state to go on from can't be
+            read, or a GPU's memory holds no part of a batch.
+        OSError
+            If the disk is full.
+        """
+        if layers.state == "carry":
+            layers.carry_on_from(self.folder.state_before(span.start))
+        steps = spelled_steps(self.text, span, layers, self.settings)
+        embed = StepEmbedder(span, layers, seconds_a_part)
+        # Writing that finds no processor takes turns with the biLM: it would stop one of the
+        # threads of each product, and all others wait for that one.
+        depth = DEPTH if layers.leaves_a_processor else 0
+        consume_behind(steps, embed, lambda batches: self._write_parts(span, batches, done), depth)
+
+    def join(self, output_file: Path) -> None:
+        """
+        Makes the output of the parts.
+
+        # Parameters
+
+        output_file : `Path`
+            The output file.
+
+        # Raises
+
+        ConfigurationError
+            If parts are missing or damaged, the text has changed since it was checked, or the index
+            of sentences is too large.
+        OSError
+            If the disk is full.
+        """
+        parts = self._all_parts()
+        if parts == [self.whole]:
+            os.replace(self.folder.file_of(self.whole), output_file)
+            return
+        joined = self.folder.path / JOINED
+        # In a thread, as the parts themselves: it is given the memory that their threads, and not
+        # this one, have let go of.
+        consume_behind(
+            (part for part in parts),
+            self.folder.file_of,
+            lambda paths: self._write_joined(joined, paths),
+            depth=0,
+        )
+        self.text.check_unchanged()
+        # The parts are removed next.
+        sync(joined)
+        os.replace(joined, output_file)
+        sync(output_file.parent)
+
+    def _all_parts(self) -> List[Span]:
+        """The parts, which hold all sentences; an error if they don't."""
+        for _ in range(LOOKS - 1):
+            if not self.folder.missing(self.whole):
+                break
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        missing = self.folder.missing(self.whole)
+        if missing:
+            named = ", ".join(f"{start} to {stop - 1}" for start, stop in missing)
+            raise ConfigurationError(
+                f"{self.folder.path}: expected the parts of all sentences from {self.whole.start} "
+                f"to {self.whole.stop - 1}, but those of the sentences {named} are not there. Was "
+                "something removed? The other parts are kept: go on with --resume, or by the same "
+                "call of `embed_file`."
+            )
+        return self.folder.parts()
+
+    def _write_joined(self, path: Path, parts: Iterator[Path]) -> None:
+        """Copies what is in the files of all parts into one."""
+        with self._new_file(path) as file:
+            # First, while HDF5 holds no memory from copying yet.
+            if self.settings.has_index:
+                file.write_index(self._index())
+            for part in parts:
+                file.copy_from(part)
+
+    def _write_parts(
+        self, span: Span, batches: Iterator[EmbeddedBatch], done: Callable[[int], None]
+    ) -> None:
+        """Writes one part after the other."""
+        start = span.start
+        while start < span.stop:
+            # A worker that nobody could stop may write the same.
+            unfinished = self.folder.path / f"unfinished-{start}-{uuid.uuid4().hex}.hdf5"
+            with self._new_file(unfinished) as file:
+                end = self._write_part(batches, file, done)
+                if Span(start, end.stop) == self.whole and self.settings.has_index:
+                    file.write_index(self._index())
+            # Vectors of other words must not be taken for those of the text.
+            self.text.check_unchanged()
+            if end.stop < self.whole.stop:
+                self.folder.keep_state(end.stop, end.state)
+            part = Span(start, end.stop)
+            if part != self.whole:
+                # By its name it is taken to be whole when others are gone on with.
+                sync(unfinished)
+            os.replace(unfinished, self.folder.file_of(part))
+            start = end.stop
+
+    def _write_part(
+        self, batches: Iterator[EmbeddedBatch], file: LayerFileWriter, done: Callable[[int], None]
+    ) -> PartEnd:
+        """Writes batches up to the end of a part."""
+        # A variable would hold a batch while this waits for the next one.
+        for end in map(lambda batch: self._write_batch(batch, file, done), batches):
+            if end is not None:
+                return end
+        raise ConfigurationError(
+            f"{self.text.name}: the text has become shorter since it was checked"
+        )
+
+    def _write_batch(
+        self, batch: EmbeddedBatch, file: LayerFileWriter, done: Callable[[int], None]
+    ) -> Optional[PartEnd]:
+        """Writes a batch, and says whether a part ends with it."""
+        # Taking a part of an array is many times faster than taking one of a tensor.
+        array = batch.layers.numpy()
+        for row, (number, line, tokens) in enumerate(batch.sentences):
+            key = line if self.settings.use_sentence_keys else str(number)
+            file.write(key, self.settings.of_layers(array[:, row, : len(tokens)]))
+        done(len(batch.sentences))
+        return batch.end
+
+    def _new_file(self, path: Path) -> ContextManager[LayerFileWriter]:
+        return LayerFileWriter.open(path, self.facts, compression=self.settings.compression)
+
+    def _index(self) -> Iterator[Tuple[str, str]]:
+        """Each sentence and its key."""
+        return ((line, str(number)) for number, line, _ in self.text.sentences(*self.whole))
+
+
+def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = False) -> None:
+    """
+    Writes `output_file` from the files `NAME.I-of-N` beside it. It is the same, data set by data
+    set, as if one process had made it.
+
+    # Parameters
+
+    output_file : `Path`
+        The file to write.
+    remove : `bool`, optional (default = `False`)
+        Remove the files of the shards when the output is whole.
+    overwrite : `bool`, optional (default = `False`)
+        Replace another file of that name.
+
+    # Raises
+
+    ConfigurationError
+        If a shard is missing, they don't belong together, or the output can't be written.
+    OSError
+        If the disk is full. The shards stay.
+    """
+    shards = _shards_beside(output_file)
+    facts = _shared_facts(shards)
+    is_there = check_output(output_file, facts.export, overwrite)
+    are_all_there = len(shards) == next(iter(shards)).total
+    # Some are gone where the run before was ended while it removed them.
+    if are_all_there or not (is_there and _holds_all(output_file, shards)):
+        _join_all(output_file, shards, facts, overwrite)
+    if remove:
+        for path in shards.values():
+            path.unlink()
+
+
+def _holds_all(output_file: Path, shards: Dict[Shard, Path]) -> bool:
+    """Whether the output has what the shards have: a shard by its name is of that export too."""
+    with LayerFile(output_file) as output:
+        keys = set(output.keys())
+    for path in shards.values():
+        with LayerFile(path) as shard:
+            if not keys.issuperset(shard.keys()):
+                return False
+    return True
+
+
+def _join_all(
+    output_file: Path, shards: Dict[Shard, Path], facts: LayerFileFacts, overwrite: bool
+) -> None:
+    """Makes the output, if all shards are there."""
+    total = next(iter(shards)).total
+    missing = [f"{shard.number}/{total}" for shard in Shard.all_of(total) if shard not in shards]
+    if missing:
+        raise ConfigurationError(
+            f"{output_file}: the output of --shard {', '.join(missing)} is missing. Run it first, "
+            "or once more with --resume if it was interrupted."
+        )
+    # Where a link leads; and within a folder in which the next run clears away what is left of one
+    # that was killed.
+    output_file = Path(os.path.realpath(output_file))
+    folder = PartFolder(output_file)
+    with folder.opened(facts.export, resume=True, overwrite=overwrite):
+        joined = folder.path / JOINED
+        _join(shards, facts, joined)
+        sync(joined)
+        os.replace(joined, output_file)
+        sync(output_file.parent)
+        # Those of an interrupted run without shards are of no more use either.
+        folder.remove()
+
+
+def _join(shards: Dict[Shard, Path], facts: LayerFileFacts, output_file: Path) -> None:
+    """Copies what is in the files of all shards into one."""
+    with LayerFileWriter.open(output_file, facts) as file:
+        indexes = []
+        for path in shards.values():
+            with LayerFile(path) as shard:
+                if shard.has_index:
+                    indexes.append(path)
+        # First, while HDF5 holds no memory from copying yet.
+        if indexes:
+            file.write_index(chain.from_iterable(LayerFile(path).sentences() for path in indexes))
+        for path in Tqdm.tqdm(shards.values(), unit=" shards"):
+            file.copy_from(path)
+
+
+def _shards_beside(output_file: Path) -> Dict[Shard, Path]:
+    """The files of the shards that are there, in their order."""
+    pattern = re.compile(re.escape(output_file.name) + r"\.(\d+)-of-(\d+)")
+    matches = [pattern.fullmatch(path.name) for path in output_file.parent.glob("*-of-*")]
+    found: Set[Shard] = {Shard(int(match[1]), int(match[2])) for match in matches if match}
+    counts = sorted({shard.total for shard in found})
+    if not counts:
+        raise ConfigurationError(
+            f"{output_file}: expected the outputs of its shards beside it, such as "
+            f"{Shard(1, 2).file_of(output_file).name}, but there are none"
+        )
+    if len(counts) > 1:
+        raise ConfigurationError(
+            f"{output_file}: expected shards of one division, but there are some of "
+            f"{' and of '.join(map(str, counts))}. Remove those that don't belong to it."
+        )
+    return {shard: shard.file_of(output_file) for shard in sorted(found)}
+
+
+def _shared_facts(shards: Dict[Shard, Path]) -> LayerFileFacts:
+    """What all shards say of themselves."""
+    facts: Dict[Path, LayerFileFacts] = {}
+    for path in shards.values():
+        with LayerFile(path) as shard:
+            facts[path] = shard.facts
+    first = shards[min(shards)]
+    for path, own in facts.items():
+        if own != facts[first]:
+            raise ConfigurationError(
+                f"{path}: expected a shard of the same export as {first}, but the text, the model "
+                "or the settings were others; or products in bfloat16 ran in float32 for one of "
+                "them, on a processor that is slow in it: `--matmul-dtype float32` is the same "
+                "everywhere"
+            )
+    return facts[first]

@@ -1,0 +1,378 @@
+"""What an export keeps of the layers of a sentence, and in which form."""
+
+import hashlib
+import json
+import logging
+import re
+import shutil
+from pathlib import Path
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import numpy
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.export.text import InputText
+from elmo_scratch.files.atomic import check_place
+from elmo_scratch.interop import LayerFile, LayerFileFacts
+from elmo_scratch.interop.layer_files.facts import CHOICES
+from elmo_scratch.interop.layer_files.sentence_map import LONGEST_STRING, IndexText
+
+KEPT: Dict[str, Callable[[numpy.ndarray], numpy.ndarray]] = {
+    "all": lambda layers: layers,
+    "top": lambda layers: layers[-1],
+    "average": lambda layers: layers.mean(axis=0),
+}
+"""What is kept of the layers of a sentence, of shape `(layers, tokens, width)`."""
+
+POOLS: Dict[str, Callable[[numpy.ndarray], numpy.ndarray]] = {
+    "mean": lambda vectors: vectors.mean(axis=-2),
+    "max": lambda vectors: vectors.max(axis=-2),
+}
+"""What makes one vector of those of all tokens, of shape `(..., tokens, width)`."""
+
+DTYPES: Tuple[str, ...] = CHOICES["dtype"]
+"""The types that numbers can have in a file."""
+
+
+class ExportSettings(NamedTuple):
+    """
+    # Parameters
+
+    kept : `str`, optional (default = `"all"`)
+        A key of `KEPT`.
+    pool : `str`, optional (default = `None`)
+        A key of `POOLS`: one vector a sentence in place of one a token.
+    dtype : `str`, optional (default = `"float32"`)
+        The type of the numbers in the file.
+    compression : `str`, optional (default = `None`)
+        Of the data sets: `"gzip"` or `"lzf"`.
+    batch_size : `int`, optional (default = `64`)
+        Sentences a batch.
+    max_tokens : `int`, optional (default = `None`)
+        Fill batches up to so many tokens in place of `batch_size`, padding included. Only where
+        states are not carried from batch to batch.
+    forget_sentences : `bool`, optional (default = `False`)
+        Leave the index of sentences out.
+    use_sentence_keys : `bool`, optional (default = `False`)
+        Make each sentence the key of its vectors, in place of its number; then there is no index.
+    """
+
+    kept: str = "all"
+    pool: Optional[str] = None
+    dtype: str = "float32"
+    compression: Optional[str] = None
+    batch_size: int = 64
+    max_tokens: Optional[int] = None
+    forget_sentences: bool = False
+    use_sentence_keys: bool = False
+
+    @property
+    def has_index(self) -> bool:
+        """Whether the file says which sentence has which key."""
+        return not (self.forget_sentences or self.use_sentence_keys)
+
+    def of_layers(self, layers: numpy.ndarray) -> numpy.ndarray:
+        """
+        # Parameters
+
+        layers : `numpy.ndarray`
+            Of a sentence, shape `(layers, tokens, width)`.
+
+        # Returns
+
+        `numpy.ndarray`
+            What is written.
+        """
+        vectors = KEPT[self.kept](layers)
+        return vectors if self.pool is None else POOLS[self.pool](vectors)
+
+    def num_bytes(self, layers: int, width: int, num_sentences: int, num_tokens: int) -> int:
+        """The size of the vectors in a file, in bytes, before compression."""
+        vectors = num_tokens if self.pool is None else num_sentences
+        kept = layers if self.kept == "all" else 1
+        return vectors * kept * width * numpy.dtype(self.dtype).itemsize
+
+
+def facts_of(text: InputText, layers: SentenceLayers, settings: ExportSettings) -> LayerFileFacts:
+    """
+    What the output of an export says of itself. Its `export` is the same for two exports if and
+    only if they write the same vectors of the same sentences under the same keys.
+    """
+    identity = {
+        "text": text.digest,
+        "model": layers.identity,
+        "matmul_dtype": layers.matmul_dtype,
+        "state": layers.state,
+        "kept": settings.kept,
+        "pool": settings.pool,
+        "dtype": settings.dtype,
+        "has_index": settings.has_index,
+        "use_sentence_keys": settings.use_sentence_keys,
+        # Only where states are carried from row to row does it matter which sentences meet.
+        "batch_size": settings.batch_size if layers.state == "carry" else None,
+    }
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode("utf-8")).hexdigest()
+    return LayerFileFacts(
+        model=layers.identity,
+        export=f"sha256:{digest}",
+        kept=settings.kept,
+        pool=settings.pool,
+        layers=layers.num_layers,
+        width=layers.width,
+        dtype=settings.dtype,
+        state=layers.state,
+        keys="sentences" if settings.use_sentence_keys else None,
+    )
+
+
+LONGEST_ESCAPE = 6
+"""Bytes that JSON makes of one byte of UTF-8, at most."""
+
+BYTES_AN_ENTRY = 32
+"""Of its key, quotation marks and separators, at most."""
+
+
+def check_index(text: InputText, folder: Path, limit: int = LONGEST_STRING) -> None:
+    """
+    Complains before the work rather than after it.
+
+    # Parameters
+
+    text : `InputText`
+        The whole text.
+    folder : `Path`
+        Where there is room for the map.
+    limit : `int`, optional (default = `LONGEST_STRING`)
+        How many bytes it may have.
+
+    # Raises
+
+    ConfigurationError
+        If the map has more.
+    """
+    at_most = LONGEST_ESCAPE * text.num_bytes + BYTES_AN_ENTRY * text.num_sentences
+    if at_most <= limit:
+        return
+    sentences = ((line, str(number)) for number, line, _ in text.sentences())
+    with IndexText.of(sentences, folder) as index:
+        if index.size > limit:
+            raise ConfigurationError(
+                f"{text.name}: the map from its sentences to keys would have {index.size} bytes, "
+                f"but HDF5 allows no more than {limit}. Leave it out with --forget-sentences."
+            )
+
+
+logger = logging.getLogger(__name__)
+
+UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
+
+BYTES_A_DATA_SET = 350
+"""What HDF5 notes of each data set, at most: 350 with a few hundred, 300 with many."""
+
+
+def estimated_size(num_vectors_bytes: int, num_sentences: int) -> int:
+    """
+    # Parameters
+
+    num_vectors_bytes : `int`
+        What the vectors take, in bytes.
+    num_sentences : `int`
+        How many data sets hold them.
+    """
+    return num_vectors_bytes + BYTES_A_DATA_SET * num_sentences
+
+
+def in_words(num_bytes: float) -> str:
+    """A size with its unit, in steps of 1,000."""
+    for unit in UNITS:
+        if num_bytes < 1000 or unit == UNITS[-1]:
+            break
+        num_bytes /= 1000
+    return f"{num_bytes:.0f} {unit}" if unit == "bytes" else f"{num_bytes:.1f} {unit}"
+
+
+def check_room(
+    output_file: Path, size: int, *, num_copies: int = 1, num_there: int = 0, is_compressed: bool
+) -> None:
+    """
+    # Parameters
+
+    output_file : `Path`
+        Where the output will be.
+    size : `int`
+        Its estimated size, in bytes.
+    num_copies : `int`, optional (default = `1`)
+        How often there must be room for that: 2 where the output is put together of parts.
+    num_there : `int`, optional (default = `0`)
+        How many bytes are there already.
+    is_compressed : `bool`
+        Whether it may be smaller than that; then nothing is checked.
+
+    # Raises
+
+    ConfigurationError
+        If there isn't room for it.
+    """
+    try:
+        free = shutil.disk_usage(output_file.parent).free
+    except OSError:
+        return
+    if is_compressed:
+        return
+    if num_copies * size - num_there > free:
+        twice = ", and twice that while its parts are put together" if num_copies == 2 else ""
+        raise ConfigurationError(
+            f"{output_file}: the output would take about {in_words(size)}{twice}, but only "
+            f"{in_words(free)} are free there. --dtype float16 halves it, --top or --average "
+            "(`output_format`) keep one layer, --pool one vector a sentence, --compression is "
+            "slower but smaller."
+        )
+    if 2 * size - num_there > free:
+        logger.warning(
+            "%s: %s are free there, not twice what the output takes: that is needed if it takes "
+            "more than some minutes, when the parts are put together. They stay until then.",
+            output_file,
+            in_words(free),
+        )
+
+
+State = Dict[str, numpy.ndarray]
+
+
+class Span(NamedTuple):
+    """
+    Sentences that follow each other.
+
+    # Parameters
+
+    start, stop : `int`
+        The numbers of the first and of the one after the last.
+    """
+
+    start: int
+    stop: int
+
+    @property
+    def num_sentences(self) -> int:
+        """How many they are."""
+        return self.stop - self.start
+
+
+class Shard(NamedTuple):
+    """
+    # Parameters
+
+    number : `int`
+        From 1.
+    total : `int`
+        How many there are.
+    """
+
+    number: int
+    total: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Shard":
+        """
+        # Parameters
+
+        text : `str`
+            Such as "2/8".
+
+        # Raises
+
+        ConfigurationError
+            If it is of another form, or there is no such shard.
+        """
+        match = re.fullmatch(r"(\d+)/(\d+)", text)
+        shard = cls(*map(int, match.groups())) if match else None
+        if shard is None or not 1 <= shard.number <= shard.total:
+            raise ConfigurationError(
+                f"expected --shard I/N with I from 1 to N, such as 1/8 for the first of eight, but "
+                f"got {text!r}"
+            )
+        return shard
+
+    @classmethod
+    def all_of(cls, count: int) -> "List[Shard]":
+        """Every shard of so many."""
+        return [cls(number, count) for number in range(1, count + 1)]
+
+    def span_of(self, num_sentences: int) -> Span:
+        """
+        # Parameters
+
+        num_sentences : `int`
+            Of the whole text.
+
+        # Raises
+
+        ConfigurationError
+            If there are more shards than sentences.
+        """
+        if self.total > num_sentences:
+            raise ConfigurationError(
+                f"expected no more shards than sentences, but --shard makes {self.total} of "
+                f"{num_sentences}"
+            )
+        return Span(
+            (self.number - 1) * num_sentences // self.total,
+            self.number * num_sentences // self.total,
+        )
+
+    def file_of(self, output_file: Path) -> Path:
+        """Where the output of this shard lies, `NAME.I-of-N`."""
+        return output_file.with_name(f"{output_file.name}.{self.number}-of-{self.total}")
+
+
+def check_output(
+    output_file: Path,
+    export: str,
+    overwrite: bool,
+    num_done: int = 0,
+    num_sentences: Optional[int] = None,
+) -> bool:
+    """
+    # Parameters
+
+    output_file : `Path`
+        The output.
+    export : `str`
+        Which export it shall be of.
+    overwrite : `bool`
+        Whether another one may be replaced.
+    num_done : `int`, optional (default = `0`)
+        Sentences that an unfinished run of the export has done.
+    num_sentences : `int`, optional (default = `None`)
+        How many the output shall have, if it is known: a shard of the export has fewer.
+
+    # Returns
+
+    `bool`
+        Whether the output of this very export is there already.
+
+    # Raises
+
+    ConfigurationError
+        If the output can't be written, or another file has its name and `overwrite` is not given.
+    """
+    check_place(output_file)
+    if not output_file.exists():
+        return False
+    try:
+        with LayerFile(output_file) as there:
+            is_same = there.facts.export == export and num_sentences in (None, len(there))
+    except ConfigurationError:
+        is_same = False
+    if not is_same and not overwrite:
+        way_out = (
+            f"An unfinished run of this export has done {num_done} sentences: go on and replace it "
+            "with --overwrite --resume."
+            if num_done
+            else "Choose another name, or replace it with --overwrite."
+        )
+        raise ConfigurationError(
+            f"{output_file}: it is there already, and is not the output of this export. {way_out}"
+        )
+    return is_same
