@@ -4,10 +4,10 @@ One config, trained again and again with other values of some of its settings, t
 The room promises that what has been trained is never trained again, wherever a search was stopped.
 """
 
-from elmo_scratch.search.interruptions import interrupted_by_signals as interrupted_by_signals
-from elmo_scratch.search.outcome import table as table
-from elmo_scratch.search.outcome import write_best as write_best
+from elmo_scratch.search.processes import interrupted_by_signals as interrupted_by_signals
 from elmo_scratch.search.search import Search as Search
+from elmo_scratch.search.study import table as table
+from elmo_scratch.search.study import write_best as write_best
 from elmo_scratch.search.sweep import Sweep as Sweep
 from elmo_scratch.search.sweep import read_sweep as read_sweep
 

@@ -14,12 +14,10 @@ from allennlp.common.params import parse_overrides, with_overrides
 from filelock import FileLock, Timeout
 
 from elmo_scratch.files.machine import num_processors
-from elmo_scratch.search.ended_training import EndedTraining
-from elmo_scratch.search.process_group import stop_left_over
+from elmo_scratch.search.processes import stop_left_over
 from elmo_scratch.search.study import next_trial, num_tried, open_study, study_errors
 from elmo_scratch.search.sweep import Sweep
-from elmo_scratch.search.trial_folder import TrialFolder
-from elmo_scratch.search.trial_training import TrialTraining
+from elmo_scratch.search.trial import EndedTraining, TrialFolder, TrialTraining
 
 if TYPE_CHECKING:
     import optuna

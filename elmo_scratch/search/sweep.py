@@ -1,16 +1,369 @@
 """Sweep files, as Weights & Biases reads them."""
 
 import json
+import re
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import yaml
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.strict_json import JsonObject
-from elmo_scratch.search.described_parameter import described_parameter
-from elmo_scratch.search.metric import Metric
-from elmo_scratch.search.parameters import Parameter
+
+
+class Metric(NamedTuple):
+    """
+    # Parameters
+
+    name : `str`
+        As AllenNLP's callback calls it in Weights & Biases, such as `validation/accuracy`, which
+        stands for the best epoch's; or as in the `metrics.json` of a training.
+    is_maximized : `bool`
+        Whether more is better.
+    """
+
+    name: str
+    is_maximized: bool
+
+    @property
+    def key(self) -> str:
+        """Its name in the files of a training."""
+        part, _, name = self.name.partition("/")
+        places = {"validation": "best_validation_", "train": "training_"}
+        return places[part] + name if name and part in places else self.name
+
+    @property
+    def is_of_every_epoch(self) -> bool:
+        """Whether it is known as soon as an epoch is over."""
+        return self.key != self.name
+
+    def of(self, file: Path) -> float:
+        """
+        # Parameters
+
+        file : `Path`
+            `metrics.json`, or `metrics_epoch_*.json`, which has the best epoch so far.
+
+        # Returns
+
+        `float`
+            What the training has reached.
+
+        # Raises
+
+        ConfigurationError
+            If the file has no such number.
+        """
+        metrics = json.loads(file.read_text(encoding="utf-8"))
+        return self._of(metrics, file)
+
+    def so_far(self, file: Path) -> Optional[float]:
+        """
+        # Parameters
+
+        file : `Path`
+            `metrics_epoch_*.json`.
+
+        # Returns
+
+        `float`
+            As `of`, but `None` where that is missing because no epoch was validated until then.
+
+        # Raises
+
+        ConfigurationError
+            As there.
+        """
+        metrics = json.loads(file.read_text(encoding="utf-8"))
+        # AllenNLP's `should_validate_callback` may leave the first epochs out.
+        is_too_early = self.key not in metrics and metrics.get("best_epoch", 0) is None
+        return None if is_too_early else self._of(metrics, file)
+
+    def _of(self, metrics: Dict[str, Any], file: Path) -> float:
+        """The number, or what there is in its place."""
+        value = metrics.get(self.key)
+        if isinstance(value, (int, float)):
+            return value
+        there_are = sorted(key for key, found in metrics.items() if isinstance(found, (int, float)))
+        raise ConfigurationError(
+            f"the metric of the search is `{self.name}`, but {file} has no number `{self.key}`; "
+            f"there are: {', '.join(there_are)}"
+        )
+
+
+class Parameter(ABC):
+    """One setting of a config, and the values that it may have. Abstract."""
+
+    @abstractmethod
+    def draw(self, name: str, trial: Any) -> Any:
+        """
+        # Parameters
+
+        name : `str`
+            Its place in the config.
+        trial : `optuna.Trial`
+            What draws. A value that it has drawn before comes again.
+
+        # Returns
+
+        `Any`
+            A value as JSON has it.
+        """
+
+    def grid(self) -> Optional[Sequence[Any]]:
+        """
+        # Returns
+
+        `Optional[Sequence[Any]]`
+            All values, as Optuna keeps them; `None` if there is no end of them.
+        """
+        return None
+
+
+@dataclass(frozen=True)
+class Choice(Parameter):
+    """
+    One of a few values, each as likely as the others.
+
+    # Parameters
+
+    values : `Tuple[Any, ...]`
+        Whatever JSON can write.
+    """
+
+    values: Tuple[Any, ...]
+
+    def draw(self, name: str, trial: Any) -> Any:
+        """As in `Parameter`."""
+        return json.loads(trial.suggest_categorical(name, self.grid()))
+
+    def grid(self) -> List[Any]:
+        """
+        # Returns
+
+        `List[Any]`
+            As JSON: Optuna stores no lists and objects, and takes `True` for 1.
+        """
+        return [json.dumps(value) for value in self.values]
+
+
+@dataclass(frozen=True)
+class WholeNumber(Parameter):
+    """
+    A whole number, each as likely as the others.
+
+    # Parameters
+
+    low : `int`
+    high : `int`
+        Both may be drawn.
+    """
+
+    low: int
+    high: int
+
+    def draw(self, name: str, trial: Any) -> int:
+        """As in `Parameter`."""
+        return trial.suggest_int(name, self.low, self.high)
+
+    def grid(self) -> Sequence[int]:
+        """As in `Parameter`."""
+        # No list: there may be more of them than memory holds.
+        return range(self.low, self.high + 1)
+
+
+@dataclass(frozen=True)
+class Number(Parameter):
+    """
+    A number between two bounds.
+
+    # Parameters
+
+    low : `float`
+    high : `float`
+    is_logarithmic : `bool`, optional (default = `False`)
+        Draw its logarithm evenly rather than the number itself.
+    step : `float`, optional (default = `None`)
+        Round it to a multiple of this. A whole step gives whole numbers.
+    """
+
+    low: float
+    high: float
+    is_logarithmic: bool = False
+    step: Optional[float] = None
+
+    def draw(self, name: str, trial: Any) -> float:
+        """As in `Parameter`."""
+        drawn = trial.suggest_float(name, self.low, self.high, log=self.is_logarithmic)
+        return self.rounded(drawn)
+
+    def rounded(self, number: float) -> float:
+        """
+        # Returns
+
+        `float`
+            The multiple of `step` that is nearest, without what its own rounding adds.
+        """
+        if self.step is None:
+            return number
+        multiple = round(number / self.step) * self.step
+        return multiple if isinstance(multiple, int) else float(f"{multiple:.12g}")
+
+
+KEYS: Dict[str, str] = {
+    "constant": "value",
+    "categorical": "values",
+    "int_uniform": "min, max",
+    "uniform": "min, max",
+    "q_uniform": "min, max, q",
+    "log_uniform_values": "min, max",
+    "q_log_uniform_values": "min, max, q",
+}
+"""The distributions that are known here, and what describes them."""
+
+LARGEST_WHOLE = 2**53
+"""Optuna keeps whole numbers as floats, which have no more of them without gaps."""
+
+
+NO_NUMBER_TO_YAML = re.compile(r"[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]+")
+"""What looks like a number, but is a string to YAML 1.1: without a dot, or a sign after the e."""
+
+WRITTEN_SO = "YAML takes 1e-4 for a word, 1.0e-4 for a number"
+
+
+def described_parameter(source: str, name: str, description: Any) -> Parameter:
+    """
+    # Parameters
+
+    source : `str`
+        The file's name, for error messages.
+    name : `str`
+        The parameter's name.
+    description : `Any`
+        What the file says of it.
+
+    # Returns
+
+    `Parameter`
+
+    # Raises
+
+    ConfigurationError
+        If the description makes no sense, or its distribution is not in `KEYS`.
+
+    # Source
+
+    The sweep configuration of Weights & Biases. Without a `distribution`, `min` and `max` mean
+    whole numbers if both are.
+    """
+    keys = JsonObject(source, name, description)
+    kind = keys.take("distribution", None) or _usual_distribution(description)
+    if not isinstance(kind, str) or kind not in KEYS:
+        known = "; ".join(f"{kind} ({needed})" for kind, needed in KEYS.items())
+        raise ConfigurationError(
+            f"{source}: `{name}` has the distribution {kind!r}, but what is known is: {known}. "
+            "`log_uniform_values` takes the bounds themselves, not their logarithms."
+        )
+    parameter = _DESCRIBED[kind](keys)
+    keys.finish()
+    return parameter
+
+
+def _usual_distribution(description: Dict[str, Any]) -> str:
+    """Of a description that names none."""
+    for kind in ("constant", "categorical"):
+        if KEYS[kind] in description:
+            return kind
+    bounds = (description.get("min"), description.get("max"))
+    return "int_uniform" if all(isinstance(bound, int) for bound in bounds) else "uniform"
+
+
+def _constant(keys: JsonObject) -> Parameter:
+    """`value`."""
+    return _choice(keys, "value", [keys.take("value")])
+
+
+def _categorical(keys: JsonObject) -> Parameter:
+    """`values`."""
+    values = keys.take("values")
+    if not isinstance(values, list) or not values:
+        raise keys.error("values", "a list of one or more values", values)
+    return _choice(keys, "values", values)
+
+
+def _choice(keys: JsonObject, key: str, values: Any) -> Parameter:
+    """An error if a value is there twice, or meant to be a number but none."""
+    for value in values:
+        if isinstance(value, str) and NO_NUMBER_TO_YAML.fullmatch(value):
+            raise keys.error(key, f"numbers as YAML knows them ({WRITTEN_SO})", value)
+    if len({json.dumps(value) for value in values}) < len(values):
+        raise keys.error(key, "all different", values)
+    return Choice(tuple(values))
+
+
+def _whole_number(keys: JsonObject) -> Parameter:
+    """`min` and `max`."""
+    low, high = _number(keys, "min"), _number(keys, "max")
+    for key, bound in (("min", low), ("max", high)):
+        if not isinstance(bound, int):
+            raise keys.error(key, "a whole number", bound)
+        if abs(bound) > LARGEST_WHOLE:
+            raise keys.error(key, f"within {LARGEST_WHOLE} of 0", bound)
+    return WholeNumber(int(low), int(_above(keys, low, high)))
+
+
+def _evenly(keys: JsonObject, is_rounded: bool = False, is_logarithmic: bool = False) -> Parameter:
+    """`min` and `max`, and `q`, the step."""
+    low, high = _number(keys, "min"), _number(keys, "max")
+    step = _number(keys, "q", 1) if is_rounded else None
+    if is_logarithmic and low <= 0:
+        raise keys.error("min", "above 0, since logarithms are drawn", low)
+    if step is not None and step <= 0:
+        raise keys.error("q", "a step above 0", step)
+    number = Number(low, _above(keys, low, high), is_logarithmic, step)
+    if not high - low <= sys.float_info.max:
+        raise keys.error("max", f"no further from `min`, {low}, than a float can tell", high)
+    if step is not None:
+        if not max(abs(low), abs(high)) / step <= sys.float_info.max:
+            raise keys.error("q", "a step of which a float can hold the multiples", step)
+        for bound in (number.rounded(low), number.rounded(high)):
+            if not low <= bound <= high:
+                raise keys.error("q", f"a step of which {low} and {high} are multiples", step)
+    return number
+
+
+def _number(keys: JsonObject, key: str, *default: float) -> float:
+    """A finite number."""
+    value = keys.take(key, *default)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise keys.error(key, f"a number ({WRITTEN_SO})", value)
+    # Whole numbers may be too large for a float: `math.isfinite` fails there.
+    if not abs(value) <= sys.float_info.max:
+        raise keys.error(key, "a number that a float can hold", value)
+    return value
+
+
+def _above(keys: JsonObject, low: float, high: float) -> float:
+    """The upper bound; an error if it is none."""
+    if high <= low:
+        raise keys.error("max", f"above `min`, which is {low}", high)
+    return high
+
+
+_DESCRIBED = {
+    "constant": _constant,
+    "categorical": _categorical,
+    "int_uniform": _whole_number,
+    "uniform": _evenly,
+    "q_uniform": lambda keys: _evenly(keys, is_rounded=True),
+    "log_uniform_values": lambda keys: _evenly(keys, is_logarithmic=True),
+    "q_log_uniform_values": lambda keys: _evenly(keys, is_rounded=True, is_logarithmic=True),
+}
+"""What makes a parameter of what the file says, for each distribution."""
+
 
 METHODS = ("bayes", "grid", "random")
 

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from elmo_scratch.files.atomic import whole_file
 from elmo_scratch.files.machine import num_processors
-from elmo_scratch.search.process_group import ProcessGroup, stop_left_over
+from elmo_scratch.search.processes import ProcessGroup, stop_left_over
 
 SECONDS = 0.1
 """How often it is looked whether a command has ended."""

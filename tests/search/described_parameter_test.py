@@ -3,8 +3,7 @@ from typing import Any, Dict
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.search.described_parameter import described_parameter
-from elmo_scratch.search.parameters import Choice, Number, Parameter, WholeNumber
+from elmo_scratch.search.sweep import Choice, Number, Parameter, WholeNumber, described_parameter
 
 
 @pytest.mark.parametrize(

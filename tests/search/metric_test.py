@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.search.metric import Metric
+from elmo_scratch.search.sweep import Metric
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from elmo_scratch.search.named_files import named_files
+from elmo_scratch.search.study import named_files
 
 
 @pytest.fixture

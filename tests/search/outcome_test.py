@@ -5,10 +5,8 @@ import optuna
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.search.metric import Metric
-from elmo_scratch.search.outcome import table, write_best
-from elmo_scratch.search.parameters import Choice, Number
-from elmo_scratch.search.sweep import Sweep
+from elmo_scratch.search.study import table, write_best
+from elmo_scratch.search.sweep import Choice, Metric, Number, Sweep
 
 SWEEP = Sweep(
     "random",

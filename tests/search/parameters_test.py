@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from optuna.trial import FixedTrial
 
-from elmo_scratch.search.parameters import Choice, Number, WholeNumber
+from elmo_scratch.search.sweep import Choice, Number, WholeNumber
 
 
 @pytest.mark.parametrize("value", ["trainable", 1, True, None, 0.5, [1, 2], {"type": "top"}])

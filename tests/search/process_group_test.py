@@ -7,8 +7,8 @@ from typing import List
 
 import pytest
 
-from elmo_scratch.search import process_group
-from elmo_scratch.search.process_group import ProcessGroup, stop_left_over
+from elmo_scratch.search import processes
+from elmo_scratch.search.processes import ProcessGroup, stop_left_over
 
 SLEEPING = "import sys, time; print('begun', flush=True); time.sleep(60)"
 
@@ -100,7 +100,7 @@ def test_one_whose_starter_was_killed_is_stopped(
     if not has_files:
         if shutil.which("ps") is None:
             pytest.skip("there is no `ps`")
-        monkeypatch.setattr(process_group, "PROCESSES", tmp_path / "none")
+        monkeypatch.setattr(processes, "PROCESSES", tmp_path / "none")
     group = started(tmp_path / "trial-0", SLEEPING)
     # The number may be another process's by now.
     stop_left_over(group.pid, tmp_path / "trial-1")

@@ -7,10 +7,8 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock
 
-from elmo_scratch.search.metric import Metric
-from elmo_scratch.search.parameters import Choice, Number, WholeNumber
 from elmo_scratch.search.search import Search
-from elmo_scratch.search.sweep import Halving, Sweep
+from elmo_scratch.search.sweep import Choice, Halving, Metric, Number, Sweep, WholeNumber
 
 ACCURACY = Metric("validation/accuracy", True)
 SWEEP = Sweep("random", ACCURACY, {"x": Number(0, 1)})

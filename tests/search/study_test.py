@@ -7,10 +7,8 @@ import optuna
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.search.metric import Metric
-from elmo_scratch.search.parameters import Choice, Number, WholeNumber
 from elmo_scratch.search.study import next_trial, num_tried, open_study, study_errors
-from elmo_scratch.search.sweep import Halving, Sweep
+from elmo_scratch.search.sweep import Choice, Halving, Metric, Number, Sweep, WholeNumber
 
 SWEEP = Sweep("random", Metric("validation/loss", False), {"lr": Number(0, 1)})
 GRID = Sweep(

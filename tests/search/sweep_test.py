@@ -3,9 +3,7 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.search.metric import Metric
-from elmo_scratch.search.parameters import Choice, WholeNumber
-from elmo_scratch.search.sweep import Halving, Sweep, read_sweep
+from elmo_scratch.search.sweep import Choice, Halving, Metric, Sweep, WholeNumber, read_sweep
 
 SWEEP = """
 program: train.py
