@@ -3,7 +3,7 @@ from typing import Any, Dict
 
 import pytest
 
-from elmo_scratch.commands.elmo_arguments import add_arguments
+from elmo_scratch.commands.elmo import add_arguments
 from elmo_scratch.export import ExportSettings
 
 

@@ -4,7 +4,7 @@ from typing import Any, Dict
 
 import pytest
 
-from elmo_scratch.commands.elmo_vectors_arguments import METHODS, add_arguments
+from elmo_scratch.commands.elmo_vectors import METHODS, add_arguments
 from elmo_scratch.static_vectors import PpmiSvd, Word2Vec
 
 
