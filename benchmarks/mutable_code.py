@@ -312,8 +312,9 @@ def drawn_mutations(
     drawn: List[Mutation] = []
     while len(drawn) < count and any(rooms.values()):
         for name in names:
-            if (mutation := draw(rooms[name], texts, generator)) is not None:
-                drawn.append(mutation)
+            found = draw(rooms[name], texts, generator)
+            if found is not None:
+                drawn.append(found)
     return drawn[:count]
 
 

@@ -6,7 +6,7 @@ from typing import Callable, Tuple, TypeVar
 import torch
 
 from elmo_scratch.alphabet import PADDING_ID
-from elmo_scratch.kernels.linear import recycled_product
+from elmo_scratch.kernels.linear import matmul_into_pool
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 
@@ -28,7 +28,7 @@ def product_rate(dtype: str, device: torch.device) -> float:
     """Operations a second of a large matrix product, as training makes it, the best of several."""
     size = 2048 if device.type == "cpu" else 8192
     matrix = torch.randn(size, size, device=device, dtype=getattr(torch, dtype))
-    multiply = recycled_product if device.type == "cpu" else torch.mm
+    multiply = matmul_into_pool if device.type == "cpu" else torch.mm
     multiply(matrix, matrix)
     seconds = min(timed(lambda: multiply(matrix, matrix), device)[0] for _ in range(10))
     return 2 * size**3 / seconds

@@ -8,7 +8,7 @@ a config can name when AllenNLP first looks a name up.
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.files.lazy_exports import names_on_demand
+from elmo_scratch.files.lazy_exports import lazy_exports
 from elmo_scratch.version import VERSION as VERSION
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from elmo_scratch.modules import OutputSoftmax as OutputSoftmax
     from elmo_scratch.modules import TokenEncoder as TokenEncoder
 else:
-    __getattr__, __dir__ = names_on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "BiLm": "modules",

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentences.memory_fitting import FittingReader
+from elmo_scratch.embedders.sentences.indexers import CharacterWordIndexer
+from elmo_scratch.embedders.sentences.memory_fitting import OutOfMemorySplitter
 from elmo_scratch.embedders.sentences.sentence_layers import ReadableBiLm
-from elmo_scratch.embedders.sentences.spellers import CharacterSpeller
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.interop.official import build_bilm
 from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options
@@ -75,7 +75,7 @@ def layers_of(sizes: Sizes, state: str, dtype: str = "float32") -> SentenceLayer
         CharCnnOptions(16, sizes.filters, 2, "relu", 50),
     )
     bilm = build_bilm(options, None, state=state, matmul_dtype="float32")
-    readable = ReadableBiLm(bilm, CharacterSpeller(50), ReadFiles([]))
+    readable = ReadableBiLm(bilm, CharacterWordIndexer(50), ReadFiles([]))
     layers = SentenceLayers(readable, matmul_dtype=dtype)
     assert layers.matmul_dtype == dtype
     if state == "warm":
@@ -141,5 +141,5 @@ def test_vectors_do_not_depend_on_pieces(sizes: Sizes) -> None:
     whole = layers_of(sizes, "reset")(sentences)
     for positions in (1, 10, 100):
         layers = layers_of(sizes, "reset")
-        layers._reader = FittingReader(layers._bilm, positions)
+        layers._reader = OutOfMemorySplitter(layers._bilm, positions)
         assert all(numpy.array_equal(*both) for both in zip(layers(sentences), whole, strict=True))

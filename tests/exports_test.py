@@ -57,7 +57,7 @@ ROOMS = sorted(
 )
 
 
-MEANS = {"TYPE_CHECKING", "names_on_demand"}
+MEANS = {"TYPE_CHECKING", "lazy_exports"}
 """What rooms are written with."""
 
 

@@ -31,7 +31,7 @@ from elmo_scratch.export import (
 from elmo_scratch.export.export import has_parts
 from elmo_scratch.export.plan import DTYPES, POOLS
 from elmo_scratch.files.atomic import check_place
-from elmo_scratch.files.paths import located
+from elmo_scratch.files.paths import resolve_path
 from elmo_scratch.interop.layer_files.writer import COMPRESSIONS
 from elmo_scratch.kernels.precision import MATMUL_DTYPES
 from elmo_scratch.modules.state_memory import STATES
@@ -269,7 +269,7 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
     words: List[str] = []
     if args.vocab_path is not None:
         try:
-            located(args.vocab_path)
+            resolve_path(args.vocab_path)
         except FileNotFoundError:
             # AllenNLP 0.9 never read it, and its help asked for a file to be made.
             logger.warning("%s: there is no such file: no word is encoded ahead", args.vocab_path)

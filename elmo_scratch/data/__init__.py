@@ -8,7 +8,7 @@ file and the line.
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.files.lazy_exports import names_on_demand
+from elmo_scratch.files.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from elmo_scratch.data.ag_news_reader import AgNewsReader as AgNewsReader
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from elmo_scratch.data.spelling import batch_to_ids as batch_to_ids
     from elmo_scratch.data.streams import StreamLoader as StreamLoader
 else:
-    __getattr__, __dir__ = names_on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "AgNewsReader": "ag_news_reader",

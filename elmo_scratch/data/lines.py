@@ -10,7 +10,7 @@ from typing import BinaryIO, Iterator, List, Optional, Union, cast
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.tokenizers import Token, Tokenizer
 
-from elmo_scratch.files.paths import located
+from elmo_scratch.files.paths import resolve_path
 
 
 def line_tokens(tokenizer: Tokenizer, text: str) -> List[Token]:
@@ -152,7 +152,7 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
     """
     name = name or str(path)
     try:
-        file = open(located(path), "rb")
+        file = open(resolve_path(path), "rb")
     except FileNotFoundError:
         raise ConfigurationError(f"{name}: there is no such file") from None
     except OSError as error:

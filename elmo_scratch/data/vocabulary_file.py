@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
 from elmo_scratch.data.lines import text_lines
-from elmo_scratch.files.atomic import whole_file
+from elmo_scratch.files.atomic import atomic_write
 
 UNKNOWN_WORD = "<UNK>"
 """Stands for all words that are not in the file."""
@@ -89,7 +89,7 @@ def write_vocabulary_file(words: Sequence[str], path: Union[str, PathLike]) -> N
             raise ConfigurationError(f"{path}: the word {word!r} is twice among those to write")
         known.add(word)
     _check_marks(known, path)
-    with whole_file(path) as part, open(part, "w", encoding="utf-8", newline="\n") as file:
+    with atomic_write(path) as part, open(part, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{word}\n" for word in words)
 
 

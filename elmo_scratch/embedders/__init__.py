@@ -5,7 +5,7 @@ where Python has sentences.
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.files.lazy_exports import names_on_demand
+from elmo_scratch.files.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from elmo_scratch.embedders.bilm_embedder import BiLmEmbedder as BiLmEmbedder
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from elmo_scratch.embedders.output_encoder import OutputEncoder as OutputEncoder
     from elmo_scratch.embedders.sentences import SentenceLayers as SentenceLayers
 else:
-    __getattr__, __dir__ = names_on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "BiLmEmbedder": "bilm_embedder",

@@ -16,7 +16,7 @@ from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
 from elmo_scratch.embedders.sentences.memory_fitting import warm_up_batches
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.interop.official.tensors import bilm_weights, mix_weights
-from elmo_scratch.kernels.frozen_cache import FrozenProducts, are_frozen
+from elmo_scratch.kernels.frozen_cache import FrozenWeightCache, are_frozen
 from elmo_scratch.kernels.precision import precision_of
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
@@ -33,7 +33,7 @@ CACHED = "_word_embedding.weight"
 """The vectors of `vocab_to_cache`, which AllenNLP trains with the biLM."""
 
 
-def accept_elmo(elmo: Any, weights: Weights, prefix: str, *_: Any) -> None:
+def rename_allennlp_weights(elmo: Any, weights: Weights, prefix: str, *_: Any) -> None:
     """
     Gives what AllenNLP's `Elmo` has saved our names, before it is loaded; a hook for
     `register_load_state_dict_pre_hook`. What has no place here keeps its name, so that loading
@@ -72,7 +72,7 @@ def accept_elmo(elmo: Any, weights: Weights, prefix: str, *_: Any) -> None:
 
 
 def accept_embedder(_: Any, weights: Weights, prefix: str, *__: Any) -> None:
-    """As `accept_elmo`, for what AllenNLP's `elmo_token_embedder` has saved around its `Elmo`."""
+    """Renames what AllenNLP's `elmo_token_embedder` has saved around its `Elmo`, in place."""
     for theirs, ours in (("_elmo.", "elmo."), ("_projection.", "projection.")):
         _put(weights, prefix + ours, _taken(weights, prefix + theirs))
 
@@ -119,7 +119,7 @@ class CachedWords(torch.nn.Module):
             torch.tensor(spelled, dtype=torch.int32),
             persistent=False,
         )
-        self._vectors = FrozenProducts[torch.Tensor]()
+        self._vectors = FrozenWeightCache[torch.Tensor]()
         if are_frozen(list(encoder.parameters())):
             self._table(encoder)
 
@@ -371,7 +371,7 @@ class Elmo(torch.nn.Module, FromParams):
         if scalar_mix_parameters is not None:
             self.mixes.requires_grad_(False)
         self.train(self.training)
-        self.register_load_state_dict_pre_hook(accept_elmo)
+        self.register_load_state_dict_pre_hook(rename_allennlp_weights)
 
     @property
     def _elmo_lstm(self) -> torch.nn.Module:

@@ -13,7 +13,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from elmo_scratch.data.lines import split_lines
 from elmo_scratch.embedders.elmo import Elmo, accept_embedder
 from elmo_scratch.embedders.layer_cache import LayerStore
-from elmo_scratch.interop.archives.archive import without_weights
+from elmo_scratch.interop.archives.archive import fill_with_nan
 from elmo_scratch.interop.official import (
     RELEASED_OPTIONS,
     RELEASED_WEIGHTS,
@@ -206,4 +206,4 @@ def _read_or_build(
         if kept is None:
             raise
     logger.info("%s is not what it was; its weights come from the archive", weight_file)
-    return without_weights(kept.build(state=state, matmul_dtype=matmul_dtype)).eval()
+    return fill_with_nan(kept.build(state=state, matmul_dtype=matmul_dtype)).eval()

@@ -27,7 +27,7 @@ from elmo_scratch.export.pipeline import (
 )
 from elmo_scratch.export.plan import ExportSettings, Shard, Span, State, check_output
 from elmo_scratch.export.text import InputText
-from elmo_scratch.files.atomic import sync, whole_file
+from elmo_scratch.files.atomic import atomic_write, sync
 from elmo_scratch.interop import LayerFile, LayerFileFacts, LayerFileWriter
 
 IDENTITY, LOCK = "export.json", "lock"
@@ -177,7 +177,7 @@ class PartFolder:
     def keep_state(self, stop: int, state: Optional[State]) -> None:
         """Keeps the state after the sentence before `stop`; before the part is."""
         if state is not None:
-            with whole_file(self._state_file(stop)) as temporary:
+            with atomic_write(self._state_file(stop)) as temporary:
                 with temporary.open("wb") as file:
                     numpy.savez(file, allow_pickle=False, **state)
                 sync(temporary)
@@ -236,7 +236,7 @@ class PartFolder:
         for path in self.path.iterdir():
             if LEFTOVERS.fullmatch(path.name):
                 path.unlink()
-        with whole_file(record) as temporary:
+        with atomic_write(record) as temporary:
             temporary.write_text(json.dumps({"export": identity}), encoding="utf-8")
 
     def _num_finished(self) -> int:

@@ -23,8 +23,8 @@ import torch
 from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentences import SpelledBatch
-from elmo_scratch.embedders.sentences.memory_fitting import row_groups
+from elmo_scratch.embedders.sentences import IndexedBatch
+from elmo_scratch.embedders.sentences.memory_fitting import split_ragged_batch
 from elmo_scratch.export.plan import ExportSettings, Span, State
 from elmo_scratch.export.text import InputText, Sentence
 
@@ -309,7 +309,7 @@ class SpelledStep(NamedTuple):
 
     sentences : `List[Sentence]`
         In any order.
-    spelled : `SpelledBatch`
+    spelled : `IndexedBatch`
         Their words.
     first_row : `int`
         The number of the first of them in its batch.
@@ -318,7 +318,7 @@ class SpelledStep(NamedTuple):
     """
 
     sentences: Batch
-    spelled: SpelledBatch
+    spelled: IndexedBatch
     first_row: int
     stop: Optional[int]
 
@@ -405,7 +405,7 @@ def _spelled(
         steps = [
             (batch[rows], rows.start)
             for batch in block
-            for rows in row_groups([len(sentence.tokens) for sentence in batch])
+            for rows in split_ragged_batch([len(sentence.tokens) for sentence in batch])
         ]
         for number, (sentences, first_row) in enumerate(steps, start=1):
             spelled = layers.spell([sentence.tokens for sentence in sentences])

@@ -40,7 +40,7 @@ def _check_place(path: Path) -> None:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """
     Gives the block a temporary path beside `path`, and moves what the block wrote there to `path`
     when it ends without an error. Until then an older file at `path` stays as it is; after an
@@ -88,7 +88,7 @@ def sync(path: Path) -> None:
 
 
 @contextmanager
-def whole_files(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+def atomic_writes(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     """
     Gives the block an empty folder, and moves the files that the block wrote there to `folder` when
     it ends without an error. After an error in the block nothing has changed.

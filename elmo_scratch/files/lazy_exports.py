@@ -6,7 +6,7 @@ from pkgutil import iter_modules
 from typing import Any, Callable, List, Mapping, Tuple
 
 
-def names_on_demand(
+def lazy_exports(
     package: str, places: Mapping[str, str]
 ) -> Tuple[Callable[[str], Any], Callable[[], List[str]]]:
     """

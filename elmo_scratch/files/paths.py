@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 
-def located(source: Union[str, PathLike]) -> Path:
+def resolve_path(source: Union[str, PathLike]) -> Path:
     """
     Files of this machine are read where they lie. AllenNLP's `cached_path` makes its cache for
     those too, which nobody can whose home folder is missing or not to be written to.

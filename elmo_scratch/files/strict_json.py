@@ -15,7 +15,7 @@ def is_size(value: Any, least: int = 1) -> bool:
 _REQUIRED = object()
 
 
-class JsonObject:
+class StrictJson:
     """
     One JSON object of a file, which remembers what was asked of it.
 
@@ -59,9 +59,9 @@ class JsonObject:
             )
         return default
 
-    def block(self, key: str) -> "JsonObject":
+    def block(self, key: str) -> "StrictJson":
         """An object within this one."""
-        return JsonObject(self._source, key, self.take(key))
+        return StrictJson(self._source, key, self.take(key))
 
     def size(self, key: str, default: Any = _REQUIRED, least: int = 1) -> int:
         """A whole number of at least `least`; null counts as missing."""

@@ -5,7 +5,7 @@ modules have never heard of files.
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.files.lazy_exports import names_on_demand
+from elmo_scratch.files.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from elmo_scratch.interop.archives.archive import PretrainedBiLm as PretrainedBiLm
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from elmo_scratch.interop.official import read_official_bilm as read_official_bilm
     from elmo_scratch.interop.official import write_official_bilm as write_official_bilm
 else:
-    __getattr__, __dir__ = names_on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "BiLmBlueprint": "archives.blueprint",

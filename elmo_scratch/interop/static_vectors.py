@@ -27,7 +27,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 
-from elmo_scratch.files.atomic import whole_file
+from elmo_scratch.files.atomic import atomic_write
 
 _SHOWN_AT_MOST = 40
 
@@ -119,7 +119,7 @@ def write_static_vectors(
         raise ValueError("expected no word twice")
     line = " ".join(["%s", *["%.9g"] * vectors.shape[1]]) + "\n"
     with ExitStack() as files:
-        part = files.enter_context(whole_file(path))
+        part = files.enter_context(atomic_write(path))
         raw: BinaryIO = files.enter_context(open(part, "wb"))
         if path.suffix.lower() == ".gz":
             # Without a time, so that the same vectors make the same file.

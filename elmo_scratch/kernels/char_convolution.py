@@ -17,9 +17,9 @@ from elmo_scratch.kernels.library import (
     Instructions,
     functions,
     reaches,
-    wide_functions,
+    simd_functions,
 )
-from elmo_scratch.kernels.panels import INPUTS_TOGETHER, in_panels
+from elmo_scratch.kernels.panels import INPUTS_TOGETHER, pack_weights
 
 NUMBERS_TOGETHER = 16
 """Of such a multiple a character's vector must be."""
@@ -30,8 +30,8 @@ MOST_WINDOWS = 256
 
 _STRUCTS = map(ctypes.POINTER, (ConvolutionWords, ConvolutionFilters))
 _OF_ALL = [*_STRUCTS, SIZE, POINTER, POINTER]
-CONVOLVE = wide_functions(LIBRARY, "convolve", INSTRUCTIONS, [*_OF_ALL, COUNT, COUNT])
-CONVOLVE_BACKWARD = wide_functions(
+CONVOLVE = simd_functions(LIBRARY, "convolve", INSTRUCTIONS, [*_OF_ALL, COUNT, COUNT])
+CONVOLVE_BACKWARD = simd_functions(
     LIBRARY, "convolve_backward", INSTRUCTIONS, [*_OF_ALL, POINTER, POINTER, COUNT]
 )
 
@@ -175,7 +175,7 @@ def _panels(weight: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Filled up by inputs of zeros."""
     inputs = weight.size(1)
     filled = torch.nn.functional.pad(weight, (0, _filled(inputs, dtype) - inputs))
-    return in_panels(filled, dtype, _has_tiles())
+    return pack_weights(filled, dtype, _has_tiles())
 
 
 def _filled(inputs: int, dtype: torch.dtype) -> int:
@@ -222,7 +222,7 @@ MAXIMA_BACKWARD = functions(
 )
 
 
-def maximum_over_windows(responses: torch.Tensor) -> torch.Tensor:
+def max_over_time(responses: torch.Tensor) -> torch.Tensor:
     """
     # Parameters
 
@@ -248,7 +248,7 @@ class _Maximum(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, responses: torch.Tensor) -> torch.Tensor:
-        """As `maximum_over_windows`."""
+        """As `max_over_time`."""
         responses = responses.contiguous()
         words, windows, filters = responses.shape
         maxima = responses.new_empty(words, filters)

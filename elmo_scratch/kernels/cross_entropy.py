@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.kernels.linear import WeightProduct, add_weight_gradient, filled_up
+from elmo_scratch.kernels.linear import PackedLinear, add_weight_gradient, filled_up
 
 GROUP_SIZE = 64
 """Scores of which only the highest is looked at first."""
@@ -163,12 +163,12 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             targets = torch.cat([targets, targets[:1].expand(missing)])
         losses = states.new_empty(len(states))
         best = targets.new_empty(len(states), min(num_best, words))
-        product = WeightProduct(weight, dtype, num_chunks)
+        product = PackedLinear(weight, dtype, num_chunks)
         # A context asks only whether inputs require gradients, not whether anybody wants them.
         has_gradients = is_grad_enabled and any(ctx.needs_input_grad)
         if has_gradients:
             of_states, of_weight, of_bias = map(torch.zeros_like, (states, weight, bias))
-            product_back = WeightProduct(weight.t(), dtype, num_chunks)
+            product_back = PackedLinear(weight.t(), dtype, num_chunks)
             # Of the mean; with the states instead of the many scores it costs nothing.
             share = 1 / max(predicted, 1)
             counts = states.new_zeros(len(states))
@@ -226,7 +226,7 @@ def _num_chunks(predicted: int, words: int, device: torch.device) -> int:
 
 
 def _scores(
-    product: WeightProduct, states: torch.Tensor, bias: torch.Tensor, space: torch.Tensor
+    product: PackedLinear, states: torch.Tensor, bias: torch.Tensor, space: torch.Tensor
 ) -> torch.Tensor:
     """Shape `(rows, words)`, of the type of `bias`, which is not rounded; may lie in `space`."""
     if product.dtype == bias.dtype:

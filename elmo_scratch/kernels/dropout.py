@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from elmo_scratch.kernels.memory import RECYCLED
+from elmo_scratch.kernels.memory import buffer_pool
 
 BITS = 16
 """Of each number. PyTorch draws more, which takes longer than all else that dropout does."""
@@ -63,5 +63,5 @@ def _scales(numbers: torch.Tensor, dropped_parts: int) -> torch.Tensor:
     # As whole numbers with a sign, from -PARTS / 2 on.
     drawn = draws.view(torch.int16)[: numbers.numel()].view(numbers.shape)
     stays = drawn >= dropped_parts - PARTS // 2
-    scales = RECYCLED.empty(numbers.shape, numbers.dtype)
+    scales = buffer_pool.empty(numbers.shape, numbers.dtype)
     return torch.mul(stays, PARTS / (PARTS - dropped_parts), out=scales)

@@ -82,7 +82,7 @@ def are_frozen(weights: Sequence[torch.Tensor]) -> bool:
     return bool(weights) and not any(weight.requires_grad for weight in weights)
 
 
-class FrozenProducts(Generic[Derived]):
+class FrozenWeightCache(Generic[Derived]):
     """
     Keeps what was derived from weights for as long as they stay as they are.
 
@@ -131,7 +131,7 @@ class FrozenProducts(Generic[Derived]):
         """Lets go of what is kept."""
         self._kept = None
 
-    def __deepcopy__(self, _: object) -> "FrozenProducts[Derived]":
+    def __deepcopy__(self, _: object) -> "FrozenWeightCache[Derived]":
         return type(self)()
 
     def __reduce__(self) -> Tuple[type, Tuple[()]]:

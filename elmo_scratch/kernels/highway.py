@@ -6,7 +6,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_scratch.kernels.library import COUNT, LIBRARY, POINTER, SIZE, functions, reaches
-from elmo_scratch.kernels.memory import RECYCLED
+from elmo_scratch.kernels.memory import buffer_pool
 
 DTYPES = (torch.float32, torch.bfloat16)
 """The types of products that compiled code knows. All else is in float32."""
@@ -58,7 +58,7 @@ class _HighwayGate(torch.autograd.Function):
     def forward(ctx: Any, *tensors: torch.Tensor) -> torch.Tensor:
         """As `highway_gate`."""
         vectors, transformed, carried = tensors = tuple(part.contiguous() for part in tensors)
-        outputs = RECYCLED.empty(vectors.shape, vectors.dtype)
+        outputs = buffer_pool.empty(vectors.shape, vectors.dtype)
         CARRY[carried.dtype](
             *(part.data_ptr() for part in tensors),
             *vectors.shape,
@@ -78,7 +78,7 @@ class _HighwayGate(torch.autograd.Function):
         types = (torch.float32, ctx.dtype, ctx.dtype)
         kept = [part.to(dtype).contiguous() for part, dtype in zip(ctx.saved_tensors, types)]
         gradients = gradients.to(torch.float32).contiguous()
-        made = tuple(RECYCLED.empty(gradients.shape, dtype) for dtype in types)
+        made = tuple(buffer_pool.empty(gradients.shape, dtype) for dtype in types)
         CARRY_BACKWARD[ctx.dtype](
             *(part.data_ptr() for part in (*kept, gradients)),
             *gradients.shape,

@@ -237,7 +237,7 @@ def functions(
     return found
 
 
-def wide_functions(
+def simd_functions(
     library: Optional[ctypes.CDLL], name: str, instructions: Instructions, takes: List[Any]
 ) -> Dict[torch.dtype, Any]:
     """

@@ -24,7 +24,7 @@ CHOSEN_BY_USERS = "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUN
 
 
 @lru_cache(maxsize=None)
-def keep_freed_memory() -> bool:
+def keep_heap_pages() -> bool:
     """
     Lets this process keep what it frees, up to its peak. GNU's C library gives large tensors back
     to the system at the end of each step, which has to clear their pages when the next step takes
@@ -58,7 +58,7 @@ ALIGNMENT = 64
 """Where numbers begin, in bytes: as PyTorch's own, at the beginning of a line of the caches."""
 
 
-class RecycledMemory:
+class BufferPool:
     """
     Gives memory that was in use before. What is taken anew from the system each time has to be
     cleared by it page by page: of the LSTMs' training that was a sixth.
@@ -113,5 +113,5 @@ class RecycledMemory:
             self._free.pop(next(iter(list(self._free)), 0), None)
 
 
-RECYCLED = RecycledMemory()
+buffer_pool = BufferPool()
 """That of this process."""

@@ -13,7 +13,7 @@ from elmo_scratch.kernels.library import (
     PanelMatrix,
     functions,
 )
-from elmo_scratch.kernels.memory import RECYCLED
+from elmo_scratch.kernels.memory import buffer_pool
 
 OUTPUTS_TOGETHER = 64
 """A panel's outputs: those of the last one are filled up by zeros."""
@@ -34,7 +34,7 @@ PACK = functions(
 )
 
 
-def in_panels(
+def pack_weights(
     weight: torch.Tensor,
     dtype: torch.dtype,
     has_tiles: bool,
@@ -64,7 +64,7 @@ def in_panels(
     """
     weight = weight.contiguous()
     outputs, inputs = reversed(weight.shape) if is_turned else weight.shape
-    packed = RECYCLED.empty((outputs + -outputs % OUTPUTS_TOGETHER, inputs), dtype)
+    packed = buffer_pool.empty((outputs + -outputs % OUTPUTS_TOGETHER, inputs), dtype)
     matrix = PanelMatrix(weight.data_ptr(), *weight.shape, is_turned, is_of_gates)
     PACK[dtype](ctypes.byref(matrix), packed.data_ptr(), torch.get_num_threads(), has_tiles)
     return packed

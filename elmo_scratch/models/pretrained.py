@@ -19,8 +19,8 @@ from elmo_scratch.interop.archives.archive import (
     FROM_ARCHIVE,
     FROM_OFFICIAL,
     Tensors,
+    fill_with_nan,
     read_language_model,
-    without_weights,
 )
 from elmo_scratch.interop.archives.blueprint import NO_CHANGES, BiLmChanges, has_same_weights
 from elmo_scratch.interop.archives.sidecar import keep_bilm_config, kept_bilm_config
@@ -32,7 +32,7 @@ from elmo_scratch.modules.softmaxes import FullSoftmax
 from elmo_scratch.modules.token_encoders import WordEncoder
 
 
-class StartingPoint(NamedTuple):
+class PretrainedWeights(NamedTuple):
     """
     What a training starts from.
 
@@ -54,7 +54,7 @@ class StartingPoint(NamedTuple):
     @classmethod
     def of_official(
         cls, options_file: str, weight_file: str, vocab_file: Optional[str]
-    ) -> "StartingPoint":
+    ) -> "PretrainedWeights":
         """
         # Parameters
 
@@ -89,7 +89,7 @@ class StartingPoint(NamedTuple):
         return cls(config, words, bilm.state_dict(), {})
 
     @classmethod
-    def of_archive(cls, archive_file: str) -> "StartingPoint":
+    def of_archive(cls, archive_file: str) -> "PretrainedWeights":
         """
         # Parameters
 
@@ -123,16 +123,16 @@ class Started(NamedTuple):
 
     bilm : `BiLm`
         Ready to be trained on.
-    point : `Optional[StartingPoint]`
+    point : `Optional[PretrainedWeights]`
         Where it comes from; `None` where the weights are to come from an archive of the training.
     """
 
     bilm: BiLm
-    point: Optional[StartingPoint]
+    point: Optional[PretrainedWeights]
 
 
 def start_bilm(
-    read: Callable[[], StartingPoint],
+    read: Callable[[], PretrainedWeights],
     words: WordList,
     changes: BiLmChanges = NO_CHANGES,
     serialization_dir: Optional[Union[str, PathLike]] = None,
@@ -140,7 +140,7 @@ def start_bilm(
     """
     # Parameters
 
-    read : `Callable[[], StartingPoint]`
+    read : `Callable[[], PretrainedWeights]`
         Is not called where the archive of the training is loaded: it holds all weights, and the
         configuration of the biLM beside its vocabulary.
     words : `WordList`
@@ -164,7 +164,7 @@ def start_bilm(
     # A training that was killed before it saved has no weights, and starts once more.
     if serialization_dir is not None and _has_weights(Path(serialization_dir)):
         kept = kept_bilm_config(serialization_dir)
-    point: Optional[StartingPoint] = None
+    point: Optional[PretrainedWeights] = None
     if kept is None or not Path(serialization_dir or "", ARCHIVED_WEIGHTS).exists():
         try:
             point = read()
@@ -180,10 +180,10 @@ def start_bilm(
             keep_bilm_config(serialization_dir, config)
         return Started(bilm, point)
     assert kept is not None
-    return Started(without_weights(BiLmBlueprint(changes.of(kept), words).build()), None)
+    return Started(fill_with_nan(BiLmBlueprint(changes.of(kept), words).build()), None)
 
 
-def start_softmax(softmax: OutputSoftmax, point: StartingPoint, words: WordList) -> bool:
+def start_softmax(softmax: OutputSoftmax, point: PretrainedWeights, words: WordList) -> bool:
     """
     Takes over what the softmax of the starting point knows of the words that both have, or, of a
     softmax that is more than a table of words, everything if all words are the same.
@@ -192,7 +192,7 @@ def start_softmax(softmax: OutputSoftmax, point: StartingPoint, words: WordList)
 
     softmax : `OutputSoftmax`
         Of the training.
-    point : `StartingPoint`
+    point : `PretrainedWeights`
         Where it starts from.
     words : `WordList`
         Of the training.
@@ -223,7 +223,7 @@ def start_softmax(softmax: OutputSoftmax, point: StartingPoint, words: WordList)
     return True
 
 
-def _copy_bilm(point: StartingPoint, words: WordList, bilm: BiLm) -> None:
+def _copy_bilm(point: PretrainedWeights, words: WordList, bilm: BiLm) -> None:
     """Takes over the weights of a biLM of the same form, those of words by their spelling."""
     own = bilm.state_dict()
     missing = [name for name in own if name not in point.bilm]
@@ -303,7 +303,7 @@ class StartedLanguageModel(FromParams):
         ConfigurationError
             If the files can't be read.
         """
-        read = partial(StartingPoint.of_official, options_file, weight_file, vocab_file)
+        read = partial(PretrainedWeights.of_official, options_file, weight_file, vocab_file)
         return _started(
             read,
             vocab,
@@ -347,7 +347,7 @@ class StartedLanguageModel(FromParams):
             If the archive can't be read.
         """
         return _started(
-            partial(StartingPoint.of_archive, archive_file),
+            partial(PretrainedWeights.of_archive, archive_file),
             vocab,
             bilm,
             Params({**settings, "namespace": namespace}),
@@ -357,7 +357,7 @@ class StartedLanguageModel(FromParams):
 
 
 def _started(
-    read: Callable[[], StartingPoint],
+    read: Callable[[], PretrainedWeights],
     vocab: Vocabulary,
     changes: BiLmChanges,
     settings: Params,
@@ -386,7 +386,7 @@ def _started(
     )
 
 
-def _start(softmax: OutputSoftmax, point: Optional[StartingPoint], words: WordList) -> None:
+def _start(softmax: OutputSoftmax, point: Optional[PretrainedWeights], words: WordList) -> None:
     """Takes over the softmax of the starting point, or says why not."""
     if point is not None and point.softmax and not start_softmax(softmax, point, words):
         logger.warning(

@@ -29,7 +29,7 @@ from elmo_scratch.modules.bilm import BiLmOutput as BiLmOutput
 from elmo_scratch.modules.lstm import LstmStack as LstmStack
 from elmo_scratch.modules.lstm import ProjectedLstm as ProjectedLstm
 from elmo_scratch.modules.mixes import LayerMix as LayerMix
-from elmo_scratch.modules.sequences import ReadingOrder as ReadingOrder
+from elmo_scratch.modules.sequences import PackedOrder as PackedOrder
 from elmo_scratch.modules.softmaxes import OutputSoftmax as OutputSoftmax
 from elmo_scratch.modules.token_encoders import TokenEncoder as TokenEncoder
 
@@ -42,6 +42,6 @@ __all__ = [
     "LstmState",
     "OutputSoftmax",
     "ProjectedLstm",
-    "ReadingOrder",
+    "PackedOrder",
     "TokenEncoder",
 ]

@@ -7,10 +7,10 @@ import torch
 from allennlp.common import FromParams
 
 from elmo_scratch.kernels.lstm.run import LstmState, step_groups
-from elmo_scratch.kernels.memory import keep_freed_memory
+from elmo_scratch.kernels.memory import keep_heap_pages
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.lstm import LstmStack, StackOutput
-from elmo_scratch.modules.sequences import ReadingOrder, sentence_lengths
+from elmo_scratch.modules.sequences import PackedOrder, sentence_lengths
 from elmo_scratch.modules.state_memory import StateMemory
 from elmo_scratch.modules.token_encoders import EncodedTokens, TokenEncoder
 
@@ -68,7 +68,7 @@ class ReadWindows(NamedTuple):
 
 
 @contextmanager
-def evaluating(module: torch.nn.Module) -> Iterator[None]:
+def eval_mode(module: torch.nn.Module) -> Iterator[None]:
     """
     In the block nothing is dropped. Behind it each part has the mode again that it had.
 
@@ -225,7 +225,7 @@ class BiLm(torch.nn.Module, FromParams):
         `ReadSentences`
         """
         vectors, mask = tokens
-        order = ReadingOrder.of(mask)
+        order = PackedOrder.of(mask)
         places = (order.left_to_right, order.right_to_left)
         stacks, final = self._run((vectors, vectors), places, order, start)
         layers = vectors.new_zeros(self.num_layers, mask.numel(), 2, self.dim)
@@ -260,7 +260,7 @@ class BiLm(torch.nn.Module, FromParams):
 
         `ReadWindows`
         """
-        order = ReadingOrder.of(mask)
+        order = PackedOrder.of(mask)
         # Both are laid in the order of reading already.
         places = (order.left_to_right, order.left_to_right)
         stacks, final = self._run((left_to_right, right_to_left), places, order, start)
@@ -333,8 +333,8 @@ class BiLm(torch.nn.Module, FromParams):
         """
         # It reads biLMs, and needs this class.
 
-        with evaluating(self):
-            state = state_after(self, batches)
+        with eval_mode(self):
+            state = final_state(self, batches)
         if state is None:
             raise ValueError("expected at least one sentence to warm up with, but got none")
         self.state_memory.fix(state)
@@ -343,12 +343,12 @@ class BiLm(torch.nn.Module, FromParams):
         self,
         vectors: Tuple[torch.Tensor, torch.Tensor],
         places: Tuple[torch.Tensor, torch.Tensor],
-        order: ReadingOrder,
+        order: PackedOrder,
         start: LstmState,
     ) -> Tuple[List[StackOutput], LstmState]:
         """What each direction makes of its vectors, and both directions' last states."""
         if torch.is_grad_enabled() and vectors[0].requires_grad and vectors[0].device.type == "cpu":
-            keep_freed_memory()
+            keep_heap_pages()
         stacks: List[StackOutput] = []
         finals: List[LstmState] = []
         for direction, stack in enumerate((self.left_to_right, self.right_to_left)):
@@ -361,7 +361,7 @@ class BiLm(torch.nn.Module, FromParams):
 
 
 class _Piece(NamedTuple):
-    """Consecutive steps: which part of a `ReadingOrder` they are, and how wide each is."""
+    """Consecutive steps: which part of a `PackedOrder` they are, and how wide each is."""
 
     part: slice
     batch_sizes: List[int]
@@ -411,7 +411,7 @@ def read_in_pieces(
     laid = torch.zeros(bilm.num_layers, batch * positions, 2, bilm.dim, device="cpu")
     with torch.no_grad():
         _lay_tokens(bilm, ids, mask, laid[0], positions_at_once)
-        order = ReadingOrder.of(bounded_mask)
+        order = PackedOrder.of(bounded_mask)
         final = LstmState.cat(
             [
                 _lay_direction(bilm, direction, laid, order, start, positions_at_once)
@@ -449,7 +449,7 @@ def _lay_direction(
     bilm: BiLm,
     direction: int,
     laid: torch.Tensor,
-    order: ReadingOrder,
+    order: PackedOrder,
     start: LstmState,
     at_once: int,
 ) -> LstmState:
@@ -485,7 +485,7 @@ POSITIONS_AT_ONCE = 2**13
 
 
 @torch.no_grad()
-def state_after(
+def final_state(
     bilm: BiLm, batches: Iterable[Tuple[torch.Tensor, torch.Tensor]]
 ) -> Optional[LstmState]:
     """

@@ -12,7 +12,7 @@ from elmo_scratch.kernels.precision import MixedPrecision
 
 class ProjectedLstm(MixedPrecision):
     """
-    An LSTM that reads the positions of a `ReadingOrder`.
+    An LSTM that reads the positions of a `PackedOrder`.
 
         i, j, f, o = x W + h U + b
         c = clip(σ(f + 1) c + σ(i) tanh(j))
@@ -87,7 +87,7 @@ class ProjectedLstm(MixedPrecision):
         # Parameters
 
         inputs : `torch.Tensor`
-            Shape `(packed, input_dim)`, in the order of a `ReadingOrder`.
+            Shape `(packed, input_dim)`, in the order of a `PackedOrder`.
         batch_sizes : `Sequence[int]`
             How many sentences are read at each step.
         state : `LstmState`, optional (default = `None`)
@@ -209,7 +209,7 @@ class LstmStack(torch.nn.Module):
         # Parameters
 
         inputs : `torch.Tensor`
-            Shape `(packed, dim)`, in the order of a `ReadingOrder`.
+            Shape `(packed, dim)`, in the order of a `PackedOrder`.
         batch_sizes : `Sequence[int]`
             How many sentences are read at each step.
         state : `LstmState`, optional (default = `None`)

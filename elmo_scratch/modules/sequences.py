@@ -103,7 +103,7 @@ def remove_boundaries(positions: torch.Tensor) -> torch.Tensor:
     return positions[..., 1:-1, :]
 
 
-class ReadingOrder(NamedTuple):
+class PackedOrder(NamedTuple):
     """
     All first positions of a batch, then all second ones, and so on, sentences that are longer
     first: what is read at one step lies together, and a sentence that has ended takes no place.
@@ -128,7 +128,7 @@ class ReadingOrder(NamedTuple):
     right_to_left: torch.Tensor
 
     @classmethod
-    def of(cls, mask: torch.Tensor) -> "ReadingOrder":
+    def of(cls, mask: torch.Tensor) -> "PackedOrder":
         """
         # Parameters
 

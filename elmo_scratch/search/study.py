@@ -11,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import CONFIG_NAME
 
 from elmo_scratch.data.corpus.shards import list_shards
-from elmo_scratch.files.atomic import whole_file
+from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.identity import identity_of
 from elmo_scratch.interop.archives.archive import archive_files
 from elmo_scratch.search.sweep import Choice, Parameter, Sweep
@@ -100,7 +100,7 @@ def write_best(study: "optuna.Study", overrides: Dict[str, Any], folder: Path) -
         raise ConfigurationError(
             f"no training came to its end; {folder / f'trial-{best.number}.log'} says: {reason[-1]}"
         )
-    with whole_file(folder / BEST_FILE) as part:
+    with atomic_write(folder / BEST_FILE) as part:
         content = json.dumps({**overrides, **best.user_attrs["values"]}, indent=2)
         part.write_text(f"{content}\n", encoding="utf-8")
     return folder / BEST_FILE

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 import yaml
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.files.strict_json import JsonObject
+from elmo_scratch.files.strict_json import StrictJson
 
 
 class Metric(NamedTuple):
@@ -259,7 +259,7 @@ def described_parameter(source: str, name: str, description: Any) -> Parameter:
     The sweep configuration of Weights & Biases. Without a `distribution`, `min` and `max` mean
     whole numbers if both are.
     """
-    keys = JsonObject(source, name, description)
+    keys = StrictJson(source, name, description)
     kind = keys.take("distribution", None) or _usual_distribution(description)
     if not isinstance(kind, str) or kind not in KEYS:
         known = "; ".join(f"{kind} ({needed})" for kind, needed in KEYS.items())
@@ -281,12 +281,12 @@ def _usual_distribution(description: Dict[str, Any]) -> str:
     return "int_uniform" if all(isinstance(bound, int) for bound in bounds) else "uniform"
 
 
-def _constant(keys: JsonObject) -> Parameter:
+def _constant(keys: StrictJson) -> Parameter:
     """`value`."""
     return _choice(keys, "value", [keys.take("value")])
 
 
-def _categorical(keys: JsonObject) -> Parameter:
+def _categorical(keys: StrictJson) -> Parameter:
     """`values`."""
     values = keys.take("values")
     if not isinstance(values, list) or not values:
@@ -294,7 +294,7 @@ def _categorical(keys: JsonObject) -> Parameter:
     return _choice(keys, "values", values)
 
 
-def _choice(keys: JsonObject, key: str, values: Any) -> Parameter:
+def _choice(keys: StrictJson, key: str, values: Any) -> Parameter:
     """An error if a value is there twice, or meant to be a number but none."""
     for value in values:
         if isinstance(value, str) and NO_NUMBER_TO_YAML.fullmatch(value):
@@ -304,7 +304,7 @@ def _choice(keys: JsonObject, key: str, values: Any) -> Parameter:
     return Choice(tuple(values))
 
 
-def _whole_number(keys: JsonObject) -> Parameter:
+def _whole_number(keys: StrictJson) -> Parameter:
     """`min` and `max`."""
     low, high = _number(keys, "min"), _number(keys, "max")
     for key, bound in (("min", low), ("max", high)):
@@ -315,7 +315,7 @@ def _whole_number(keys: JsonObject) -> Parameter:
     return WholeNumber(int(low), int(_above(keys, low, high)))
 
 
-def _evenly(keys: JsonObject, is_rounded: bool = False, is_logarithmic: bool = False) -> Parameter:
+def _evenly(keys: StrictJson, is_rounded: bool = False, is_logarithmic: bool = False) -> Parameter:
     """`min` and `max`, and `q`, the step."""
     low, high = _number(keys, "min"), _number(keys, "max")
     step = _number(keys, "q", 1) if is_rounded else None
@@ -335,7 +335,7 @@ def _evenly(keys: JsonObject, is_rounded: bool = False, is_logarithmic: bool = F
     return number
 
 
-def _number(keys: JsonObject, key: str, *default: float) -> float:
+def _number(keys: StrictJson, key: str, *default: float) -> float:
     """A finite number."""
     value = keys.take(key, *default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -346,7 +346,7 @@ def _number(keys: JsonObject, key: str, *default: float) -> float:
     return value
 
 
-def _above(keys: JsonObject, low: float, high: float) -> float:
+def _above(keys: StrictJson, low: float, high: float) -> float:
     """The upper bound; an error if it is none."""
     if high <= low:
         raise keys.error("max", f"above `min`, which is {low}", high)
@@ -440,7 +440,7 @@ def read_sweep(path: Path) -> Sweep:
     The sweep configuration of Weights & Biases, and the schema of it in `wandb/sweeps`.
     """
     source = str(path)
-    file = JsonObject(source, "", _content(path))
+    file = StrictJson(source, "", _content(path))
     method = file.take("method")
     if method not in METHODS:
         raise file.error("method", f"one of {', '.join(METHODS)}", method)
@@ -484,14 +484,14 @@ def _content(path: Path) -> Any:
         ) from None
 
 
-def _finish(block: JsonObject, *others: str) -> None:
+def _finish(block: StrictJson, *others: str) -> None:
     """An error if there is a key that is neither read nor one of `others`: it may be a slip."""
     for key in others:
         block.take(key, None)
     block.finish()
 
 
-def _metric(block: JsonObject) -> Metric:
+def _metric(block: StrictJson) -> Metric:
     """`name`, and `goal`: to minimize, if nothing is said."""
     name, goal = block.take("name"), block.take("goal", "minimize")
     if not isinstance(name, str):
@@ -502,7 +502,7 @@ def _metric(block: JsonObject) -> Metric:
     return Metric(name, goal == "maximize")
 
 
-def _halving(block: JsonObject) -> Halving:
+def _halving(block: StrictJson) -> Halving:
     """`min_iter`, or `max_iter` and how many comparisons `s` before it; `eta`."""
     kind = block.take("type")
     if kind != "hyperband":

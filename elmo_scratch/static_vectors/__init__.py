@@ -7,7 +7,7 @@ and seed give the same vectors.
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.files.lazy_exports import names_on_demand
+from elmo_scratch.files.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from elmo_scratch.static_vectors.method import VectorMethod as VectorMethod
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from elmo_scratch.static_vectors.text import VectorText as VectorText
     from elmo_scratch.static_vectors.word2vec import Word2Vec as Word2Vec
 else:
-    __getattr__, __dir__ = names_on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "NumberedText": "text",

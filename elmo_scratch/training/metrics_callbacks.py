@@ -17,7 +17,7 @@ from allennlp.training.callbacks import TrainerCallback
 from allennlp.training.callbacks.log_writer import LogWriterCallback
 from torch.utils.hooks import RemovableHandle
 
-from elmo_scratch.files.atomic import whole_file
+from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.modules import LayerMix, LstmStack, OutputSoftmax, ProjectedLstm, TokenEncoder
 from elmo_scratch.modules.lstm import StackOutput
 
@@ -59,7 +59,7 @@ def add_to_epoch_metrics(
     """
     metrics.update(numbers)
     if folder:
-        with whole_file(Path(folder) / f"metrics_epoch_{epoch}.json") as part:
+        with atomic_write(Path(folder) / f"metrics_epoch_{epoch}.json") as part:
             part.write_text(json.dumps(metrics, indent=2), encoding="utf-8")
 
 

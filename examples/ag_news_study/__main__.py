@@ -28,7 +28,7 @@ from table import markdown
 from tasks import Undone, run_all
 
 from elmo_scratch.data.ag_news_reader import AgNewsRow, ag_news_rows
-from elmo_scratch.files.atomic import whole_file
+from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.machine import num_processors
 from elmo_scratch.files.signals import Terminated
 from elmo_scratch.search import interrupted_by_signals
@@ -140,7 +140,7 @@ def _write_results(
         rows.append(support_vector_machine(train, dev, part, part == "titles"))
     write_results(rows, folder / "study.json")
     table = markdown(rows)
-    with whole_file(folder / "study.md") as written:
+    with atomic_write(folder / "study.md") as written:
         written.write_text(table, encoding="utf-8")
     print(table)
 

@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from results import Row
 from training import SCORES, Training
 
-from elmo_scratch.files.atomic import whole_file
+from elmo_scratch.files.atomic import atomic_write
 
 
 def write_results(rows: Sequence[Row], path: Path) -> None:
@@ -25,7 +25,7 @@ def write_results(rows: Sequence[Row], path: Path) -> None:
         }
         for row in rows
     ]
-    with whole_file(path) as part:
+    with atomic_write(path) as part:
         part.write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from tqdm import tqdm
 
-from elmo_scratch.files.atomic import whole_file
+from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.machine import num_processors
 from elmo_scratch.search.processes import ProcessGroup, stop_left_over
 
@@ -90,7 +90,7 @@ class Task(NamedTuple):
     def add_seconds(self, seconds: float, pid: Optional[int] = None) -> None:
         """Writes down what it is, that it has taken so much longer, and which process runs it."""
         record = {"settings": self.settings, "seconds": self.seconds() + seconds, "pid": pid}
-        with whole_file(self.folder / "task.json") as part:
+        with atomic_write(self.folder / "task.json") as part:
             part.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
     def _record(self) -> Dict[str, Any]:

@@ -28,7 +28,7 @@ from vectors import Known, Vectors, contextual, known_to, line_of, static
 
 from elmo_scratch import LayerFile
 from elmo_scratch.export import ExportSettings, InputText, ModelSource, export_layers
-from elmo_scratch.files.atomic import check_place, whole_file
+from elmo_scratch.files.atomic import atomic_write, check_place
 from elmo_scratch.interop.static_vectors import read_static_vectors
 
 TOKENS_A_BATCH = 4096
@@ -101,7 +101,7 @@ def write_json(table: Dict[str, Dict[str, float]], path: Path) -> None:
         row: {task: None if math.isnan(score) else score for task, score in scores.items()}
         for row, scores in table.items()
     }
-    with whole_file(path) as part:
+    with atomic_write(path) as part:
         part.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
 
 

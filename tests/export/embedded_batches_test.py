@@ -5,7 +5,7 @@ import numpy
 import pytest
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentences import SpelledBatch
+from elmo_scratch.embedders.sentences import IndexedBatch
 from elmo_scratch.export import ExportSettings, InputText
 from elmo_scratch.export import pipeline as embedded_batches_module
 from elmo_scratch.export.pipeline import EmbeddedBatch, StepEmbedder, spelled_steps
@@ -124,7 +124,7 @@ def test_words_are_spelled_ahead_where_a_processor_is_left(
     names: Set[str] = set()
     spell = layers.spell
 
-    def noting(sentences: Sequence[Sequence[str]]) -> SpelledBatch:
+    def noting(sentences: Sequence[Sequence[str]]) -> IndexedBatch:
         names.add(threading.current_thread().name)
         return spell(sentences)
 

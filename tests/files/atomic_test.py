@@ -8,7 +8,7 @@ from typing import List
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.files.atomic import check_place, sync, whole_file, whole_files
+from elmo_scratch.files.atomic import atomic_write, atomic_writes, check_place, sync
 
 
 def test_a_place_for_a_file_is_one_where_there_is_none_or_another(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_link_stays_and_what_it_leads_to_is_written(is_there: bool, tmp_path: 
         target.write_text("old")
     link.symlink_to(target)
     check_place(link)
-    with whole_file(link) as temporary:
+    with atomic_write(link) as temporary:
         temporary.write_text("new")
         assert temporary.parent == target.parent
     assert link.is_symlink() and target.read_text() == "new"
@@ -70,7 +70,7 @@ def test_a_link_stays_and_what_it_leads_to_is_written(is_there: bool, tmp_path: 
 
 def test_what_the_block_wrote_appears_under_the_name(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("new")
         assert not path.exists()
     assert path.read_text() == "new"
@@ -80,7 +80,7 @@ def test_what_the_block_wrote_appears_under_the_name(tmp_path: Path) -> None:
 def test_an_older_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
     path.write_text("old")
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text("new")
         assert path.read_text() == "old"
     assert path.read_text() == "new"
@@ -91,7 +91,7 @@ def test_after_an_error_the_old_file_is_there_and_no_temporary(error: type, tmp_
     path = tmp_path / "out.txt"
     path.write_text("old")
     with pytest.raises(error):
-        with whole_file(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text("half")
             raise error
     assert path.read_text() == "old"
@@ -100,21 +100,21 @@ def test_after_an_error_the_old_file_is_there_and_no_temporary(error: type, tmp_
 
 def test_after_an_error_no_file_appears_where_none_was(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
-        with whole_file(tmp_path / "out.txt") as temporary:
+        with atomic_write(tmp_path / "out.txt") as temporary:
             temporary.write_text(str(1 / 0))
     assert os.listdir(tmp_path) == []
 
 
 def test_a_killed_process_leaves_no_file_under_the_name(tmp_path: Path) -> None:
     path = tmp_path / "out.txt"
-    source = Path(sys.modules[whole_file.__module__].__file__ or "")
+    source = Path(sys.modules[atomic_write.__module__].__file__ or "")
     killed = subprocess.run(
         [
             sys.executable,
             "-c",
             f"import os, pathlib, signal\n"
             f"exec(pathlib.Path({str(source)!r}).read_text())\n"
-            f"with whole_file(pathlib.Path({str(path)!r})) as temporary:\n"
+            f"with atomic_write(pathlib.Path({str(path)!r})) as temporary:\n"
             f"    temporary.write_text('half')\n"
             f"    os.kill(os.getpid(), signal.SIGKILL)\n",
         ]
@@ -127,8 +127,8 @@ def test_a_killed_process_leaves_no_file_under_the_name(tmp_path: Path) -> None:
 def test_two_processes_do_not_share_a_temporary(tmp_path: Path) -> None:
     # In containers two of them may even have the same number.
     path = tmp_path / "out.txt"
-    with whole_file(path) as ours:
-        with whole_file(path) as theirs:
+    with atomic_write(path) as ours:
+        with atomic_write(path) as theirs:
             assert ours != theirs
             theirs.write_text("theirs")
         ours.write_text("ours")
@@ -145,7 +145,7 @@ def write_all(folder: Path, text: str) -> None:
 
 def test_files_appear_together_in_a_new_folder(tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    with whole_files(folder, NAMES) as temporary:
+    with atomic_writes(folder, NAMES) as temporary:
         write_all(temporary, "new")
         assert not folder.exists()
     assert {file.name: file.read_text() for file in folder.iterdir()} == dict.fromkeys(NAMES, "new")
@@ -162,7 +162,7 @@ def test_files_join_those_of_a_folder_that_is_there(
     (folder / "other").write_text("other")
     (folder / "link").symlink_to(folder)
     monkeypatch.chdir(folder)
-    with whole_files(Path(path), NAMES) as temporary:
+    with atomic_writes(Path(path), NAMES) as temporary:
         write_all(temporary, "new")
         assert (folder / "last").read_text() == "old"
     assert [(folder / name).read_text() for name in (*NAMES, "other")] == ["new"] * 3 + ["other"]
@@ -171,7 +171,7 @@ def test_files_join_those_of_a_folder_that_is_there(
 
 def test_a_folder_that_is_a_circle_is_an_error_of_the_system(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
-    with pytest.raises(OSError), whole_files(tmp_path / "circle", NAMES) as temporary:
+    with pytest.raises(OSError), atomic_writes(tmp_path / "circle", NAMES) as temporary:
         write_all(temporary, "new")
     assert os.listdir(tmp_path) == ["circle"]
 
@@ -184,7 +184,7 @@ def test_after_an_error_a_folder_is_as_it_was(is_there: bool, error: type, tmp_p
         folder.mkdir()
         write_all(folder, "old")
     with pytest.raises(error):
-        with whole_files(folder, NAMES) as temporary:
+        with atomic_writes(folder, NAMES) as temporary:
             (temporary / "first").write_text("new")
             raise error
     assert os.listdir(tmp_path) == (["out"] if is_there else [])
@@ -205,7 +205,7 @@ def test_while_files_are_moved_the_last_is_missing(
 
     monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(KeyboardInterrupt):
-        with whole_files(tmp_path, NAMES) as temporary:
+        with atomic_writes(tmp_path, NAMES) as temporary:
             write_all(temporary, "new")
     assert not (tmp_path / "last").exists()
 
@@ -213,7 +213,7 @@ def test_while_files_are_moved_the_last_is_missing(
 def test_files_for_a_folder_that_is_there_need_nothing_above_it(tmp_path: Path) -> None:
     """What lies above may be another disk, or not to be written to."""
     (tmp_path / "out").mkdir()
-    with whole_files(tmp_path / "out", ["a.txt"]) as folder:
+    with atomic_writes(tmp_path / "out", ["a.txt"]) as folder:
         assert folder.parent == tmp_path / "out"
         (folder / "a.txt").write_text("new")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.txt"]

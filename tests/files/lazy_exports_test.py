@@ -7,10 +7,10 @@ from typing import Iterator
 import pytest
 
 INIT = """
-from elmo_scratch.files.lazy_exports import names_on_demand
+from elmo_scratch.files.lazy_exports import lazy_exports
 
 HERE = 1
-__getattr__, __dir__ = names_on_demand(__name__, {"Far": "deep.far", "Near": "near"})
+__getattr__, __dir__ = lazy_exports(__name__, {"Far": "deep.far", "Near": "near"})
 __all__ = ["Far", "HERE", "Near"]
 """
 

@@ -5,7 +5,7 @@ import requests
 from allennlp.common import file_utils
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.files.paths import located
+from elmo_scratch.files.paths import resolve_path
 
 
 @pytest.fixture(autouse=True)
@@ -19,26 +19,26 @@ def no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_here_needs_no_cache(name: str, tmp_path: Path) -> None:
     (tmp_path / "text.txt").touch()
     (tmp_path / "folder").mkdir()
-    assert located(tmp_path / name) == tmp_path / name
-    assert located(str(tmp_path / name)) == tmp_path / name
+    assert resolve_path(tmp_path / name) == tmp_path / name
+    assert resolve_path(str(tmp_path / name)) == tmp_path / name
 
 
 def test_a_home_folder_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "mine.txt").touch()
-    assert located("~/mine.txt") == tmp_path / "mine.txt"
+    assert resolve_path("~/mine.txt") == tmp_path / "mine.txt"
 
 
 def test_what_is_not_here_is_missing(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="none.txt"):
-        located(tmp_path / "none.txt")
+        resolve_path(tmp_path / "none.txt")
 
 
 def test_addresses_are_left_to_allennlp(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "elmo_scratch.files.paths.cached_path", lambda address: f"/kept/{address[-5:]}"
     )
-    assert located("https://somewhere/a.txt") == Path("/kept/a.txt")
+    assert resolve_path("https://somewhere/a.txt") == Path("/kept/a.txt")
 
 
 @pytest.mark.parametrize("error", [requests.ConnectionError, ValueError, OSError])
@@ -50,7 +50,7 @@ def test_an_address_that_cannot_be_reached_is_named(
 
     monkeypatch.setattr("elmo_scratch.files.paths.cached_path", fail)
     with pytest.raises(ConfigurationError, match="^ftp://x/a: it can't be .*: the line is dead$"):
-        located("ftp://x/a")
+        resolve_path("ftp://x/a")
 
 
 def test_an_address_of_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,9 +59,9 @@ def test_an_address_of_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr("elmo_scratch.files.paths.cached_path", fail)
     with pytest.raises(FileNotFoundError):
-        located("https://somewhere/none.txt")
+        resolve_path("https://somewhere/none.txt")
 
 
 def test_a_name_that_the_system_does_not_take_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"cannot be read \(File name too long\)"):
-        located(tmp_path / ("x" * 300))
+        resolve_path(tmp_path / ("x" * 300))

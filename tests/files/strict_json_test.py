@@ -3,7 +3,7 @@ from typing import Any, Callable
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.files.strict_json import JsonObject, is_size
+from elmo_scratch.files.strict_json import StrictJson, is_size
 
 
 @pytest.mark.parametrize("value", [1, 2, 10**30])
@@ -26,7 +26,7 @@ def test_zero_is_a_size_where_it_is_allowed() -> None:
 )
 def test_what_is_no_object_is_named(record: Any, kind: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^f: expected the file .* but got {kind}$"):
-        JsonObject("f", "", record)
+        StrictJson("f", "", record)
 
 
 @pytest.mark.parametrize(
@@ -47,13 +47,13 @@ def test_what_is_no_object_is_named(record: Any, kind: str) -> None:
         (lambda one: one.finish(), r"^f: the key `a` of `lstm` is unknown; expected only \[\]$"),
     ],
 )
-def test_each_error_says_what_came(ask: Callable[[JsonObject], Any], message: str) -> None:
+def test_each_error_says_what_came(ask: Callable[[StrictJson], Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        ask(JsonObject("f", "lstm", {"a": 1.5, "b": True}))
+        ask(StrictJson("f", "lstm", {"a": 1.5, "b": True}))
 
 
 def test_values_and_defaults() -> None:
-    one = JsonObject("f", "", {"size": 3, "clip": 2.5, "flag": True, "none": None, "more": {}})
+    one = StrictJson("f", "", {"size": 3, "clip": 2.5, "flag": True, "none": None, "more": {}})
     assert (one.size("size"), one.size("missing", default=7), one.size("none", default=9)) == (
         3,
         7,

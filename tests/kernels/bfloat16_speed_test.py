@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from elmo_scratch.kernels import precision
-from elmo_scratch.kernels.linear import Affine
+from elmo_scratch.kernels.linear import Linear
 from elmo_scratch.kernels.precision import BFLOAT16, Bfloat16Speed, MixedPrecision
 
 
@@ -56,7 +56,7 @@ def test_products_run_in_it_only_where_it_is_not_slow(
     is_slow: bool, used: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(BFLOAT16, "known", is_slow)
-    affine = Affine(3, 5)
+    affine = Linear(3, 5)
     MixedPrecision.set_everywhere(affine, "bfloat16")
     assert affine.matmul_dtype_for(affine.weight) == used
     name = str(used).removeprefix("torch.")
@@ -72,7 +72,7 @@ def test_products_in_float32_ask_for_no_trial(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(BFLOAT16, "known", None)
     monkeypatch.setattr(precision, "_measure", fail)
-    affine = Affine(3, 5)
+    affine = Linear(3, 5)
     assert affine.matmul_dtype_for(affine.weight) == torch.float32
     assert affine(torch.ones(2, 3)).shape == (2, 5)
     assert MixedPrecision.used("float32", torch.device("cpu")) == "float32"

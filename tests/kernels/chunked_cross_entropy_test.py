@@ -6,7 +6,7 @@ from torch.nn.functional import cross_entropy, linear
 
 from elmo_scratch.kernels import cross_entropy as chunks
 from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy
-from elmo_scratch.kernels.linear import WeightProduct, gradients
+from elmo_scratch.kernels.linear import PackedLinear, gradients
 
 PREDICTED, WORDS, DIM = 7, 500, 3
 
@@ -98,13 +98,13 @@ def test_batches_with_other_numbers_of_predictions_share_the_kernels_of_products
     dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chunks, "CHUNK_SIZE", 1)
-    multiply, seen = WeightProduct.__call__, set()
+    multiply, seen = PackedLinear.__call__, set()
 
-    def noted(product: WeightProduct, vectors: torch.Tensor, *bias: torch.Tensor) -> torch.Tensor:
+    def noted(product: PackedLinear, vectors: torch.Tensor, *bias: torch.Tensor) -> torch.Tensor:
         seen.add(len(vectors))
         return multiply(product, vectors, *bias)
 
-    monkeypatch.setattr(WeightProduct, "__call__", noted)
+    monkeypatch.setattr(PackedLinear, "__call__", noted)
     weight = torch.randn(WORDS, DIM, requires_grad=True)
     for predicted in range(1000, 1280, 7):
         states, targets = torch.randn(predicted, DIM), torch.randint(WORDS, (predicted,))

@@ -7,15 +7,15 @@ from typing import Any, Dict, List, Tuple
 import pytest
 
 from elmo_scratch.kernels import memory
-from elmo_scratch.kernels.memory import CHOSEN_BY_USERS, keep_freed_memory
+from elmo_scratch.kernels.memory import CHOSEN_BY_USERS, keep_heap_pages
 
 COUNT_CLEARED_PAGES = """
 import resource, sys
 import torch
-from elmo_scratch.kernels.memory import keep_freed_memory
+from elmo_scratch.kernels.memory import keep_heap_pages
 
 if sys.argv[1] == "kept":
-    assert keep_freed_memory()
+    assert keep_heap_pages()
 counts = []
 for _ in range(4):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -30,9 +30,9 @@ print(counts[-1])
 def forget_the_answer(monkeypatch: pytest.MonkeyPatch) -> Any:
     for name in CHOSEN_BY_USERS:
         monkeypatch.delenv(name, raising=False)
-    keep_freed_memory.cache_clear()
+    keep_heap_pages.cache_clear()
     yield
-    keep_freed_memory.cache_clear()
+    keep_heap_pages.cache_clear()
 
 
 class Library:
@@ -73,13 +73,13 @@ def test_the_library_is_asked_for_what_it_allows(
 ) -> None:
     library = Library(most)
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: library)
-    assert keep_freed_memory() is (most > 2**20)
+    assert keep_heap_pages() is (most > 2**20)
     assert library.settings == expected
 
 
 def test_another_library_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())
-    assert not keep_freed_memory()
+    assert not keep_heap_pages()
 
 
 @pytest.mark.parametrize("name", CHOSEN_BY_USERS)
@@ -88,4 +88,4 @@ def test_what_users_have_chosen_stays(name: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(os, "environ", {**os.environ, **chosen})
     library = Library(2**40)
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: library)
-    assert not keep_freed_memory() and library.settings == []
+    assert not keep_heap_pages() and library.settings == []

@@ -5,15 +5,15 @@ from typing import Callable, List
 import pytest
 import torch
 
-from elmo_scratch.kernels.frozen_cache import FrozenProducts
+from elmo_scratch.kernels.frozen_cache import FrozenWeightCache
 from tests.kernels.frozen_weights import Change, each_change
 
 
 class Counted:
-    """Sums of weights by way of `FrozenProducts`, and how often they were computed."""
+    """Sums of weights by way of `FrozenWeightCache`, and how often they were computed."""
 
     def __init__(self) -> None:
-        self.products = FrozenProducts[float]()
+        self.products = FrozenWeightCache[float]()
         self.times = 0
 
     def sum_of(self, weights: List[torch.Tensor], dtype: torch.dtype = torch.float32) -> float:
@@ -85,9 +85,9 @@ def test_what_is_forgotten_is_derived_anew() -> None:
 
 @pytest.mark.parametrize("twin_of", [copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it))])
 def test_copies_and_pickles_start_empty(
-    twin_of: Callable[[FrozenProducts], FrozenProducts],
+    twin_of: Callable[[FrozenWeightCache], FrozenWeightCache],
 ) -> None:
-    products, weight = FrozenProducts[str](), torch.tensor([1.0, 2.0])
+    products, weight = FrozenWeightCache[str](), torch.tensor([1.0, 2.0])
     products.of([weight], torch.float32, lambda: "first")
     twin = twin_of(products)
     assert twin.of([weight], torch.float32, lambda: "second") == "second"

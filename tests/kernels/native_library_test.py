@@ -22,7 +22,7 @@ from elmo_scratch.kernels.library import (
     functions,
     load_library,
     reaches,
-    wide_functions,
+    simd_functions,
 )
 
 where_there_is_one = pytest.mark.skipif(not KERNELS.is_file(), reason="nothing was compiled here")
@@ -145,7 +145,7 @@ def test_no_better_instructions_are_used_than_are_allowed() -> None:
 @pytest.mark.skipif(INSTRUCTIONS < Instructions.BFLOAT16, reason="not all of it runs here")
 def test_functions_are_those_of_the_best_instructions() -> None:
     def found(instructions: Instructions) -> List[str]:
-        known = wide_functions(LIBRARY, "read_forward", instructions, [])
+        known = simd_functions(LIBRARY, "read_forward", instructions, [])
         assert all(function.argtypes == [] for function in known.values())
         return [function.__name__.removeprefix("read_forward_") for function in known.values()]
 
@@ -154,4 +154,4 @@ def test_functions_are_those_of_the_best_instructions() -> None:
     assert found(Instructions.AVX512) == ["float32_avx512"]
     for instructions in (Instructions.BFLOAT16, Instructions.TILES):
         assert found(instructions) == ["float32_avx512", "bfloat16"]
-    assert wide_functions(None, "read_forward", Instructions.TILES, []) == {}
+    assert simd_functions(None, "read_forward", Instructions.TILES, []) == {}

@@ -4,19 +4,19 @@ import pytest
 import torch
 
 from elmo_scratch.kernels import precision
-from elmo_scratch.kernels.linear import Affine
+from elmo_scratch.kernels.linear import Linear
 from elmo_scratch.kernels.precision import MixedPrecision, without_autocast
 
 
 def test_products_run_in_the_type_of_the_weights_unless_told() -> None:
-    affine = Affine(3, 5)
+    affine = Linear(3, 5)
     assert affine.matmul_dtype_for(affine.weight) == torch.float32
     assert affine.matmul_dtype_for(affine.double().weight) == torch.float64
 
 
 def test_a_precision_reaches_every_part_and_can_be_taken_back() -> None:
-    inner = torch.nn.Sequential(Affine(3, 5))
-    module = torch.nn.ModuleDict({"first": Affine(3, 5), "second": inner, "other": torch.nn.ReLU()})
+    inner = torch.nn.Sequential(Linear(3, 5))
+    module = torch.nn.ModuleDict({"first": Linear(3, 5), "second": inner, "other": torch.nn.ReLU()})
     affines = [module["first"], inner[0]]
     assert not MixedPrecision.is_asked_for(module)
     MixedPrecision.set_everywhere(module, "bfloat16")
@@ -27,7 +27,7 @@ def test_a_precision_reaches_every_part_and_can_be_taken_back() -> None:
 
 
 def test_weights_keep_their_type() -> None:
-    affine = Affine(3, 5)
+    affine = Linear(3, 5)
     MixedPrecision.set_everywhere(affine, "bfloat16")
     affine(torch.ones(2, 3))
     assert {parameter.dtype for parameter in affine.parameters()} == {torch.float32}
@@ -45,7 +45,7 @@ def test_a_block_can_be_without_autocast() -> None:
 
 def test_a_precision_that_there_is_not_is_an_error() -> None:
     with pytest.raises(ValueError, match="`matmul_dtype` among float32, bfloat16, but got 'half'"):
-        MixedPrecision.set_everywhere(Affine(3, 5), "half")
+        MixedPrecision.set_everywhere(Linear(3, 5), "half")
 
 
 @pytest.mark.parametrize(

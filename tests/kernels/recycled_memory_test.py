@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from elmo_scratch.kernels import memory as recycled_memory
-from elmo_scratch.kernels.memory import ALIGNMENT, SMALLEST, RecycledMemory
+from elmo_scratch.kernels.memory import ALIGNMENT, SMALLEST, BufferPool
 
 ROWS = SMALLEST // 4 // 64
 """With 64 floats in each they are just large enough."""
 
 
 def test_memory_that_nobody_uses_any_more_is_used_again() -> None:
-    memory = RecycledMemory()
+    memory = BufferPool()
     first = memory.empty((ROWS, 64), torch.float32)
     place = first.data_ptr()
     del first
@@ -22,14 +22,14 @@ def test_memory_that_nobody_uses_any_more_is_used_again() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_it_has_the_shape_and_type_that_were_asked_for(dtype: torch.dtype) -> None:
-    tensor = RecycledMemory().empty((ROWS, 4, 64), dtype)
+    tensor = BufferPool().empty((ROWS, 4, 64), dtype)
     assert tensor.shape == (ROWS, 4, 64) and tensor.dtype == dtype
     assert tensor.is_contiguous() and tensor.data_ptr() % ALIGNMENT == 0
     assert tensor.fill_(2.0).sum() == 2.0 * tensor.numel()
 
 
 def test_what_is_in_use_is_never_given_away() -> None:
-    memory = RecycledMemory()
+    memory = BufferPool()
     tensors = [memory.empty((ROWS, 64), torch.float32).fill_(number) for number in range(5)]
     part = tensors.pop(2)[3:5]  # which still needs the whole
     others = [memory.empty((ROWS, 64), torch.float32).fill_(-1.0) for _ in range(5)]
@@ -39,7 +39,7 @@ def test_what_is_in_use_is_never_given_away() -> None:
 
 
 def test_what_autograd_keeps_is_in_use() -> None:
-    memory = RecycledMemory()
+    memory = BufferPool()
     tensor = memory.empty((ROWS, 64), torch.float32).fill_(3.0).requires_grad_()
     loss = tensor.square().sum()
     place = tensor.data_ptr()
@@ -57,7 +57,7 @@ def test_a_block_that_is_much_too_large_stays_free(
     rows: int, is_taken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recycled_memory, "SMALLEST", 1)
-    memory = RecycledMemory()
+    memory = BufferPool()
     first = memory.empty((ROWS, 64), torch.float32)
     place = first.data_ptr()
     del first
@@ -65,7 +65,7 @@ def test_a_block_that_is_much_too_large_stays_free(
 
 
 def test_little_memory_is_pytorchs_own() -> None:
-    memory = RecycledMemory()
+    memory = BufferPool()
     # Memory that PyTorch has not made can't grow.
     assert memory.empty((ROWS - 1, 64), torch.float32).untyped_storage().resizable()
     assert not memory.empty((ROWS, 64), torch.float32).untyped_storage().resizable()
@@ -74,7 +74,7 @@ def test_little_memory_is_pytorchs_own() -> None:
 
 def test_no_more_than_so_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recycled_memory, "MOST_FREE", 3 * (SMALLEST + ALIGNMENT))
-    memory = RecycledMemory()
+    memory = BufferPool()
     tensors = [memory.empty((ROWS, 64), torch.float32) for _ in range(5)]
     places = [tensor.data_ptr() for tensor in tensors]
     while tensors:
@@ -86,7 +86,7 @@ def test_no_more_than_so_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_threads_never_share_memory() -> None:
-    memory, wrong = RecycledMemory(), []
+    memory, wrong = BufferPool(), []
 
     def work(number: int) -> None:
         for _ in range(200):
@@ -107,7 +107,7 @@ def test_a_result_may_be_written_over_whatever_its_size(size: int) -> None:
     class Doubled(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, numbers: torch.Tensor) -> torch.Tensor:
-            return torch.mul(numbers, 2, out=RecycledMemory().empty(numbers.shape, numbers.dtype))
+            return torch.mul(numbers, 2, out=BufferPool().empty(numbers.shape, numbers.dtype))
 
         @staticmethod
         def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:

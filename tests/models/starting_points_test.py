@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.interop import BiLmBlueprint, WordList
 from elmo_scratch.interop.archives.blueprint import BiLmChanges
 from elmo_scratch.interop.archives.sidecar import kept_bilm_config
-from elmo_scratch.models.pretrained import Started, StartingPoint, start_bilm, start_softmax
+from elmo_scratch.models.pretrained import PretrainedWeights, Started, start_bilm, start_softmax
 from elmo_scratch.modules.softmaxes import FullSoftmax
 from elmo_scratch.modules.softmaxes.adaptive_softmax import AdaptiveSoftmax
 from elmo_scratch.modules.softmaxes.sampled_softmax import SampledSoftmax
@@ -21,19 +21,21 @@ SAME = [(0, 0), (1, 3), (2, 6), (3, 5), (5, 1), (6, 2)]
 """Ids of the same word, first in `OTHER_WORDS`, then in `WORDS`."""
 
 
-def point_of(config: Dict[str, Any], softmax: Any = None, words: WordList = WORDS) -> StartingPoint:
+def point_of(
+    config: Dict[str, Any], softmax: Any = None, words: WordList = WORDS
+) -> PretrainedWeights:
     torch.manual_seed(13)
     bilm = BiLmBlueprint(config, words).build()
-    return StartingPoint(
+    return PretrainedWeights(
         config, words, bilm.state_dict(), {} if softmax is None else softmax.state_dict()
     )
 
 
-def never() -> StartingPoint:
+def never() -> PretrainedWeights:
     raise AssertionError("nobody should ask for the starting point")
 
 
-def gone() -> StartingPoint:
+def gone() -> PretrainedWeights:
     raise ConfigurationError("the files are gone")
 
 

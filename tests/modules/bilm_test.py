@@ -165,7 +165,7 @@ def test_freed_memory_is_kept_where_it_is_trained(
     is_trained: bool, has_gradients: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: List[None] = []
-    monkeypatch.setattr("elmo_scratch.modules.bilm.keep_freed_memory", lambda: calls.append(None))
+    monkeypatch.setattr("elmo_scratch.modules.bilm.keep_heap_pages", lambda: calls.append(None))
     bilm = bilm_of().requires_grad_(is_trained)
     with torch.set_grad_enabled(has_gradients):
         read(bilm, IDS)

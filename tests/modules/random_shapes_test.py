@@ -10,7 +10,7 @@ from elmo_scratch.kernels import char_convolution
 from elmo_scratch.kernels.char_convolution import convolved_maxima
 from elmo_scratch.kernels.highway import highway_gate
 from elmo_scratch.kernels.linear import amx, onednn
-from elmo_scratch.kernels.linear.amx import TiledProduct
+from elmo_scratch.kernels.linear.amx import AmxLinear
 from elmo_scratch.kernels.linear.gradients import weight_gradients
 from elmo_scratch.kernels.sigmoid import sigmoid_
 from tests.kernels.compiled_convolution_test import exactly, random_convolved
@@ -90,13 +90,13 @@ def test_products_in_float32(draw: random.Random) -> None:
         rows, inputs, columns = shape = size(draw, 700), size(draw, 1300), size(draw, 700)
         left, right = torch.randn(rows, inputs), torch.randn(inputs, columns)
         turned = [draw.choice([True, False]) for _ in range(2)]
-        given = [
+        given_left, given_right = (
             part.t().contiguous().t() if is_turned else part
             for part, is_turned in zip((left, right), turned)
-        ]
+        )
         summand = draw.choice([None, torch.randn(columns)])
         exact = left.double() @ right.double() + (0 if summand is None else summand.double())
-        made = onednn.multiply(*given, summand)
+        made = onednn.multiply(given_left, given_right, summand)
         assert close(made, exact), (shape, turned, summand is None)
 
 
@@ -109,7 +109,7 @@ def test_tiled_products(draw: random.Random) -> None:
             for sizes in ((outputs, inputs), (rows, inputs), (outputs,), (rows, outputs))
         )
         exact = vectors.double() @ weight.double().t() + bias.double() + summand.double()
-        assert close(TiledProduct(weight)(vectors, bias, summand), exact, 2**-8), shape
+        assert close(AmxLinear(weight)(vectors, bias, summand), exact, 2**-8), shape
 
 
 @pytest.mark.skipif(not amx.MULTIPLY_GRADIENTS, reason="this processor has no tiles")

@@ -6,7 +6,7 @@ import torch
 from elmo_scratch.kernels.lstm.run import LstmState
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules import bilm as warming_up
-from elmo_scratch.modules.bilm import state_after
+from elmo_scratch.modules.bilm import final_state
 from elmo_scratch.modules.lstm import LstmStack
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 
@@ -16,7 +16,7 @@ IDS = torch.tensor([[2, 3, 4, 5, 6, 7, 8], [7, 8, 9, 0, 0, 0, 0], [0] * 7, [10] 
 def found(bilm: BiLm) -> LstmState:
     """The state after these sentences, the first of them in a batch of its own."""
     batches = [(ids_for(bilm, part), part > 0) for part in (IDS[:1], IDS[1:, :3], IDS)]
-    state = state_after(bilm, batches)
+    state = final_state(bilm, batches)
     assert state is not None
     return state
 
@@ -43,5 +43,5 @@ def test_long_sentences_are_read_in_pieces_to_the_same_state(
 
 
 def test_without_a_sentence_there_is_no_state() -> None:
-    assert state_after(bilm_of(), []) is None
-    assert state_after(bilm_of(), [(IDS[:0], IDS[:0] > 0)]) is None
+    assert final_state(bilm_of(), []) is None
+    assert final_state(bilm_of(), [(IDS[:0], IDS[:0] > 0)]) is None

@@ -16,7 +16,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.data.tokenizers import Tokenizer
 
-from elmo_scratch.files.atomic import whole_file
+from elmo_scratch.files.atomic import atomic_write
 
 logger = logging.getLogger(__name__)
 
@@ -183,7 +183,7 @@ def _remembered_digest(
         return digest
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with whole_file(memory) as temporary:
+        with atomic_write(memory) as temporary:
             temporary.write_text(digest, "ascii")
     except OSError as error:
         logger.info("The digest of %s is not remembered: %s", shard, error)

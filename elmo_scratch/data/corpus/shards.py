@@ -9,7 +9,7 @@ from typing import Callable, Iterator, List, Optional, Sequence, Union
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.lines import BYTE_ORDER_MARK, check_no_archive, damage_told, unpacked
-from elmo_scratch.files.paths import located
+from elmo_scratch.files.paths import resolve_path
 
 BLOCK_SIZE = 2**18
 """Bytes of text that are read at once: many lines, and still in the processor's cache."""
@@ -172,7 +172,7 @@ def _matching(pattern: str) -> List[Path]:
     """The files that one path, pattern or address names."""
     if "://" in pattern:
         try:
-            return [located(pattern)]
+            return [resolve_path(pattern)]
         except FileNotFoundError:
             raise ConfigurationError(f"{pattern}: there is no such file") from None
     expanded = os.path.expanduser(pattern)

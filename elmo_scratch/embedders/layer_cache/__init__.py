@@ -4,7 +4,7 @@ What a frozen biLM made of texts, kept for the epochs to come: each text passes 
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.files.lazy_exports import names_on_demand
+from elmo_scratch.files.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from elmo_scratch.embedders.layer_cache.cache import KeptLayers as KeptLayers
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from elmo_scratch.embedders.layer_cache.stores import LayerStore as LayerStore
     from elmo_scratch.embedders.layer_cache.stores import MemoryStore as MemoryStore
 else:
-    __getattr__, __dir__ = names_on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "FileStore": "stores",

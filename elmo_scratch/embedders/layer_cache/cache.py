@@ -13,7 +13,7 @@ from elmo_scratch.kernels.frozen_cache import Fingerprint
 from elmo_scratch.kernels.linear import rows_are_independent
 from elmo_scratch.kernels.precision import MixedPrecision, without_autocast
 from elmo_scratch.modules import BiLm, BiLmOutput
-from elmo_scratch.modules.bilm import evaluating
+from elmo_scratch.modules.bilm import eval_mode
 from elmo_scratch.modules.sequences import sentence_lengths
 from elmo_scratch.modules.token_encoders.token_encoder import check_id_type
 
@@ -147,7 +147,7 @@ class KeptLayers(torch.nn.Module):
         """Of each text, shape `(layers, its positions, width)`."""
         longest = max(lengths)
         # What is read once for all epochs, or for other trainings, loses nothing.
-        with evaluating(bilm), without_autocast(ids.device):
+        with eval_mode(bilm), without_autocast(ids.device):
             output: BiLmOutput = bilm(ids[:, :longest], mask[:, :longest])
         layers = output.layers.float().cpu().numpy()
         return [

@@ -5,7 +5,7 @@ mix them.
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.files.lazy_exports import names_on_demand
+from elmo_scratch.files.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from elmo_scratch.embedders.layer_file.layer_file_embedder import (
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         LayerFileIndexer as LayerFileIndexer,
     )
 else:
-    __getattr__, __dir__ = names_on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "LayerFileEmbedder": "layer_file_embedder",

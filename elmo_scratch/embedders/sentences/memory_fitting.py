@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.spelling import check_sentences
-from elmo_scratch.embedders.sentences.spellers import SpelledBatch
+from elmo_scratch.embedders.sentences.indexers import IndexedBatch
 from elmo_scratch.kernels.lstm.run import LstmState
 from elmo_scratch.modules.bilm import BiLm, ReadSentences, read_in_pieces
 from elmo_scratch.modules.lstm import ProjectedLstm
@@ -25,7 +25,7 @@ WARM_UP_AT_ONCE = 64
 """Sentences whose words are encoded together while a text warms the biLM up."""
 
 
-def row_groups(lengths: Sequence[int]) -> Iterator[slice]:
+def split_ragged_batch(lengths: Sequence[int]) -> Iterator[slice]:
     """
     Cuts a batch where one sentence is so long that all others, filled up to its length, would take
     memory out of proportion.
@@ -72,7 +72,7 @@ def warm_up_batches(sentences: Iterable[Sequence[str]]) -> Iterator[List[List[st
     for number, group in enumerate(lazy_groups_of(sentences, WARM_UP_AT_ONCE)):
         check_sentences(group, number * WARM_UP_AT_ONCE)
         words = [list(sentence) for sentence in group]
-        for rows in row_groups(list(map(len, words))):
+        for rows in split_ragged_batch(list(map(len, words))):
             yield words[rows]
 
 
@@ -87,7 +87,7 @@ ALLOCATION_FAILURES = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED"
 """How cuBLAS and cuDNN call it that there is no memory."""
 
 
-class FittingReader:
+class OutOfMemorySplitter:
     """
     Reads batches. Where a GPU's memory doesn't hold a batch, it reads half of the sentences, and
     pieces half as long, from then on; each row keeps the state that is its own.
@@ -105,11 +105,11 @@ class FittingReader:
         self._positions_at_once = positions_at_once
         self._rows_at_once: Optional[int] = None
 
-    def read(self, batch: SpelledBatch, first_row: int = 0) -> torch.Tensor:
+    def read(self, batch: IndexedBatch, first_row: int = 0) -> torch.Tensor:
         """
         # Parameters
 
-        batch : `SpelledBatch`
+        batch : `IndexedBatch`
             At least one sentence.
         first_row : `int`, optional (default = `0`)
             As in `StateMemory.start`.
@@ -151,7 +151,7 @@ class FittingReader:
         return layers
 
     def _read_if_it_fits(
-        self, batch: SpelledBatch, start: LstmState, first: int, last: int
+        self, batch: IndexedBatch, start: LstmState, first: int, last: int
     ) -> Optional[ReadSentences]:
         """Some of the sentences, on the CPU; `None` if a GPU's memory doesn't hold them."""
         try:
@@ -165,7 +165,7 @@ class FittingReader:
             # What the failed try holds is let go of only outside of this block.
             return None
 
-    def _read(self, batch: SpelledBatch, start: LstmState) -> ReadSentences:
+    def _read(self, batch: IndexedBatch, start: LstmState) -> ReadSentences:
         """All sentences of a batch, on the CPU."""
         num_sentences, longest = batch.mask.shape
         if num_sentences * (longest + 2) > self._positions_at_once:
@@ -175,7 +175,7 @@ class FittingReader:
         output, final = self._bilm.read_from(start, tokens)
         return ReadSentences(output._replace(layers=output.layers.cpu()), final)
 
-    def _encoded(self, batch: SpelledBatch, device: torch.device) -> EncodedTokens:
+    def _encoded(self, batch: IndexedBatch, device: torch.device) -> EncodedTokens:
         """The token layer."""
         encoder, mask = self._bilm.token_encoder, batch.mask.to(device)
         if batch.words is not None and isinstance(encoder, CharCnnEncoder):

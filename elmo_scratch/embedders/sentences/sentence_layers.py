@@ -12,16 +12,16 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.spelling import check_sentences
-from elmo_scratch.embedders.sentences.memory_fitting import (
-    FittingReader,
-    row_groups,
-    warm_up_batches,
-)
-from elmo_scratch.embedders.sentences.spellers import (
-    CharacterSpeller,
+from elmo_scratch.embedders.sentences.indexers import (
+    CharacterWordIndexer,
+    IndexedBatch,
     Sentences,
-    SpelledBatch,
-    Speller,
+    WordIndexer,
+)
+from elmo_scratch.embedders.sentences.memory_fitting import (
+    OutOfMemorySplitter,
+    split_ragged_batch,
+    warm_up_batches,
 )
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.files.machine import num_processors
@@ -79,14 +79,14 @@ class ReadableBiLm(NamedTuple):
 
     bilm : `BiLm`
         With its trained weights; its `state` says what a sentence starts from.
-    speller : `Speller`
+    word_indexer : `WordIndexer`
         Makes the ids that it reads.
     files : `ReadFiles`
         Where it came from.
     """
 
     bilm: BiLm
-    speller: Speller
+    word_indexer: WordIndexer
     files: ReadFiles
 
     @classmethod
@@ -114,7 +114,7 @@ class ReadableBiLm(NamedTuple):
                 "numbers of words, and official files don't say which word has which number. Take "
                 "the archive of its training (model.tar.gz) instead."
             )
-        return cls(bilm, CharacterSpeller(encoder.max_characters_per_token), files)
+        return cls(bilm, CharacterWordIndexer(encoder.max_characters_per_token), files)
 
     @classmethod
     def from_archive(cls, archive_file: Source, state: str) -> "ReadableBiLm":
@@ -134,13 +134,13 @@ class ReadableBiLm(NamedTuple):
         """
         # An archive's reader needs `allennlp.data`, which takes seconds to import. Whoever reads
         # official files doesn't wait for it.
-        from elmo_scratch.embedders.sentences.spellers import archive_speller
+        from elmo_scratch.embedders.sentences.indexers import archive_word_indexer
         from elmo_scratch.interop.archives.archive import archive_files, read_bilm_archive
 
         files = ReadFiles(archive_files(archive_file))
         pretrained = read_bilm_archive(archive_file)
         pretrained.bilm.use_state(state)
-        return cls(pretrained.bilm, archive_speller(pretrained), files)
+        return cls(pretrained.bilm, archive_word_indexer(pretrained), files)
 
 
 CACHED_AT_ONCE = 2**13
@@ -179,8 +179,8 @@ class SentenceLayers:
         self.state = bilm.state_memory.state
         self.matmul_dtype = MixedPrecision.used(matmul_dtype, self._device)
         self._bilm = bilm
-        self._reader = FittingReader(bilm)
-        self._speller = readable.speller
+        self._reader = OutOfMemorySplitter(bilm)
+        self._speller = readable.word_indexer
         self._files = readable.files
         self._warmed_up_with: Optional[str] = None
 
@@ -265,7 +265,7 @@ class SentenceLayers:
         """Whether `read` leaves a processor to other threads: a GPU does."""
         return leaves_a_processor(self._device, self.is_alone)
 
-    def spell(self, sentences: Sentences) -> SpelledBatch:
+    def spell(self, sentences: Sentences) -> IndexedBatch:
         """
         Makes of words what `read` takes. It needs neither the biLM nor its device: another thread
         may spell while one reads.
@@ -284,11 +284,11 @@ class SentenceLayers:
         """
         return self._speller.spell(sentences)
 
-    def read(self, batch: SpelledBatch, first_row: int = 0) -> torch.Tensor:
+    def read(self, batch: IndexedBatch, first_row: int = 0) -> torch.Tensor:
         """
         # Parameters
 
-        batch : `SpelledBatch`
+        batch : `IndexedBatch`
             What `spell` returned. Where the state is `"carry"`, each row starts from where the row
             of its number last ended; a batch without a word changes nothing.
         first_row : `int`, optional (default = `0`)
@@ -327,7 +327,7 @@ class SentenceLayers:
         """
         check_sentences(sentences)
         found: List[numpy.ndarray] = []
-        for group in row_groups([len(sentence) for sentence in sentences]):
+        for group in split_ragged_batch([len(sentence) for sentence in sentences]):
             batch = self.spell(sentences[group])
             layers = self.read(batch, group.start).numpy()
             found += [

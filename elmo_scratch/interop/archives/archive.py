@@ -15,14 +15,14 @@ from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights_path
 from allennlp.nn.util import read_state_dict
 
-from elmo_scratch.files.paths import located
+from elmo_scratch.files.paths import resolve_path
 from elmo_scratch.interop.archives.blueprint import BiLmBlueprint, BiLmChanges, WordList, dense
 from elmo_scratch.interop.archives.sidecar import kept_bilm_config
 from elmo_scratch.interop.archives.torch_file import UNREADABLE, check_not_compressed, reason_of
 from elmo_scratch.modules import BiLm
 
 
-def without_weights(bilm: BiLm) -> BiLm:
+def fill_with_nan(bilm: BiLm) -> BiLm:
     """
     Makes each weight of a biLM no number: if none are loaded, because an archive lacks them, no
     vector passes for a right one.
@@ -307,6 +307,6 @@ def _opened(archive_file: Union[str, PathLike]) -> Iterator[Path]:
 def _found(archive_file: Union[str, PathLike]) -> Path:
     """Where an archive lies."""
     try:
-        return located(archive_file)
+        return resolve_path(archive_file)
     except FileNotFoundError:
         raise ConfigurationError(f"{archive_file}: there is no such archive") from None

@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Dict, Optional, Union
 
-from elmo_scratch.files.atomic import whole_file
+from elmo_scratch.files.atomic import atomic_write
 
 
 def archived_path(serialization_dir: Union[str, PathLike], name: str) -> Path:
@@ -34,7 +34,7 @@ def keep_in_archive(serialization_dir: Union[str, PathLike], name: str, value: A
     """
     path = archived_path(serialization_dir, name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(json.dumps(value, indent=2), encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ from typing import Any, Union
 
 import torch
 
-from elmo_scratch.files.atomic import sync, whole_file
+from elmo_scratch.files.atomic import atomic_write, sync
 
 UNREADABLE = (
     *(OSError, EOFError, RuntimeError, ValueError, LookupError),
@@ -71,7 +71,7 @@ def write_torch_file(state: Any, path: Path) -> None:
         If it can't be written.
     """
     try:
-        with whole_file(path) as part, open(part, "wb") as file:
+        with atomic_write(path) as part, open(part, "wb") as file:
             torch.save(state, file)
             file.flush()
             sync(part)

@@ -11,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 from h5py import h5d, h5p, h5s, h5t
 
-from elmo_scratch.files.atomic import check_place, whole_file
+from elmo_scratch.files.atomic import atomic_write, check_place
 from elmo_scratch.interop.layer_files.facts import LayerFileFacts
 from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
 from elmo_scratch.interop.layer_files.reader import SENTENCE_INDEX, LayerFile, is_key
@@ -102,7 +102,7 @@ class LayerFileWriter:
             )
         path = Path(path)
         check_place(path)
-        with whole_file(path) as temporary, OutputStream.open(temporary, path) as stream:
+        with atomic_write(path) as temporary, OutputStream.open(temporary, path) as stream:
             with stream.hdf5_file(has_many_names=True) as file:
                 facts.write(file)
                 yield cls(path, stream, file, facts, compression)

@@ -5,7 +5,7 @@ The official files of a biLM, `options.json` and `weights.hdf5`, as the original
 
 from typing import TYPE_CHECKING
 
-from elmo_scratch.files.lazy_exports import names_on_demand
+from elmo_scratch.files.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from elmo_scratch.interop.official.export import export_bilm as export_bilm
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from elmo_scratch.interop.official.reading import read_official_options as read_official_options
     from elmo_scratch.interop.official.writing import write_official_bilm as write_official_bilm
 else:
-    __getattr__, __dir__ = names_on_demand(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "RELEASED_OPTIONS": "reading",

@@ -17,7 +17,7 @@ from elmo_scratch.data.vocabulary_file import (
     is_writable,
     write_vocabulary_file,
 )
-from elmo_scratch.files.atomic import whole_files
+from elmo_scratch.files.atomic import atomic_writes
 from elmo_scratch.interop.archives.archive import PretrainedBiLm, read_bilm_archive
 from elmo_scratch.interop.archives.blueprint import WordList
 from elmo_scratch.interop.official.reading import MARK_IDS
@@ -114,7 +114,7 @@ def export_bilm(
         logger.warning("%s: %s", archive_file, shortcoming)
     if isinstance(bilm.token_encoder, WordEncoder):
         bilm.token_encoder = official.reordered(bilm.token_encoder)
-    with whole_files(folder, FILES) as temporary:
+    with atomic_writes(folder, FILES) as temporary:
         try:
             write_official_bilm(bilm, temporary)
         except ValueError as error:

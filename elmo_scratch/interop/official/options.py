@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import CHARACTERS_PER_TOKEN, NUM_BATCH_IDS, NUM_CHARACTERS
-from elmo_scratch.files.strict_json import JsonObject, is_size
+from elmo_scratch.files.strict_json import StrictJson, is_size
 
 logger = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ class Options:
             raise ConfigurationError(
                 f"{source}: expected the options of a biLM as JSON, but it can't be read: {error}"
             ) from None
-        top = JsonObject(source, "", record)
+        top = StrictJson(source, "", record)
         lstm = top.block("lstm")
         options = cls(
             LstmOptions(
@@ -184,7 +184,7 @@ class Options:
         return json.dumps(record, indent=2) + "\n"
 
 
-def _char_cnn(block: JsonObject) -> CharCnnOptions:
+def _char_cnn(block: StrictJson) -> CharCnnOptions:
     """Reads the block `char_cnn`."""
     n_characters = block.size("n_characters", default=NUM_BATCH_IDS)
     if n_characters not in (NUM_CHARACTERS, NUM_BATCH_IDS):
@@ -213,7 +213,7 @@ def _char_cnn(block: JsonObject) -> CharCnnOptions:
     return options
 
 
-def _filters(block: JsonObject, max_characters: int) -> Tuple[Tuple[int, int], ...]:
+def _filters(block: StrictJson, max_characters: int) -> Tuple[Tuple[int, int], ...]:
     """The pairs of a width and a number."""
     value = block.take("filters")
     expected = f"pairs of a width from 1 to {max_characters} and a number of filters"

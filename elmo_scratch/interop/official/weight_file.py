@@ -12,7 +12,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from h5py import h5d, h5z
 
-from elmo_scratch.files.paths import located
+from elmo_scratch.files.paths import resolve_path
 
 SMALL = 2**26
 """Bytes that any data set may take in memory."""
@@ -83,7 +83,7 @@ def local_file(file: Source) -> Path:
         If it is missing, is a folder, may not be read or can't be fetched.
     """
     try:
-        path = located(file)
+        path = resolve_path(file)
     except FileNotFoundError:
         raise ConfigurationError(f"{file}: there is no such file") from None
     if path.is_dir():

@@ -6,7 +6,7 @@ from typing import Union
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.files.atomic import whole_file
+from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
 from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options
 from elmo_scratch.interop.official.reading import MARK_IDS
@@ -50,8 +50,8 @@ def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
         if (folder / name).is_dir():
             raise ConfigurationError(f"{folder / name}: expected a file, but it is a folder")
     with (
-        whole_file(folder / WEIGHTS_NAME) as weights,
-        whole_file(folder / OPTIONS_NAME) as settings,
+        atomic_write(folder / WEIGHTS_NAME) as weights,
+        atomic_write(folder / OPTIONS_NAME) as settings,
     ):
         settings.write_text(options.to_json(), encoding="utf-8")
         with (

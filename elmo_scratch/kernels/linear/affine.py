@@ -5,15 +5,15 @@ from typing import Any, Optional, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.kernels.frozen_cache import FrozenProducts
+from elmo_scratch.kernels.frozen_cache import FrozenWeightCache
 from elmo_scratch.kernels.library import reaches
 from elmo_scratch.kernels.linear.gradients import weight_gradients
-from elmo_scratch.kernels.linear.onednn import recycled_product
-from elmo_scratch.kernels.linear.packed import WeightProduct
+from elmo_scratch.kernels.linear.onednn import matmul_into_pool
+from elmo_scratch.kernels.linear.packed import PackedLinear
 from elmo_scratch.kernels.precision import MixedPrecision
 
 
-class TrainedAffine(torch.autograd.Function):
+class TrainedLinear(torch.autograd.Function):
     """
     `x Wᵀ + b` of numbers that are rounded first, if the precision of products is not that of the
     weights. What is large, among it the gradients of weights, lies in recycled memory.
@@ -46,8 +46,8 @@ class TrainedAffine(torch.autograd.Function):
         """
         ctx.save_for_backward(vectors, weight)
         if dtype == weight.dtype:
-            return recycled_product(vectors, weight.t(), bias)
-        return WeightProduct(weight, dtype, num_uses=1)(vectors, bias)
+            return matmul_into_pool(vectors, weight.t(), bias)
+        return PackedLinear(weight, dtype, num_uses=1)(vectors, bias)
 
     @staticmethod
     @once_differentiable
@@ -69,11 +69,11 @@ class TrainedAffine(torch.autograd.Function):
 def _of_vectors(gradients: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """Shape `(rows, input_dim)`, of the type of `gradients`."""
     if gradients.dtype == weight.dtype:
-        return recycled_product(gradients, weight)
-    return WeightProduct(weight.t(), gradients.dtype, num_uses=1)(gradients)
+        return matmul_into_pool(gradients, weight)
+    return PackedLinear(weight.t(), gradients.dtype, num_uses=1)(gradients)
 
 
-class Affine(MixedPrecision):
+class Linear(MixedPrecision):
     """
     `x Wᵀ + b`, as `torch.nn.Linear`, but fast with frozen weights and able to multiply in less
     precision.
@@ -89,7 +89,7 @@ class Affine(MixedPrecision):
         self.weight = torch.nn.Parameter(torch.empty(output_dim, input_dim))
         self.bias = torch.nn.Parameter(torch.zeros(output_dim))
         torch.nn.init.xavier_uniform_(self.weight)
-        self._frozen = FrozenProducts[WeightProduct]()
+        self._frozen = FrozenWeightCache[PackedLinear]()
 
     def forward(
         self, vectors: torch.Tensor, output_dtype: Optional[torch.dtype] = None
@@ -111,7 +111,7 @@ class Affine(MixedPrecision):
         graph = (vectors, self.weight, self.bias)
         is_trained = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph)
         if is_trained and self._is_trained_by_us(dtype) and reaches(*graph):
-            products = TrainedAffine.apply(vectors.to(dtype), self.weight, self.bias, dtype)
+            products = TrainedLinear.apply(vectors.to(dtype), self.weight, self.bias, dtype)
         elif is_trained or self.weight.device.type != "cpu":
             # A GPU rounds weights in less time than it takes to ask it whether they have changed.
             products = torch.nn.functional.linear(
@@ -119,7 +119,7 @@ class Affine(MixedPrecision):
             )
         else:
             product = self._frozen.of(
-                [self.weight], dtype, lambda: WeightProduct(self.weight, dtype)
+                [self.weight], dtype, lambda: PackedLinear(self.weight, dtype)
             )
             products = product(vectors, self.bias)
         return products.to(output_dtype or vectors.dtype)
@@ -128,7 +128,7 @@ class Affine(MixedPrecision):
         """Lets go of the copy of frozen weights that products are made with."""
         self._frozen.forget()
 
-    def _apply(self, *arguments: Any, **settings: Any) -> "Affine":
+    def _apply(self, *arguments: Any, **settings: Any) -> "Linear":
         # It would hold on to the memory that the weight leaves.
         self.forget_product()
         return super()._apply(*arguments, **settings)

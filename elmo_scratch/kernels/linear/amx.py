@@ -18,7 +18,7 @@ from elmo_scratch.kernels.library import (
     functions,
     reaches,
 )
-from elmo_scratch.kernels.memory import LARGE_RESULT, RECYCLED
+from elmo_scratch.kernels.memory import LARGE_RESULT, buffer_pool
 
 TOGETHER = 32
 """Sizes are filled up to multiples of it, by zeros."""
@@ -80,8 +80,8 @@ def multiply_gradients(
     dtype, gradients = gradients.dtype, gradients.contiguous()
     sums = torch.empty(outputs, dtype=torch.float32, device="cpu")
     vectors = [part.contiguous() for part in vectors]
-    packed = [RECYCLED.empty((_filled(part.size(1)), _filled(rows)), dtype) for part in vectors]
-    made = [RECYCLED.empty((outputs, part.size(1)), torch.float32) for part in vectors]
+    packed = [buffer_pool.empty((_filled(part.size(1)), _filled(rows)), dtype) for part in vectors]
+    made = [buffer_pool.empty((outputs, part.size(1)), torch.float32) for part in vectors]
     parts = [
         AmxGradientPart(part.data_ptr(), part.size(1), place.data_ptr(), result.data_ptr())
         for part, place, result in zip(vectors, packed, made)
@@ -118,7 +118,7 @@ MULTIPLY = functions(_OWN, "multiply_tiles", DTYPES[1:], [_PRODUCT, COUNT])
 MULTIPLY_ONCE = functions(_OWN, "multiply_once", DTYPES, [_PRODUCT, _WEIGHTS, COUNT])
 
 
-class TiledProduct:
+class AmxLinear:
     """
     Computes `x Wᵀ` for one `W` in bfloat16 on a processor with tiles. A row's result does not
     depend on how many rows come with it, to the bit: of oneDNN's that is true with other
@@ -219,7 +219,7 @@ class TiledProduct:
             self._tiles = self._packed()
         shape = (num_rows, outputs)
         is_large = num_rows * outputs >= LARGE_RESULT
-        result = RECYCLED.empty(shape, vectors.dtype) if is_large else vectors.new_empty(shape)
+        result = buffer_pool.empty(shape, vectors.dtype) if is_large else vectors.new_empty(shape)
         tensors = [vectors, self._tiles, *others, result]
         places = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
         product = ctypes.byref(AmxProduct(*places, num_rows, inputs, outputs))
@@ -241,7 +241,7 @@ class TiledProduct:
 
     def _packed(self) -> torch.Tensor:
         """The weights in tiles."""
-        tiles = RECYCLED.empty(self._filled, torch.bfloat16)
+        tiles = buffer_pool.empty(self._filled, torch.bfloat16)
         dtype, weights = self._weights()
         PACK[dtype](weights, tiles.data_ptr(), torch.get_num_threads())
         return tiles

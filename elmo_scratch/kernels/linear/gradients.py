@@ -6,8 +6,8 @@ import torch
 
 from elmo_scratch.kernels.linear import onednn
 from elmo_scratch.kernels.linear.amx import can_multiply_gradients, multiply_gradients
-from elmo_scratch.kernels.linear.onednn import recycled_product
-from elmo_scratch.kernels.memory import RECYCLED
+from elmo_scratch.kernels.linear.onednn import matmul_into_pool
+from elmo_scratch.kernels.memory import buffer_pool
 
 ONES = 16
 """Columns whose product is the sum over rows: one would do, but odd widths are slow."""
@@ -92,8 +92,8 @@ def _product(gradients: torch.Tensor, vectors: torch.Tensor, dtype: torch.dtype)
     if gradients.device.type != "cpu":
         return torch.mm(gradients.t(), vectors).to(dtype)
     if gradients.dtype == dtype:
-        return recycled_product(gradients.t(), vectors)
-    result = RECYCLED.empty((gradients.size(1), vectors.size(1)), dtype)
+        return matmul_into_pool(gradients.t(), vectors)
+    result = buffer_pool.empty((gradients.size(1), vectors.size(1)), dtype)
     # Piece by piece, so that the rounded numbers never leave the processor's caches.
     pieces = gradients.t().split(OUTPUTS_AT_ONCE)
     for place, rows in zip(result.split(OUTPUTS_AT_ONCE), pieces):
@@ -110,4 +110,4 @@ def _empty_like(part: torch.Tensor) -> torch.Tensor:
     """Of any numbers, side by side."""
     if part.device.type != "cpu":
         return torch.empty(part.shape, dtype=part.dtype, device=part.device)
-    return RECYCLED.empty(part.shape, part.dtype)
+    return buffer_pool.empty(part.shape, part.dtype)

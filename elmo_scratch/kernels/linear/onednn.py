@@ -5,7 +5,7 @@ from typing import Optional
 
 import torch
 
-from elmo_scratch.kernels.memory import LARGE_RESULT, RECYCLED
+from elmo_scratch.kernels.memory import LARGE_RESULT, buffer_pool
 
 MANY_ROWS, ROWS_TOGETHER = 128, 16
 """From so many rows on they are filled up to a multiple, which then costs little."""
@@ -209,7 +209,7 @@ def _product(
     product = OneDnnProduct(_dense(right.t()), is_packed=False)
     if size < LARGE_RESULT:
         return product(left.contiguous(), summand)
-    result = RECYCLED.empty(shape, left.dtype)
+    result = buffer_pool.empty(shape, left.dtype)
     for place, rows in zip(result.split(ROWS_AT_ONCE), left.split(ROWS_AT_ONCE)):
         place.copy_(product(rows.contiguous(), summand))
     return result
@@ -221,7 +221,7 @@ def _dense(matrix: torch.Tensor) -> torch.Tensor:
     return matrix if is_dense else matrix.contiguous()
 
 
-def recycled_product(
+def matmul_into_pool(
     left: torch.Tensor, right: torch.Tensor, summand: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
     """
@@ -242,7 +242,7 @@ def recycled_product(
     """
     if can_multiply(left, right, summand):
         return multiply(left, right, summand)
-    result = RECYCLED.empty((left.size(0), right.size(1)), left.dtype)
+    result = buffer_pool.empty((left.size(0), right.size(1)), left.dtype)
     if summand is None:
         return torch.mm(left, right, out=result)
     return torch.addmm(summand, left, right, out=result)

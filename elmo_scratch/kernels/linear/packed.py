@@ -5,7 +5,7 @@ from typing import Optional, Union
 
 import torch
 
-from elmo_scratch.kernels.linear.amx import TiledProduct
+from elmo_scratch.kernels.linear.amx import AmxLinear
 from elmo_scratch.kernels.linear.onednn import OneDnnProduct
 
 OUTPUTS_TRIED, INPUTS_TRIED = 512, 2048
@@ -14,11 +14,11 @@ OUTPUTS_TRIED, INPUTS_TRIED = 512, 2048
 ROWS_TRIED = (1, 2, 3, 5, 16, 31, 67, 70, 130)
 
 
-class WeightProduct:
+class PackedLinear:
     """
     Computes `x Wᵀ` for one `W` that is used again and again.
 
-    On a processor `W` is copied once into a layout that fast kernels read, `TiledProduct`'s or
+    On a processor `W` is copied once into a layout that fast kernels read, `AmxLinear`'s or
     `OneDnnProduct`'s: the few rows of a recurrent step then run at nearly the rate of a large
     product. Where there are none it is an ordinary product. `rows_are_independent` says whether a
     row's result is the same, to the bit, however many rows come with it.
@@ -42,9 +42,9 @@ class WeightProduct:
         weight = weight.detach()
         pays = num_uses is None or num_uses >= _enough(weight)
         self._weight: Optional[torch.Tensor] = None
-        self._product: Union[TiledProduct, OneDnnProduct, None] = None
-        if dtype == torch.bfloat16 and (pays or num_uses == 1) and TiledProduct.knows(weight):
-            self._product = TiledProduct(weight, is_for_one=num_uses == 1)
+        self._product: Union[AmxLinear, OneDnnProduct, None] = None
+        if dtype == torch.bfloat16 and (pays or num_uses == 1) and AmxLinear.knows(weight):
+            self._product = AmxLinear(weight, is_for_one=num_uses == 1)
             return
         weight = weight.to(dtype)
         if OneDnnProduct.knows(weight):
@@ -116,7 +116,7 @@ def rows_are_independent(dtype: torch.dtype) -> bool:
         The precision of products.
     """
     packed, once = (
-        WeightProduct(_irregular(OUTPUTS_TRIED, INPUTS_TRIED), dtype, uses) for uses in (None, 1)
+        PackedLinear(_irregular(OUTPUTS_TRIED, INPUTS_TRIED), dtype, uses) for uses in (None, 1)
     )
     if packed._product is None or once._product is None:
         return False

@@ -32,7 +32,7 @@ def recording_devices() -> Tuple[str, ...]:
     return () if os.environ.get(SWITCH) == "0" else ("cuda",)
 
 
-class Grid(NamedTuple):
+class PaddedLayout(NamedTuple):
     """
     The steps and rows of as many recordings, one after the other, as a batch takes.
 
@@ -43,7 +43,7 @@ class Grid(NamedTuple):
     num_places : `int`
         Steps times rows of each.
     places : `Optional[torch.Tensor]`
-        Shape `(packed,)`: where the positions of a `ReadingOrder` lie, over all pieces; `None`
+        Shape `(packed,)`: where the positions of a `PackedOrder` lie, over all pieces; `None`
         where they take every place.
     last : `torch.Tensor`
         Shape `(sentences,)`: where the last position of each sentence lies, for those that have
@@ -58,7 +58,7 @@ class Grid(NamedTuple):
     @classmethod
     def of(
         cls, batch_sizes: Tuple[int, ...], num_steps: int, num_rows: int, device: torch.device
-    ) -> "Grid":
+    ) -> "PaddedLayout":
         """
         # Parameters
 
@@ -83,7 +83,7 @@ class Grid(NamedTuple):
         # Parameters
 
         vectors : `torch.Tensor`
-            Shape `(packed, dim)`: of all positions of a `ReadingOrder`.
+            Shape `(packed, dim)`: of all positions of a `PackedOrder`.
 
         # Returns
 
@@ -132,12 +132,12 @@ def grid_of(
     num_rows: int,
     device: torch.device,
     stream: int = 0,
-) -> Grid:
+) -> PaddedLayout:
     """
-    As `Grid.of`, for one stream of the GPU: all layers of a batch share a grid, so that the last
-    ones are kept.
+    The layout for one stream of the GPU. The last layouts are kept, as all layers of a batch share
+    one.
     """
-    return Grid.of(batch_sizes, num_steps, num_rows, device)
+    return PaddedLayout.of(batch_sizes, num_steps, num_rows, device)
 
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -383,7 +383,7 @@ def step_tensors(run: LstmRun, histories: Sequence[torch.Tensor]) -> List[torch.
 
 def lstm_replayed(run: LstmRun, recorded: RecordedSteps) -> LstmResult:
     """
-    Runs an LSTM by the recordings that `StepRecordings.of` found for it. Each step is computed for
+    Runs an LSTM by the recordings that `LstmGraphCache.of` found for it. Each step is computed for
     as many sentences as were recorded, also after they have ended: what comes of that is left out.
     """
     num_rows = recorded.num_rows
@@ -436,7 +436,7 @@ def _lstm_replayed_backward(
     return LstmGradients(d_gates, d_projected, kept[2].to(run.dtype), d_state)
 
 
-def _grid(recorded: RecordedSteps, run: LstmRun) -> Grid:
+def _grid(recorded: RecordedSteps, run: LstmRun) -> PaddedLayout:
     """How the run is laid over the recordings."""
     sizes, device = tuple(run.batch_sizes), run.inputs.device
     return grid_of(sizes, NUM_STEPS, recorded.num_rows, device, recorded.stream)
@@ -471,7 +471,7 @@ MAX_MOVES = 16
 """How often weights may lie elsewhere: those that never stay need recordings for every batch."""
 
 
-class StepRecordings:
+class LstmGraphCache:
     """
     Makes recordings of an LSTM's steps, and keeps the last ones.
 
@@ -547,7 +547,7 @@ class StepRecordings:
             reason,
         )
 
-    def __deepcopy__(self, _: object) -> "StepRecordings":
+    def __deepcopy__(self, _: object) -> "LstmGraphCache":
         return type(self)()
 
     def __reduce__(self) -> Tuple[Any, ...]:

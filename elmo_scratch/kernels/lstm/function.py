@@ -6,9 +6,9 @@ from typing import Any, Callable, Optional, Sequence, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.kernels.frozen_cache import FrozenProducts
-from elmo_scratch.kernels.linear import WeightProduct, weight_gradients
-from elmo_scratch.kernels.lstm.cuda_graphs import StepRecordings, lstm_replayed
+from elmo_scratch.kernels.frozen_cache import FrozenWeightCache
+from elmo_scratch.kernels.linear import PackedLinear, weight_gradients
+from elmo_scratch.kernels.lstm.cuda_graphs import LstmGraphCache, lstm_replayed
 from elmo_scratch.kernels.lstm.native import (
     NativeWeights,
     can_infer_native,
@@ -31,9 +31,9 @@ class LstmCache:
     """
 
     def __init__(self) -> None:
-        self.recordings = StepRecordings()
-        self._products = FrozenProducts[LstmProducts]()
-        self._native = FrozenProducts[NativeWeights]()
+        self.recordings = LstmGraphCache()
+        self._products = FrozenWeightCache[LstmProducts]()
+        self._native = FrozenWeightCache[NativeWeights]()
 
     def forget(self) -> None:
         """Lets go of everything."""
@@ -55,7 +55,7 @@ class LstmCache:
 
 def lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
     """
-    Runs an LSTM over the positions of a `ReadingOrder`, in the fastest way for its device, sizes
+    Runs an LSTM over the positions of a `PackedOrder`, in the fastest way for its device, sizes
     and types. The result keeps nothing: where gradients are needed, PyTorch's graph does.
     """
     tensors = run.tensors()
@@ -138,7 +138,7 @@ class LstmFunction(torch.autograd.Function):
 
         d_inputs = d_input_weight = d_recurrent = d_projection = d_bias = None
         if needed[0]:
-            to_inputs = WeightProduct(run.weights.input_weight.t(), run.dtype, num_uses=1)
+            to_inputs = PackedLinear(run.weights.input_weight.t(), run.dtype, num_uses=1)
             d_inputs = to_inputs(back.gates).to(inputs.dtype)
         if any((needed[1], needed[2], needed[4])):
             before = _previous_outputs(run, outputs)

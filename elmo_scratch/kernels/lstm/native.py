@@ -18,9 +18,9 @@ from elmo_scratch.kernels.library import (
     LstmForward,
     LstmSizes,
     reaches,
-    wide_functions,
+    simd_functions,
 )
-from elmo_scratch.kernels.linear import WeightProduct, recycled_product
+from elmo_scratch.kernels.linear import PackedLinear, matmul_into_pool
 from elmo_scratch.kernels.lstm.run import LstmBackward as LstmBackwardOfFilledRun
 from elmo_scratch.kernels.lstm.run import (
     LstmGradients,
@@ -32,15 +32,15 @@ from elmo_scratch.kernels.lstm.run import (
     join_ended,
     step_groups,
 )
-from elmo_scratch.kernels.memory import RECYCLED
-from elmo_scratch.kernels.panels import INPUTS_TOGETHER, in_panels
+from elmo_scratch.kernels.memory import buffer_pool
+from elmo_scratch.kernels.panels import INPUTS_TOGETHER, pack_weights
 
 _SIZES = ctypes.POINTER(LstmSizes)
 # By the precision of products. Memory and gradients of outputs are in float32.
-READ = wide_functions(
+READ = simd_functions(
     LIBRARY, "read_forward", INSTRUCTIONS, [_SIZES, ctypes.POINTER(LstmForward), COUNT, COUNT]
 )
-READ_BACKWARD = wide_functions(
+READ_BACKWARD = simd_functions(
     LIBRARY, "read_backward", INSTRUCTIONS, [_SIZES, ctypes.POINTER(LstmBackward), COUNT, COUNT]
 )
 
@@ -56,8 +56,8 @@ class Panels(NamedTuple):
     def of(cls, run: LstmRun) -> "Panels":
         _, recurrent_weight, projection_weight = run.weights
         return cls(
-            in_panels(recurrent_weight, run.dtype, _has_tiles(), is_of_gates=True),
-            in_panels(projection_weight, run.dtype, _has_tiles()),
+            pack_weights(recurrent_weight, run.dtype, _has_tiles(), is_of_gates=True),
+            pack_weights(projection_weight, run.dtype, _has_tiles()),
             run.gate_bias(),
         )
 
@@ -121,9 +121,9 @@ def run_panels(run: LstmRun, panels: Panels, gates: torch.Tensor) -> LstmResult:
     """
     dtype, rows, dim = gates.dtype, len(gates), run.state.hidden.size(1)
     hidden, cell = run.state.hidden.to(dtype).contiguous(), run.state.cell.contiguous()
-    after = RECYCLED.empty((rows, cell.size(1)), cell.dtype)
-    cell_outputs = RECYCLED.empty((rows, cell.size(1)), dtype)
-    projected = RECYCLED.empty((rows, dim), dtype)
+    after = buffer_pool.empty((rows, cell.size(1)), cell.dtype)
+    cell_outputs = buffer_pool.empty((rows, cell.size(1)), dtype)
+    projected = buffer_pool.empty((rows, dim), dtype)
     outputs, mask = projected, run.recurrent_dropout_mask
     if mask is not None:
         mask, outputs = mask.contiguous(), torch.empty_like(projected)
@@ -147,10 +147,10 @@ def _lstm_native_aligned_backward(
         for tensor in (kept[3], run.state.cell, output_gradients, *([] if mask is None else [mask]))
     )
     turned = [
-        in_panels(weight.to(torch.float32).contiguous(), run.dtype, _has_tiles(), is_turned=True)
+        pack_weights(weight.to(torch.float32).contiguous(), run.dtype, _has_tiles(), is_turned=True)
         for weight in run.weights[1:]
     ]
-    d_gates, d_projected = (RECYCLED.empty(part.shape, run.dtype) for part in (gates, projected))
+    d_gates, d_projected = (buffer_pool.empty(part.shape, run.dtype) for part in (gates, projected))
     # Sentences that end at a step start from the gradient of their last state.
     given = gradients_or_zeros(state_gradients, output_gradients, cell)
     d_state = LstmState(*(part.clone(memory_format=torch.contiguous_format) for part in given))
@@ -166,8 +166,8 @@ def _share_of_inputs(
     """Of the gates, shape `(read, 4 * cell)`, in memory of its own, row by row."""
     inputs = inputs.contiguous()  # A product lies as its left one does.
     if dtype == torch.bfloat16 and _has_tiles():
-        return WeightProduct(weight, dtype, num_uses=1)(inputs)
-    return recycled_product(inputs.to(dtype), weight.to(dtype).t())
+        return PackedLinear(weight, dtype, num_uses=1)(inputs)
+    return matmul_into_pool(inputs.to(dtype), weight.to(dtype).t())
 
 
 def _call(
@@ -273,7 +273,7 @@ class NativeWeights(NamedTuple):
     of `at_once` positions together.
     """
 
-    inputs: WeightProduct
+    inputs: PackedLinear
     panels: Panels
     padding: SizePadding
     at_once: int
@@ -283,7 +283,7 @@ class NativeWeights(NamedTuple):
         padding = SizePadding.of(run)
         padded = padding.pad_sizes(run)
         return cls(
-            WeightProduct(padded.weights.input_weight, run.dtype),
+            PackedLinear(padded.weights.input_weight, run.dtype),
             Panels.of(padded),
             padding,
             GATES_AT_ONCE // len(padded.bias),
@@ -299,7 +299,7 @@ def can_infer_native(run: LstmRun) -> bool:
 def lstm_native_inference(run: LstmRun, weights: NativeWeights) -> LstmResult:
     """
     Runs an LSTM with prepared `weights`. The result for a sentence doesn't depend on others, to the
-    bit, where that of a `WeightProduct` doesn't.
+    bit, where that of a `PackedLinear` doesn't.
     """
     padding = weights.padding
     going = padding.pad_batch(run)

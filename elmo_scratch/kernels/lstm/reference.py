@@ -5,7 +5,7 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence
 
 import torch
 
-from elmo_scratch.kernels.linear import WeightProduct
+from elmo_scratch.kernels.linear import PackedLinear
 from elmo_scratch.kernels.lstm.cells import CellOutput, MemoryCells, memory_cells_for
 from elmo_scratch.kernels.lstm.run import (
     LstmGradients,
@@ -70,10 +70,10 @@ def lstm_reference_backward(
     """
     _, recurrent_weight, projection_weight = run.weights
     num_steps, cell_size = len(run.batch_sizes), run.state.cell.size(1)
-    to_hidden = WeightProduct(recurrent_weight.t(), run.dtype, num_steps)
-    to_cell: Optional[WeightProduct] = None
+    to_hidden = PackedLinear(recurrent_weight.t(), run.dtype, num_steps)
+    to_cell: Optional[PackedLinear] = None
     if len(projection_weight) > 0:
-        to_cell = WeightProduct(projection_weight.t(), run.dtype, num_steps)
+        to_cell = PackedLinear(projection_weight.t(), run.dtype, num_steps)
     end = len(output_gradients)
     d_gates = output_gradients.new_empty(end, 4 * cell_size, dtype=to_hidden.dtype)
     d_projected = torch.empty_like(output_gradients)
@@ -127,9 +127,9 @@ ROWS_ON_A_GPU = 4096
 class LstmProducts(NamedTuple):
     """The weights of an LSTM, ready for products, and its `gate_bias`."""
 
-    inputs: WeightProduct
-    recurrent: WeightProduct
-    projection: Optional[WeightProduct]
+    inputs: PackedLinear
+    recurrent: PackedLinear
+    projection: Optional[PackedLinear]
     bias: torch.Tensor
 
     @classmethod
@@ -139,12 +139,12 @@ class LstmProducts(NamedTuple):
         if is_only_run:
             num_groups = sum(1 for _ in step_groups(run.batch_sizes, ROWS_AT_ONCE))
             num_steps = len(run.batch_sizes)
-        projection: Optional[WeightProduct] = None
+        projection: Optional[PackedLinear] = None
         if len(weights.projection_weight) > 0:
-            projection = WeightProduct(weights.projection_weight, run.dtype, num_steps)
+            projection = PackedLinear(weights.projection_weight, run.dtype, num_steps)
         return cls(
-            WeightProduct(weights.input_weight, run.dtype, num_groups),
-            WeightProduct(weights.recurrent_weight, run.dtype, num_steps),
+            PackedLinear(weights.input_weight, run.dtype, num_groups),
+            PackedLinear(weights.recurrent_weight, run.dtype, num_steps),
             projection,
             run.gate_bias(),
         )

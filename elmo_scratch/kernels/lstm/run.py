@@ -98,7 +98,7 @@ class LstmRun(NamedTuple):
     bias : `torch.Tensor`
         Shape `(4 * cell,)`, without the constant of the forget gate: see `gate_bias`.
     inputs : `torch.Tensor`
-        Shape `(packed, input_dim)`, in the order of a `ReadingOrder`.
+        Shape `(packed, input_dim)`, in the order of a `PackedOrder`.
     batch_sizes : `Sequence[int]`
         How many sentences are read at each step; never grows.
     state : `LstmState`

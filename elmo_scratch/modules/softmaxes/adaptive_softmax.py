@@ -6,7 +6,7 @@ from typing import List, Optional
 import torch
 
 from elmo_scratch.kernels.cross_entropy import TopScores, top_scores
-from elmo_scratch.kernels.linear import Affine
+from elmo_scratch.kernels.linear import Linear
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
 
 CHUNK_SIZE = 2**24
@@ -135,9 +135,9 @@ def _padded(top: TopScores, wanted: int) -> TopScores:
     return TopScores(pad(top.values, missing, value=-math.inf), pad(top.indices, missing))
 
 
-def _like(linear: torch.nn.Linear) -> Affine:
+def _like(linear: torch.nn.Linear) -> Linear:
     """A layer with a bias that starts from the same weights and is exact in evaluation."""
-    affine = Affine(linear.in_features, linear.out_features)
+    affine = Linear(linear.in_features, linear.out_features)
     affine.weight.data = linear.weight.data
     affine.rounds_in_evaluation = False
     return affine

@@ -11,7 +11,7 @@ from elmo_scratch.alphabet import (
     PADDING_ID,
     sentence_marks,
 )
-from elmo_scratch.kernels.linear import Affine
+from elmo_scratch.kernels.linear import Linear
 from elmo_scratch.modules.sequences import add_boundaries
 from elmo_scratch.modules.token_encoders.char_convolution import (
     ACTIVATIONS,
@@ -23,7 +23,7 @@ from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, Tok
 from elmo_scratch.modules.token_encoders.word_cache import WordVectorCache
 
 
-class DistinctWords(NamedTuple):
+class UniqueWords(NamedTuple):
     """
     # Parameters
 
@@ -37,7 +37,7 @@ class DistinctWords(NamedTuple):
     places: torch.Tensor
 
     @classmethod
-    def of(cls, ids: torch.Tensor) -> "DistinctWords":
+    def of(cls, ids: torch.Tensor) -> "UniqueWords":
         """
         # Parameters
 
@@ -175,7 +175,7 @@ class CharCnnEncoder(TokenEncoder):
         num_filters = self.convolution.output_dim
         self.highways = torch.nn.ModuleList(Highway(num_filters) for _ in range(num_highway))
         self.is_projected = num_filters != dim
-        self.projection = Affine(num_filters, dim) if self.is_projected else torch.nn.Identity()
+        self.projection = Linear(num_filters, dim) if self.is_projected else torch.nn.Identity()
         begin, end = sentence_marks(max_characters_per_token)
         self.register_buffer("_begin", torch.tensor(begin), persistent=False)
         self.register_buffer("_end", torch.tensor(end), persistent=False)
@@ -271,7 +271,7 @@ class CharCnnEncoder(TokenEncoder):
         `torch.Tensor`
             Shape `(words, dim)`.
         """
-        words = DistinctWords.of(ids)
+        words = UniqueWords.of(ids)
         vectors = self._vectors_of(words.ids)
         # Unlike the backward pass of `vectors[…]`, its adds in the same order with many threads.
         return torch.nn.functional.embedding(words.places, vectors)
@@ -298,7 +298,7 @@ class CharCnnEncoder(TokenEncoder):
             Shape `(words, characters)`.
         """
         with torch.no_grad():
-            distinct = DistinctWords.of(ids).ids
+            distinct = UniqueWords.of(ids).ids
             self._cache.pin(distinct, list(self.parameters()), self.encode_distinct)
 
     def forget_words(self) -> None:
@@ -308,7 +308,7 @@ class CharCnnEncoder(TokenEncoder):
         """
         self._cache.clear()
         for module in self.modules():
-            if isinstance(module, Affine):
+            if isinstance(module, Linear):
                 module.forget_product()
 
     def encode_distinct(self, ids: torch.Tensor) -> torch.Tensor:

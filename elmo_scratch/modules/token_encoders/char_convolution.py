@@ -8,10 +8,10 @@ from elmo_scratch.alphabet import NUM_BATCH_IDS, PADDING_ID
 from elmo_scratch.kernels.char_convolution import (
     can_convolve,
     convolved_maxima,
-    maximum_over_windows,
+    max_over_time,
 )
 from elmo_scratch.kernels.highway import highway_gate
-from elmo_scratch.kernels.linear import Affine
+from elmo_scratch.kernels.linear import Linear
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.kernels.sigmoid import sigmoid_
 
@@ -62,7 +62,7 @@ class CharacterConvolution(MixedPrecision):
         vectors[0] = 0.0
         self.embedding = torch.nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=0)
         self.convolutions = torch.nn.ModuleList(
-            Affine(width * character_dim, number) for width, number in filters
+            Linear(width * character_dim, number) for width, number in filters
         )
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
@@ -108,7 +108,7 @@ class CharacterConvolution(MixedPrecision):
         """Whether nothing stands between the weights of the convolutions and their products."""
         dim = self.embedding.embedding_dim
         return all(
-            type(convolution) is Affine
+            type(convolution) is Linear
             and not (convolution._forward_pre_hooks or convolution._forward_hooks)
             and not (convolution._backward_pre_hooks or convolution._backward_hooks)
             and convolution.weight.shape == (number, width * dim)
@@ -129,7 +129,7 @@ class CharacterConvolution(MixedPrecision):
             windows = characters[:, : num_windows + width - 1].unfold(1, width, 1)
             windows = windows.transpose(2, 3).flatten(2)  # (words, windows, width * character_dim)
             responses = convolution(windows.flatten(0, 1)).unflatten(0, (len(ids), num_windows))
-            maxima.append(maximum_over_windows(responses).to(wide))
+            maxima.append(max_over_time(responses).to(wide))
         return torch.cat(maxima, dim=1)
 
     def _needed(self, ids: torch.Tensor, longest: int) -> torch.Tensor:
@@ -183,8 +183,8 @@ class Highway(torch.nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.transform = Affine(dim, dim)
-        self.carry = Affine(dim, dim)
+        self.transform = Linear(dim, dim)
+        self.carry = Linear(dim, dim)
         # At first more is carried on than transformed.
         torch.nn.init.constant_(self.carry.bias, -2.0)
 

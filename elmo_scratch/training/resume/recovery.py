@@ -14,7 +14,7 @@ from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import ConfidenceChecksCallback, ShouldValidateCallback
 from allennlp.training.learning_rate_schedulers import PolynomialDecay, SlantedTriangular
 
-from elmo_scratch.files.atomic import whole_file
+from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.training.metrics_callbacks import averaged_weights
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ def write_best_weights(trainer: GradientDescentTrainer, folder: str) -> None:
     """
     best = Path(folder) / "best.th"
     if trainer._primary:
-        with averaged_weights(trainer), whole_file(best) as part:
+        with averaged_weights(trainer), atomic_write(best) as part:
             trainer._save_model_state(str(part))
     trainer._best_model_filename = str(best)
 

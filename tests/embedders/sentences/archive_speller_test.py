@@ -7,10 +7,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.token_indexers import ELMoTokenCharactersIndexer
 
 from elmo_scratch.data import CharacterIndexer
-from elmo_scratch.embedders.sentences.spellers import (
-    CharacterSpeller,
-    ReaderSpeller,
-    archive_speller,
+from elmo_scratch.embedders.sentences.indexers import (
+    CharacterWordIndexer,
+    ReaderWordIndexer,
+    archive_word_indexer,
 )
 from elmo_scratch.interop import PretrainedBiLm, read_bilm_archive
 from tests.tiny_archives import archive_of
@@ -33,34 +33,34 @@ def indexers_of(pretrained: PretrainedBiLm) -> Dict[str, Any]:
 
 
 def test_characters_are_spelled_without_the_reader(of_characters: PretrainedBiLm) -> None:
-    speller = archive_speller(of_characters)
-    assert isinstance(speller, CharacterSpeller)
+    word_indexer = archive_word_indexer(of_characters)
+    assert isinstance(word_indexer, CharacterWordIndexer)
     encoder = of_characters.bilm.token_encoder
-    slow = ReaderSpeller(of_characters.reader, of_characters.vocab, encoder)
-    ours, theirs = speller.spell(SENTENCES), slow.spell(SENTENCES)
+    slow = ReaderWordIndexer(of_characters.reader, of_characters.vocab, encoder)
+    ours, theirs = word_indexer.spell(SENTENCES), slow.spell(SENTENCES)
     assert torch.equal(ours.token_ids().long(), theirs.token_ids())
     assert torch.equal(ours.mask, theirs.mask)
     assert ours.lengths == theirs.lengths
 
 
 def test_words_are_spelled_with_the_reader(pretrained: PretrainedBiLm) -> None:
-    assert isinstance(archive_speller(pretrained), ReaderSpeller)
+    assert isinstance(archive_word_indexer(pretrained), ReaderWordIndexer)
 
 
 @pytest.mark.parametrize("is_alone", [True, False])
 def test_an_indexer_of_someone_else_is_used(of_characters: PretrainedBiLm, is_alone: bool) -> None:
     indexers = indexers_of(of_characters)
     indexers["characters" if is_alone else "others"] = ELMoTokenCharactersIndexer()
-    speller = archive_speller(of_characters)
-    assert isinstance(speller, ReaderSpeller)
-    assert speller.spell(SENTENCES[:1]).ids.shape == (1, 3, 50)
+    word_indexer = archive_word_indexer(of_characters)
+    assert isinstance(word_indexer, ReaderWordIndexer)
+    assert word_indexer.spell(SENTENCES[:1]).ids.shape == (1, 3, 50)
 
 
 def test_an_indexer_that_spells_otherwise_is_an_error(of_characters: PretrainedBiLm) -> None:
     indexers = indexers_of(of_characters)
     indexers["characters"] = CharacterIndexer(max_characters_per_token=20)
     with pytest.raises(ConfigurationError, match="`max_characters_per_token` to 50"):
-        archive_speller(of_characters).spell(SENTENCES)
+        archive_word_indexer(of_characters).spell(SENTENCES)
     del indexers["characters"]
     with pytest.raises(ConfigurationError, match=r"but the indexers \['tokens'\] make \['tokens'"):
-        archive_speller(of_characters).spell(SENTENCES)
+        archive_word_indexer(of_characters).spell(SENTENCES)

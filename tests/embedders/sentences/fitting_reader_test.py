@@ -5,12 +5,12 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.sentences import SpelledBatch
-from elmo_scratch.embedders.sentences.memory_fitting import FittingReader
+from elmo_scratch.embedders.sentences import IndexedBatch
+from elmo_scratch.embedders.sentences.memory_fitting import OutOfMemorySplitter
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.lstm import LstmStack, ProjectedLstm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
-from elmo_scratch.modules.token_encoders.char_cnn_encoder import DistinctWords
+from elmo_scratch.modules.token_encoders.char_cnn_encoder import UniqueWords
 from tests.kernels.frozen_weights import needs_independent_rows
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 
@@ -24,14 +24,14 @@ BATCHES = [
 each_state = pytest.mark.parametrize("state", ["carry", "reset"])
 
 
-def spelled(bilm: BiLm, sentences: List[List[int]]) -> SpelledBatch:
+def spelled(bilm: BiLm, sentences: List[List[int]]) -> IndexedBatch:
     numbers = torch.zeros(len(sentences), max(map(len, sentences))).long()
     for row, sentence in zip(numbers, sentences):
         row[: len(sentence)] = torch.tensor(sentence)
-    return SpelledBatch.of(ids_for(bilm, numbers), [len(sentence) for sentence in sentences])
+    return IndexedBatch.of(ids_for(bilm, numbers), [len(sentence) for sentence in sentences])
 
 
-def read_all(reader: FittingReader, bilm: BiLm) -> List[torch.Tensor]:
+def read_all(reader: OutOfMemorySplitter, bilm: BiLm) -> List[torch.Tensor]:
     with torch.inference_mode():
         return [reader.read(spelled(bilm, sentences)) for sentences in BATCHES]
 
@@ -75,16 +75,16 @@ class SmallMemory:
 @each_state
 def test_layers_are_those_of_the_bilm(encoder: str, state: str) -> None:
     bilm, twin = (bilm_of(encoder, state=state).requires_grad_(False) for _ in range(2))
-    for sentences, layers in zip(BATCHES, read_all(FittingReader(bilm), bilm), strict=True):
+    for sentences, layers in zip(BATCHES, read_all(OutOfMemorySplitter(bilm), bilm), strict=True):
         batch = spelled(bilm, sentences)
         mask = batch.mask
         expected = twin(batch.ids, mask).layers[:, :, 1:-1]
         assert torch.equal(layers, expected.masked_fill(~mask.unsqueeze(-1), 0.0))
 
 
-def with_distinct_words(batch: SpelledBatch) -> SpelledBatch:
+def with_distinct_words(batch: IndexedBatch) -> IndexedBatch:
     """Each word once, and the padding as one more."""
-    words = DistinctWords.of(batch.ids.flatten(0, 1))
+    words = UniqueWords.of(batch.ids.flatten(0, 1))
     return batch._replace(words=words.ids, ids=words.places.view(batch.mask.shape))
 
 
@@ -95,7 +95,7 @@ def test_words_that_are_spelled_once_have_the_same_layers(
     state: str, positions_at_once: int
 ) -> None:
     bilm, twin = (bilm_of("char_cnn", state=state).requires_grad_(False) for _ in range(2))
-    reader, other = (FittingReader(one, positions_at_once) for one in (bilm, twin))
+    reader, other = (OutOfMemorySplitter(one, positions_at_once) for one in (bilm, twin))
     for sentences in BATCHES:
         batch = spelled(bilm, sentences)
         once = with_distinct_words(batch)
@@ -109,7 +109,7 @@ def test_before_less_is_read_recordings_are_forgotten(monkeypatch: pytest.Monkey
     SmallMemory(monkeypatch, positions=1000, sentences=4)
     bilm = bilm_of().requires_grad_(False)
     forgotten.clear()
-    FittingReader(bilm).read(spelled(bilm, BATCHES[0]))
+    OutOfMemorySplitter(bilm).read(spelled(bilm, BATCHES[0]))
     # Two layers of each direction, once.
     assert len(forgotten) == 4
 
@@ -117,7 +117,7 @@ def test_before_less_is_read_recordings_are_forgotten(monkeypatch: pytest.Monkey
 def test_half_of_a_batch_has_its_own_words_to_encode(monkeypatch: pytest.MonkeyPatch) -> None:
     bilm, twin = (bilm_of("char_cnn").requires_grad_(False) for _ in range(2))
     batch = spelled(bilm, BATCHES[0])
-    expected = FittingReader(twin).read(batch)
+    expected = OutOfMemorySplitter(twin).read(batch)
     encoded: List[int] = []
     encode = CharCnnEncoder.encode_laid
 
@@ -128,7 +128,7 @@ def test_half_of_a_batch_has_its_own_words_to_encode(monkeypatch: pytest.MonkeyP
         return encode(encoder, words, *laid)
 
     monkeypatch.setattr(CharCnnEncoder, "encode_laid", limited)
-    layers = FittingReader(bilm).read(with_distinct_words(batch))
+    layers = OutOfMemorySplitter(bilm).read(with_distinct_words(batch))
     assert torch.allclose(layers, expected, rtol=0, atol=1e-6)
     # The padding is a word of the whole, and comes in no sentence.
     assert encoded == [11, 8, 4, 2]
@@ -141,8 +141,8 @@ def test_what_is_read_in_pieces_is_the_same(
     encoder: str, state: str, positions_at_once: int
 ) -> None:
     bilm, twin = (bilm_of(encoder, state=state).requires_grad_(False) for _ in range(2))
-    pieces = read_all(FittingReader(bilm, positions_at_once), bilm)
-    assert same(pieces, read_all(FittingReader(twin), twin))
+    pieces = read_all(OutOfMemorySplitter(bilm, positions_at_once), bilm)
+    assert same(pieces, read_all(OutOfMemorySplitter(twin), twin))
 
 
 @each_state
@@ -151,9 +151,9 @@ def test_where_memory_is_short_less_is_read_at_once(
     state: str, positions: int, sentences: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bilm, twin = (bilm_of(state=state).requires_grad_(False) for _ in range(2))
-    expected = read_all(FittingReader(twin), twin)
+    expected = read_all(OutOfMemorySplitter(twin), twin)
     memory = SmallMemory(monkeypatch, positions, sentences)
-    assert same(read_all(FittingReader(bilm), bilm), expected)
+    assert same(read_all(OutOfMemorySplitter(bilm), bilm), expected)
     assert memory.failures > 0
     if state == "carry":
         carried = [one.state_memory.carried() for one in (bilm, twin)]
@@ -166,7 +166,7 @@ def test_what_was_too_much_once_is_not_tried_again(
 ) -> None:
     bilm = bilm_of().requires_grad_(False)
     memory = SmallMemory(monkeypatch, 1000, 3, error)
-    reader = FittingReader(bilm)
+    reader = OutOfMemorySplitter(bilm)
     with caplog.at_level(logging.WARNING):
         read_all(reader, bilm)
     assert memory.failures == 1
@@ -180,7 +180,7 @@ def test_a_batch_that_fails_leaves_carried_states_as_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bilm = bilm_of(state="carry").requires_grad_(False)
-    reader = FittingReader(bilm)
+    reader = OutOfMemorySplitter(bilm)
     read_all(reader, bilm)
     before = bilm.state_memory.carried()
     monkeypatch.setattr(LstmStack, "forward", lambda *_: 1 / 0)
@@ -193,7 +193,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(monkeypatch: pytest.Mon
     bilm = bilm_of().requires_grad_(False)
     memory = SmallMemory(monkeypatch, 1, 1, RuntimeError("device-side assert triggered"))
     with pytest.raises(RuntimeError, match="device-side assert"):
-        read_all(FittingReader(bilm), bilm)
+        read_all(OutOfMemorySplitter(bilm), bilm)
     assert memory.failures == 1
 
 
@@ -201,9 +201,9 @@ def test_a_gpu_that_holds_no_word_is_an_error(monkeypatch: pytest.MonkeyPatch) -
     bilm = bilm_of().requires_grad_(False)
     SmallMemory(monkeypatch, 0, 0)
     with pytest.raises(ConfigurationError, match="memory doesn't hold the work on a single word"):
-        read_all(FittingReader(bilm), bilm)
+        read_all(OutOfMemorySplitter(bilm), bilm)
 
 
 def test_there_are_as_many_layers_as_the_bilm_has() -> None:
     bilm = bilm_of().requires_grad_(False)
-    assert read_all(FittingReader(bilm), bilm)[0].shape == (LAYERS, 7, 5, bilm.width)
+    assert read_all(OutOfMemorySplitter(bilm), bilm)[0].shape == (LAYERS, 7, 5, bilm.width)

@@ -2,7 +2,7 @@ from typing import Any, List
 
 import pytest
 
-from elmo_scratch.embedders.sentences.memory_fitting import row_groups, warm_up_batches
+from elmo_scratch.embedders.sentences.memory_fitting import split_ragged_batch, warm_up_batches
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_a_group_has_no_more_than_ten_positions_or_one_sentence(
     lengths: List[int], groups: List[List[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("elmo_scratch.embedders.sentences.memory_fitting.MAX_POSITIONS_LAID", 10)
-    assert [lengths[group] for group in row_groups(lengths)] == groups
+    assert [lengths[group] for group in split_ragged_batch(lengths)] == groups
 
 
 def test_a_text_to_warm_up_with_is_read_many_sentences_at_a_time(

@@ -7,8 +7,8 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.embedders.sentences.indexers import CharacterWordIndexer, ReaderWordIndexer
 from elmo_scratch.embedders.sentences.sentence_layers import ReadableBiLm
-from elmo_scratch.embedders.sentences.spellers import CharacterSpeller, ReaderSpeller
 from elmo_scratch.files.identity import identity_of
 from elmo_scratch.interop import read_bilm_archive, read_official_bilm
 from elmo_scratch.interop.archives.archive import archive_files
@@ -27,8 +27,8 @@ def test_official_files_are_read_by_their_characters(files: OfficialFiles, state
     readable = ReadableBiLm.from_official(files.options, Path(files.weights), state)
     assert same_weights(readable.bilm, read_official_bilm(*files))
     assert readable.bilm.state_memory.state == state
-    assert isinstance(readable.speller, CharacterSpeller)
-    assert readable.speller.max_characters_per_token == 50
+    assert isinstance(readable.word_indexer, CharacterWordIndexer)
+    assert readable.word_indexer.max_characters_per_token == 50
     assert readable.files.identity == identity_of([Path(files.options), Path(files.weights)])
 
 
@@ -37,7 +37,7 @@ def test_an_archive_is_read_as_in_its_training(bilm_archive: Path, state: str) -
     readable = ReadableBiLm.from_archive(str(bilm_archive), state)
     assert same_weights(readable.bilm, read_bilm_archive(bilm_archive).bilm)
     assert readable.bilm.state_memory.state == state
-    assert isinstance(readable.speller, ReaderSpeller)
+    assert isinstance(readable.word_indexer, ReaderWordIndexer)
     assert readable.files.identity == identity_of([bilm_archive])
 
 

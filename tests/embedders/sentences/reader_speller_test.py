@@ -5,15 +5,15 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.sentences.spellers import ReaderSpeller
+from elmo_scratch.embedders.sentences.indexers import ReaderWordIndexer
 from elmo_scratch.interop import PretrainedBiLm
 
 SENTENCES = [["the", "bank"], [], ["zzyzx", "of", "the", "River"]]
 
 
-def speller_of(pretrained: PretrainedBiLm) -> ReaderSpeller:
+def speller_of(pretrained: PretrainedBiLm) -> ReaderWordIndexer:
     encoder = pretrained.bilm.token_encoder
-    return ReaderSpeller(pretrained.reader, pretrained.vocab, encoder)
+    return ReaderWordIndexer(pretrained.reader, pretrained.vocab, encoder)
 
 
 def test_words_have_the_numbers_that_they_had_in_training(pretrained: PretrainedBiLm) -> None:
@@ -28,16 +28,16 @@ def test_words_have_the_numbers_that_they_had_in_training(pretrained: Pretrained
 
 
 def test_there_may_be_no_word(pretrained: PretrainedBiLm) -> None:
-    speller = speller_of(pretrained)
-    assert speller.spell([]).mask.shape == (0, 0)
-    assert speller.spell([[], []]).mask.shape == (2, 0)
+    word_indexer = speller_of(pretrained)
+    assert word_indexer.spell([]).mask.shape == (0, 0)
+    assert word_indexer.spell([[], []]).mask.shape == (2, 0)
 
 
 def test_words_may_come_in_arrays(pretrained: PretrainedBiLm) -> None:
-    speller = speller_of(pretrained)
+    word_indexer = speller_of(pretrained)
     arrays = [numpy.array(sentence, dtype=str) for sentence in SENTENCES]
-    assert torch.equal(speller.spell(arrays).ids, speller.spell(SENTENCES).ids)  # type: ignore[arg-type]
-    assert speller.spell(arrays[1:2]).mask.shape == (1, 0)  # type: ignore[arg-type]
+    assert torch.equal(word_indexer.spell(arrays).ids, word_indexer.spell(SENTENCES).ids)  # type: ignore[arg-type]
+    assert word_indexer.spell(arrays[1:2]).mask.shape == (1, 0)  # type: ignore[arg-type]
 
 
 def test_a_long_sentence_is_not_shortened(pretrained: PretrainedBiLm) -> None:

@@ -1,18 +1,18 @@
 import pytest
 import torch
 
-from elmo_scratch.embedders.sentences import SpelledBatch
-from elmo_scratch.embedders.sentences.spellers import Sentences, Speller
+from elmo_scratch.embedders.sentences import IndexedBatch
+from elmo_scratch.embedders.sentences.indexers import Sentences, WordIndexer
 
 
-class NumbersOfLetters(Speller):
+class NumbersOfLetters(WordIndexer):
     """Spells a word by how many letters it has, with room to spare."""
 
-    def spell(self, sentences: Sentences) -> SpelledBatch:
+    def spell(self, sentences: Sentences) -> IndexedBatch:
         ids = torch.zeros(len(sentences), 7).long()
         for row, sentence in zip(ids, sentences):
             row[: len(sentence)] = torch.tensor([len(word) for word in sentence])
-        return SpelledBatch.of(ids, [len(sentence) for sentence in sentences])
+        return IndexedBatch.of(ids, [len(sentence) for sentence in sentences])
 
 
 def test_a_way_of_spelling_makes_batches() -> None:
@@ -23,4 +23,4 @@ def test_a_way_of_spelling_makes_batches() -> None:
 
 def test_one_that_spells_nothing_cannot_be_made() -> None:
     with pytest.raises(TypeError, match="spell"):
-        Speller()  # type: ignore[abstract]
+        WordIndexer()  # type: ignore[abstract]

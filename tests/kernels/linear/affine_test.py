@@ -4,7 +4,7 @@ import pickle
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear import Affine
+from elmo_scratch.kernels.linear import Linear
 from elmo_scratch.kernels.precision import MixedPrecision
 from tests.kernels.frozen_weights import (
     EACH_INDEPENDENT_PRECISION,
@@ -16,14 +16,14 @@ from tests.kernels.frozen_weights import (
 ROWS, INPUT_DIM, OUTPUT_DIM = 3, 5, 7
 
 
-def random_affine(seed: int = 13) -> Affine:
+def random_affine(seed: int = 13) -> Linear:
     torch.manual_seed(seed)
-    affine = Affine(INPUT_DIM, OUTPUT_DIM)
+    affine = Linear(INPUT_DIM, OUTPUT_DIM)
     torch.nn.init.normal_(affine.bias)
     return affine
 
 
-def linear_like(affine: Affine) -> torch.nn.Linear:
+def linear_like(affine: Linear) -> torch.nn.Linear:
     linear = torch.nn.Linear(INPUT_DIM, OUTPUT_DIM)
     linear.load_state_dict(affine.state_dict())
     return linear
@@ -31,7 +31,7 @@ def linear_like(affine: Affine) -> torch.nn.Linear:
 
 @pytest.mark.parametrize("is_frozen", [False, True])
 def test_it_can_be_followed_on_paper(is_frozen: bool) -> None:
-    affine = Affine(3, 2).requires_grad_(not is_frozen)
+    affine = Linear(3, 2).requires_grad_(not is_frozen)
     weight, bias = torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 4.0]]), torch.tensor([0.5, 7.0])
     affine.load_state_dict({"weight": weight, "bias": bias})
     assert affine(torch.tensor([[1.0, 1.0, 1.0], [2.0, 0.0, -1.0]])).tolist() == [
@@ -52,7 +52,7 @@ def test_it_equals_torchs_linear_layer(is_frozen: bool, dtype: torch.dtype, rows
 
 
 def test_a_fresh_bias_is_zero() -> None:
-    assert not Affine(INPUT_DIM, OUTPUT_DIM).bias.any()
+    assert not Linear(INPUT_DIM, OUTPUT_DIM).bias.any()
 
 
 def test_gradients_are_those_of_torchs_linear_layer() -> None:
@@ -145,7 +145,7 @@ def test_what_inference_mode_has_left_behind_serves_a_training_on_top() -> None:
 
 @pytest.mark.parametrize("dtype", EACH_INDEPENDENT_PRECISION)
 def test_a_row_does_not_depend_on_how_many_rows_come_with_it(dtype: str) -> None:
-    affine = Affine(67, 37).requires_grad_(False)
+    affine = Linear(67, 37).requires_grad_(False)
     MixedPrecision.set_everywhere(affine, dtype)
     vectors = torch.randn(70, 67)
     together = affine(vectors)
@@ -160,7 +160,7 @@ def test_names_of_its_tensors_are_a_file_format() -> None:
 
 @needs_independent_rows
 def test_a_change_that_was_not_seen_has_its_effect_after_forgetting() -> None:
-    affine = Affine(32, 32).requires_grad_(False)
+    affine = Linear(32, 32).requires_grad_(False)
     vectors = torch.eye(32)
     before = affine(vectors)
     affine.weight.data[0, 1] += 9.0

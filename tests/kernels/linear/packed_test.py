@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from elmo_scratch.kernels.library import INSTRUCTIONS, Instructions
-from elmo_scratch.kernels.linear import WeightProduct, rows_are_independent
+from elmo_scratch.kernels.linear import PackedLinear, rows_are_independent
 from tests.kernels.frozen_weights import EACH_INDEPENDENT_DTYPE
 
 ROWS, INPUTS, OUTPUTS = 3, 5, 7
@@ -19,7 +19,7 @@ def random_weight(dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 @pytest.mark.parametrize("bias", [None, [0.5, 0.25]])
 def test_a_product_can_be_followed_on_paper(bias: Optional[list]) -> None:
-    product = WeightProduct(torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 4.0]]), torch.float32)
+    product = PackedLinear(torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 4.0]]), torch.float32)
     vectors = torch.tensor([[1.0, 1.0, 1.0], [2.0, 0.0, -1.0]])
     expected = torch.tensor([[6.0, 3.0], [-1.0, -4.0]])
     if bias is None:
@@ -33,7 +33,7 @@ def test_a_product_can_be_followed_on_paper(bias: Optional[list]) -> None:
 def test_it_equals_an_ordinary_product(dtype: torch.dtype, rows: int) -> None:
     weight, bias, vectors = random_weight(dtype), torch.randn(OUTPUTS), torch.randn(rows, INPUTS)
     vectors = vectors.to(dtype)  # so that rounding them changes nothing
-    done = WeightProduct(weight, dtype)(vectors.float(), bias.to(dtype).float())
+    done = PackedLinear(weight, dtype)(vectors.float(), bias.to(dtype).float())
     exact = vectors.double() @ weight.double().t() + bias.to(dtype).double()
     assert done.dtype == dtype
     assert torch.allclose(done.double(), exact, rtol=torch.finfo(dtype).eps, atol=1e-5)
@@ -45,13 +45,13 @@ def test_a_product_is_added_to_what_there_is(dtype: torch.dtype, rows: int) -> N
     weight, summand = random_weight(dtype), torch.randn(rows, OUTPUTS).to(dtype)
     vectors = torch.randn(rows, INPUTS).to(dtype)
     exact = summand.double() + vectors.double() @ weight.double().t()
-    done = WeightProduct(weight, dtype).added_to(summand, vectors)
+    done = PackedLinear(weight, dtype).added_to(summand, vectors)
     assert done.dtype == dtype
     assert torch.allclose(done.double(), exact, rtol=torch.finfo(dtype).eps, atol=1e-5)
 
 
 def test_vectors_may_lie_scattered_in_memory() -> None:
-    product, vectors = WeightProduct(random_weight(), torch.float32), torch.randn(INPUTS, 2 * ROWS)
+    product, vectors = PackedLinear(random_weight(), torch.float32), torch.randn(INPUTS, 2 * ROWS)
     scattered = vectors.t()[::2]
     assert torch.equal(product(scattered), product(scattered.contiguous()))
     summand = torch.randn(ROWS, 3 * OUTPUTS)[:, OUTPUTS : 2 * OUTPUTS]
@@ -62,13 +62,13 @@ def test_vectors_may_lie_scattered_in_memory() -> None:
 def test_weights_may_lie_scattered_in_memory() -> None:
     weight = random_weight()
     vectors = torch.randn(ROWS, OUTPUTS)
-    done = WeightProduct(weight.t(), torch.float32)(vectors)
+    done = PackedLinear(weight.t(), torch.float32)(vectors)
     assert torch.allclose(done, vectors @ weight, atol=1e-5)
 
 
 def test_later_changes_of_the_weights_are_not_seen() -> None:
     weight = random_weight()
-    product, vectors = WeightProduct(weight, torch.bfloat16), torch.randn(ROWS, INPUTS)
+    product, vectors = PackedLinear(weight, torch.bfloat16), torch.randn(ROWS, INPUTS)
     before = product(vectors)
     weight.zero_()
     assert torch.equal(product(vectors), before)
@@ -76,13 +76,13 @@ def test_later_changes_of_the_weights_are_not_seen() -> None:
 
 def test_sums_in_bfloat16_are_kept_in_more_precision() -> None:
     # 512 ones summed in bfloat16 would stop at 256.
-    product = WeightProduct(torch.ones(OUTPUTS, 512), torch.bfloat16)
+    product = PackedLinear(torch.ones(OUTPUTS, 512), torch.bfloat16)
     assert set(product(torch.ones(ROWS, 512)).flatten().tolist()) == {512.0}
 
 
 def test_it_works_without_onednn() -> None:
     with torch.backends.mkldnn.flags(enabled=False):
-        product = WeightProduct(random_weight(), torch.float32)
+        product = PackedLinear(random_weight(), torch.float32)
     vectors, summand = torch.randn(ROWS, INPUTS), torch.randn(ROWS, OUTPUTS)
     expected = vectors @ random_weight().t()
     assert torch.allclose(product(vectors), expected, atol=1e-5)
@@ -97,7 +97,7 @@ def test_a_row_does_not_depend_on_how_many_rows_come_with_it(
     inputs: int, outputs: int, dtype: torch.dtype
 ) -> None:
     torch.manual_seed(13)
-    product = WeightProduct(torch.randn(outputs, inputs), dtype)
+    product = PackedLinear(torch.randn(outputs, inputs), dtype)
     vectors, summands = torch.randn(70, inputs), torch.randn(70, outputs).to(dtype)
     bias = torch.randn(outputs)
     together, added = product(vectors, bias), product.added_to(summands.clone(), vectors)
@@ -116,25 +116,25 @@ def test_without_onednn_equal_bits_are_not_promised() -> None:
 def test_a_product_whose_rows_depend_on_their_number_is_seen(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    multiply = WeightProduct.__call__
+    multiply = PackedLinear.__call__
 
-    def uneven(self: WeightProduct, vectors: torch.Tensor) -> torch.Tensor:
+    def uneven(self: PackedLinear, vectors: torch.Tensor) -> torch.Tensor:
         return multiply(self, vectors) + (len(vectors) == 2) * 1e-3
 
-    monkeypatch.setattr(WeightProduct, "__call__", uneven)
+    monkeypatch.setattr(PackedLinear, "__call__", uneven)
     assert not rows_are_independent.__wrapped__(torch.float32)
 
 
 @each_dtype
 def test_without_rows_there_is_nothing(dtype: torch.dtype) -> None:
-    product, none = WeightProduct(random_weight(), dtype), torch.zeros(0, INPUTS)
+    product, none = PackedLinear(random_weight(), dtype), torch.zeros(0, INPUTS)
     assert product(none).shape == (0, OUTPUTS)
     assert product.added_to(torch.zeros(0, OUTPUTS).to(dtype), none).shape == (0, OUTPUTS)
 
 
 @pytest.mark.skipif(INSTRUCTIONS < Instructions.TILES, reason="this processor has no tiles")
 def test_where_tiles_do_not_reach_it_is_an_ordinary_product() -> None:
-    product, vectors = WeightProduct(random_weight(), torch.bfloat16), torch.randn(ROWS, INPUTS)
+    product, vectors = PackedLinear(random_weight(), torch.bfloat16), torch.randn(ROWS, INPUTS)
     summand = torch.randn(ROWS, OUTPUTS).to(torch.bfloat16)
     expected = [product(vectors), product.added_to(summand, vectors)]
 
@@ -149,7 +149,7 @@ def test_where_tiles_do_not_reach_it_is_an_ordinary_product() -> None:
 @each_dtype
 @pytest.mark.parametrize("inputs", [INPUTS - 1, INPUTS + 1])
 def test_vectors_of_another_size_are_an_error(dtype: torch.dtype, inputs: int) -> None:
-    product, vectors = WeightProduct(random_weight(), dtype), torch.randn(ROWS, inputs)
+    product, vectors = PackedLinear(random_weight(), dtype), torch.randn(ROWS, inputs)
     with pytest.raises(RuntimeError):
         product(vectors)
     with pytest.raises(RuntimeError):

@@ -3,7 +3,7 @@ from typing import Optional
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear import onednn, recycled_product
+from elmo_scratch.kernels.linear import matmul_into_pool, onednn
 
 
 @pytest.fixture(params=[False, True], ids=["PyTorch's", "oneDNN's"], autouse=True)
@@ -23,11 +23,11 @@ def test_it_is_the_product(rows: int, added: Optional[str], is_turned: bool) -> 
     shapes = {"a row": (300,), "a matrix": (rows, 300)}
     summand = None if added is None else torch.randn(shapes[added])
     expected = left @ right + (0.0 if summand is None else summand)
-    assert torch.allclose(recycled_product(left, right, summand), expected, atol=1e-4)
+    assert torch.allclose(matmul_into_pool(left, right, summand), expected, atol=1e-4)
 
 
 def test_it_is_not_changed_by_the_next_one() -> None:
     first, second = (
-        recycled_product(torch.full((700, 2), number), torch.ones(2, 300)) for number in (1.0, 2.0)
+        matmul_into_pool(torch.full((700, 2), number), torch.ones(2, 300)) for number in (1.0, 2.0)
     )
     assert first.eq(2).all() and second.eq(4).all()

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear.amx import MULTIPLY, TiledProduct
+from elmo_scratch.kernels.linear.amx import MULTIPLY, AmxLinear
 
 pytestmark = pytest.mark.skipif(not MULTIPLY, reason="this processor has no tiles")
 
@@ -22,7 +22,7 @@ def test_it_is_the_exact_product_rounded(inputs: int, outputs: int, rows: int) -
     torch.manual_seed(13)
     weight, vectors = random(outputs, inputs), random(rows, inputs)
     bias, summand = random(outputs), random(rows, outputs)
-    product = TiledProduct(weight)
+    product = AmxLinear(weight)
     exact = vectors.double() @ weight.double().t()
     kinds = [(None, None), (bias, None), (None, summand), (bias, summand)]
     for own_bias, own_summand in kinds:
@@ -38,7 +38,7 @@ def test_it_is_the_exact_product_rounded(inputs: int, outputs: int, rows: int) -
 @each_size
 def test_no_row_depends_on_others_to_the_bit(inputs: int, outputs: int) -> None:
     torch.manual_seed(13)
-    product = TiledProduct(random(outputs, inputs))
+    product = AmxLinear(random(outputs, inputs))
     vectors, bias, summand = random(300, inputs), random(outputs), random(300, outputs)
     whole = product(vectors, bias, summand)
     for start in (0, 1, 15, 17, 130, 263):
@@ -60,21 +60,21 @@ def test_one_product_is_as_one_of_many(
     weight, vectors, bias = torch.randn(outputs, inputs), random(rows, inputs), random(outputs)
     weight = weight.to(dtype)
     weight = weight.t().contiguous().t() if is_turned else weight
-    expected = TiledProduct(weight.to(torch.bfloat16))(vectors, bias)
-    once = TiledProduct(weight, is_for_one=True)
+    expected = AmxLinear(weight.to(torch.bfloat16))(vectors, bias)
+    once = AmxLinear(weight, is_for_one=True)
     assert torch.equal(once(vectors, bias), expected)
     assert torch.equal(once.unpacked(), weight.to(torch.bfloat16))
 
 
 def test_numbers_may_lie_scattered_in_memory() -> None:
-    product = TiledProduct(random(64, 96).t())
+    product = AmxLinear(random(64, 96).t())
     vectors, summand = random(64, 20).t(), random(20, 200)[:, 50:146]
     expected = product(vectors.contiguous(), None, summand.contiguous())
     assert torch.equal(product(vectors, None, summand), expected)
 
 
 def test_what_it_takes_stays_as_it_was() -> None:
-    product = TiledProduct(random(64, 96))
+    product = AmxLinear(random(64, 96))
     given = (random(20, 96), random(64), random(20, 64))
     before = [tensor.clone() for tensor in given]
     product(*given)
@@ -84,7 +84,7 @@ def test_what_it_takes_stays_as_it_was() -> None:
 def test_what_is_no_number_stays_in_its_row() -> None:
     vectors = random(20, 96)
     vectors[7, 3], vectors[9, 5] = float("nan"), float("inf")
-    done = TiledProduct(torch.ones(64, 96).to(torch.bfloat16))(vectors)
+    done = AmxLinear(torch.ones(64, 96).to(torch.bfloat16))(vectors)
     assert done.isnan().any(dim=1).nonzero().flatten().tolist() == [7]
     assert done[9].eq(float("inf")).all()
 
@@ -92,19 +92,19 @@ def test_what_is_no_number_stays_in_its_row() -> None:
 @each_size
 def test_weights_can_be_had_back(inputs: int, outputs: int) -> None:
     weight = random(outputs, inputs)
-    assert torch.equal(TiledProduct(weight).unpacked(), weight)
+    assert torch.equal(AmxLinear(weight).unpacked(), weight)
 
 
 def test_it_knows_what_it_multiplies() -> None:
-    assert TiledProduct.knows(random(3, 5))
-    assert not TiledProduct.knows(torch.zeros(3, 5).double())
-    assert not TiledProduct.knows(random(0, 5))
-    assert not TiledProduct.knows(random(3, 5).to("meta"))
+    assert AmxLinear.knows(random(3, 5))
+    assert not AmxLinear.knows(torch.zeros(3, 5).double())
+    assert not AmxLinear.knows(random(0, 5))
+    assert not AmxLinear.knows(random(3, 5).to("meta"))
 
 
 def test_what_does_not_fit_is_not_taken() -> None:
     product, vectors, bias, summand = (
-        TiledProduct(random(3, 5)),
+        AmxLinear(random(3, 5)),
         random(4, 5),
         random(3),
         random(4, 3),
@@ -121,7 +121,7 @@ def test_what_does_not_fit_is_not_taken() -> None:
 def test_what_other_code_does_with_tiles_is_not_disturbed() -> None:
     # oneDNN multiplies with them too, in the same threads.
     weight, vectors = random(512, 512), random(70, 512)
-    product = TiledProduct(weight)
+    product = AmxLinear(weight)
     before = torch.nn.functional.linear(vectors, weight)
     ours = product(vectors)
     for _ in range(3):

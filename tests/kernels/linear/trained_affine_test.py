@@ -3,7 +3,7 @@ from typing import List
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear.affine import TrainedAffine
+from elmo_scratch.kernels.linear.affine import TrainedLinear
 
 ROWS, INPUTS, OUTPUTS = 40, 19, 23
 
@@ -15,7 +15,7 @@ def asking() -> List[torch.Tensor]:
 
 
 def rounded(vectors: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    return TrainedAffine.apply(vectors.to(torch.bfloat16), weight, bias, torch.bfloat16)
+    return TrainedLinear.apply(vectors.to(torch.bfloat16), weight, bias, torch.bfloat16)
 
 
 def test_it_is_pytorchs_layer_of_rounded_numbers() -> None:
@@ -38,7 +38,7 @@ def test_gradients_are_close_to_exact_ones() -> None:
 
 def test_in_the_type_of_the_weights_it_and_its_gradients_are_pytorchs() -> None:
     tensors = asking()
-    ours = TrainedAffine.apply(*tensors, torch.float32)
+    ours = TrainedLinear.apply(*tensors, torch.float32)
     theirs = torch.nn.functional.linear(*tensors)
     assert torch.allclose(ours, theirs, atol=1e-5)
     back = torch.randn(ROWS, OUTPUTS)

@@ -7,7 +7,7 @@ import torch
 from elmo_scratch.kernels.lstm.function import LstmCache, lstm
 from elmo_scratch.kernels.lstm.run import Clips, LstmRun, LstmWeights
 from elmo_scratch.kernels.precision import MixedPrecision
-from elmo_scratch.modules import LstmState, ProjectedLstm, ReadingOrder
+from elmo_scratch.modules import LstmState, PackedOrder, ProjectedLstm
 from tests.kernels.lstm.plain_lstm import Clipped, mask_of, read_packed, read_plainly
 
 LENGTHS = [2, 3, 0, 1]
@@ -50,7 +50,7 @@ def dropout_of(
 ) -> torch.Tensor:
     """What recurrent dropout multiplies the sentences of a batch with, after `manual_seed`."""
     in_reading_order = torch.nn.functional.dropout(torch.ones_like(like), lstm.recurrent_dropout)
-    return in_reading_order[ReadingOrder.of(mask_of(lengths)).unsorted_indices]
+    return in_reading_order[PackedOrder.of(mask_of(lengths)).unsorted_indices]
 
 
 def gradients_of(
@@ -98,7 +98,7 @@ def test_gradients_are_those_of_finite_differences(
         torch.manual_seed(SEED_OF_DROPOUT)
         named = dict(zip(names, weights, strict=True))
         mask = mask_of(lengths)
-        order = ReadingOrder.of(mask)
+        order = PackedOrder.of(mask)
         packed = inputs[:, : mask.size(1)].flatten(0, 1)[order.left_to_right]
         start = LstmState(hidden, cell).rows(order.sorted_indices)
         done = torch.func.functional_call(lstm, named, (packed, order.batch_sizes, start))

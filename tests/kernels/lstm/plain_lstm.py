@@ -4,7 +4,7 @@ from typing import List, NamedTuple, Optional, Sequence
 
 import torch
 
-from elmo_scratch.modules import LstmState, ProjectedLstm, ReadingOrder
+from elmo_scratch.modules import LstmState, PackedOrder, ProjectedLstm
 
 
 class PaddedOutput(NamedTuple):
@@ -70,7 +70,7 @@ def read_packed(
 ) -> PaddedOutput:
     """What `lstm` makes of a batch, laid out as `read_plainly` does."""
     mask = mask_of(lengths)
-    order = ReadingOrder.of(mask)
+    order = PackedOrder.of(mask)
     done = lstm(
         inputs.flatten(0, 1)[order.left_to_right],
         order.batch_sizes,

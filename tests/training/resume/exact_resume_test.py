@@ -302,8 +302,8 @@ def train_until_killed(at: Union[Place, str], folder: Path, recover: bool = True
             kill()
 
     def train() -> None:
-        Interrupt.on_batch = on_batch  # type: ignore[method-assign]
-        torch.save = save_half
+        Interrupt.on_batch = on_batch  # type: ignore[assignment, method-assign]
+        torch.save = save_half  # type: ignore[assignment]
         run(tiny_config(), folder, recover)
 
     ended = run_forked(train, folder.with_suffix(".errors"))

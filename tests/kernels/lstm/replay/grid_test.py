@@ -1,6 +1,6 @@
 import torch
 
-from elmo_scratch.kernels.lstm.cuda_graphs import Grid, grid_of
+from elmo_scratch.kernels.lstm.cuda_graphs import PaddedLayout, grid_of
 
 CPU = torch.device("cpu")
 SIZES = (4, 4, 3, 3, 3, 1, 1)
@@ -8,7 +8,7 @@ ROWS = torch.tensor([row for active in SIZES for row in range(active)]).unsqueez
 
 
 def test_each_position_is_read_once_and_stays_in_its_row() -> None:
-    grid = Grid.of(SIZES, 3, 5, CPU)
+    grid = PaddedLayout.of(SIZES, 3, 5, CPU)
     laid = grid.laid(ROWS + 1)
     assert laid.shape == (3, 15, 1)
     steps = laid.view(9, 5)
@@ -18,13 +18,13 @@ def test_each_position_is_read_once_and_stays_in_its_row() -> None:
 
 
 def test_it_knows_where_sentences_end() -> None:
-    grid = Grid.of(SIZES, 3, 5, CPU)
+    grid = PaddedLayout.of(SIZES, 3, 5, CPU)
     assert grid.last.tolist() == [6 * 5 + 0, 4 * 5 + 1, 4 * 5 + 2, 1 * 5 + 3]
     assert grid.picked_last(grid.laid(ROWS)).flatten().tolist() == [0, 1, 2, 3]
 
 
 def test_what_fits_is_left_as_it_lies() -> None:
-    grid, vectors = Grid.of((3,) * 4, 2, 3, CPU), torch.randn(2 * 2 * 3, 7)
+    grid, vectors = PaddedLayout.of((3,) * 4, 2, 3, CPU), torch.randn(2 * 2 * 3, 7)
     assert (grid.num_pieces, grid.places) == (2, None)
     laid = grid.laid(vectors)
     assert laid.shape == (2, 6, 7)

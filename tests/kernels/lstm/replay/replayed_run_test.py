@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from elmo_scratch.kernels.lstm import cuda_graphs
-from elmo_scratch.kernels.lstm.cuda_graphs import StepRecordings, lstm_replayed
+from elmo_scratch.kernels.lstm.cuda_graphs import LstmGraphCache, lstm_replayed
 from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun, LstmWeights
 from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.lstm import ProjectedLstm
@@ -31,8 +31,8 @@ each_batch = pytest.mark.parametrize(
 """Fewer, as many and more steps and sentences than are recorded; of equal and other lengths."""
 
 
-def replayed(run: LstmRun, recordings: Optional[StepRecordings] = None) -> LstmResult:
-    recorded = (recordings or StepRecordings()).of(run, needs_grad=True)
+def replayed(run: LstmRun, recordings: Optional[LstmGraphCache] = None) -> LstmResult:
+    recorded = (recordings or LstmGraphCache()).of(run, needs_grad=True)
     assert recorded is not None
     return lstm_replayed(run, recorded)
 
@@ -79,7 +79,7 @@ def test_in_bfloat16_it_points_where_the_exact_run_does(
 
 @each_device
 def test_recordings_serve_one_batch_after_the_other(device: str) -> None:
-    recordings = StepRecordings()
+    recordings = LstmGraphCache()
     run = on(device, random_run([20] * 12))
     first = replayed(run, recordings)
     before = [part.clone() for part in (first.outputs, *first.state, *first.kept)]

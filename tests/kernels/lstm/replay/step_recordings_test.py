@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from elmo_scratch.kernels.lstm import cuda_graphs
-from elmo_scratch.kernels.lstm.cuda_graphs import RecordedSteps, StepRecordings
+from elmo_scratch.kernels.lstm.cuda_graphs import LstmGraphCache, RecordedSteps
 from elmo_scratch.kernels.lstm.run import LstmRun, LstmWeights
 from tests.gpu import needs_gpu
 from tests.kernels.lstm.random_run import CELLS, of_sentences, on, random_run
 
 
 def recorded(
-    recordings: StepRecordings, run: LstmRun, needs_grad: bool = True
+    recordings: LstmGraphCache, run: LstmRun, needs_grad: bool = True
 ) -> Optional[RecordedSteps]:
     return recordings.of(run, needs_grad)
 
@@ -27,16 +27,16 @@ def run(record_everywhere: None) -> LstmRun:
 
 
 def test_recordings_are_for_gpus() -> None:
-    assert recorded(StepRecordings(), random_run([5, 4])) is None
+    assert recorded(LstmGraphCache(), random_run([5, 4])) is None
 
 
 @needs_gpu
 def test_on_a_gpu_there_are_some() -> None:
-    assert recorded(StepRecordings(), on("cuda", random_run([5, 4]))) is not None
+    assert recorded(LstmGraphCache(), on("cuda", random_run([5, 4]))) is not None
 
 
 def test_what_fits_is_not_recorded_again(run: LstmRun) -> None:
-    recordings = StepRecordings()
+    recordings = LstmGraphCache()
     first = recorded(recordings, run)
     assert first is not None
     run.weights.recurrent_weight.mul_(2.0)
@@ -46,7 +46,7 @@ def test_what_fits_is_not_recorded_again(run: LstmRun) -> None:
 
 
 def test_what_does_not_fit_is(run: LstmRun) -> None:
-    recordings = StepRecordings()
+    recordings = LstmGraphCache()
     first = recorded(recordings, run)
     others: List[LstmRun] = [
         run._replace(dtype=torch.bfloat16),
@@ -62,7 +62,7 @@ def test_what_does_not_fit_is(run: LstmRun) -> None:
 
 
 def test_what_is_none_of_its_is_left_alone(run: LstmRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    recordings = StepRecordings()
+    recordings = LstmGraphCache()
     assert recorded(recordings, random_run([257, 1])) is None
     with monkeypatch.context() as patch:
         patch.setattr(cuda_graphs, "MAX_GATES", 8 * 4 * CELLS - 1)
@@ -75,7 +75,7 @@ def test_what_is_none_of_its_is_left_alone(run: LstmRun, monkeypatch: pytest.Mon
 
 def test_the_last_ones_are_kept(run: LstmRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_graphs, "MAX_RECORDINGS", 2)
-    recordings = StepRecordings()
+    recordings = LstmGraphCache()
     runs = {rows: random_run([rows])._replace(weights=run.weights) for rows in (1, 33, 65)}
     many = [recorded(recordings, runs[rows]) for rows in (1, 33, 1, 65)]
     assert many[0] is many[2]
@@ -86,7 +86,7 @@ def test_the_last_ones_are_kept(run: LstmRun, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_another_thread_lets_go_of_them_when_one_is_found(run: LstmRun) -> None:
-    recordings = StepRecordings()
+    recordings = LstmGraphCache()
     first = recorded(recordings, run)
     thread = threading.Thread(target=recordings.forget)
 
@@ -103,7 +103,7 @@ def test_another_thread_lets_go_of_them_when_one_is_found(run: LstmRun) -> None:
 
 
 def test_products_that_are_rounded_otherwise_are_recorded_anew(run: LstmRun) -> None:
-    recordings, settings = StepRecordings(), torch.backends.cuda.matmul
+    recordings, settings = LstmGraphCache(), torch.backends.cuda.matmul
     settings.allow_tf32 = False
     first = recorded(recordings, run)
     try:
@@ -120,7 +120,7 @@ def elsewhere(run: LstmRun) -> LstmRun:
 
 
 def test_of_weights_that_lay_elsewhere_nothing_is_kept(run: LstmRun) -> None:
-    recordings, other = StepRecordings(), elsewhere(run)
+    recordings, other = LstmGraphCache(), elsewhere(run)
     assert recorded(recordings, run) is not None
     found = recorded(recordings, other)
     assert found is not None and list(recordings._kept.values()) == [found]
@@ -130,7 +130,7 @@ def test_weights_that_never_stay_end_it(
     run: LstmRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(cuda_graphs, "MAX_MOVES", 2)
-    recordings, runs = StepRecordings(), [elsewhere(run) for _ in range(5)]
+    recordings, runs = LstmGraphCache(), [elsewhere(run) for _ in range(5)]
     with caplog.at_level(logging.WARNING):
         found = [recorded(recordings, other) is not None for other in runs]
     assert found == [True, True, False, False, False]
@@ -150,7 +150,7 @@ def test_what_cannot_be_recorded_goes_another_way(
     def fail(*_: Any) -> None:
         raise error("there is not enough of it\nin detail")
 
-    recordings = StepRecordings()
+    recordings = LstmGraphCache()
     assert recorded(recordings, run) is not None
     monkeypatch.setattr(cuda_graphs, "Recording", fail)
     with caplog.at_level(logging.WARNING):
@@ -161,7 +161,7 @@ def test_what_cannot_be_recorded_goes_another_way(
 
 
 def test_copies_start_empty(run: LstmRun) -> None:
-    recordings = StepRecordings()
+    recordings = LstmGraphCache()
     recorded(recordings, run)
     for other in (copy.deepcopy(recordings), pickle.loads(pickle.dumps(recordings))):
-        assert isinstance(other, StepRecordings) and not other._kept
+        assert isinstance(other, LstmGraphCache) and not other._kept

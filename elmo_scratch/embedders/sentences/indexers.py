@@ -15,7 +15,7 @@ from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder
 from elmo_scratch.modules.token_encoders.token_ids import token_ids
 
 
-class SpelledBatch(NamedTuple):
+class IndexedBatch(NamedTuple):
     """
     Sentences in numbers.
 
@@ -42,7 +42,7 @@ class SpelledBatch(NamedTuple):
     @classmethod
     def of(
         cls, ids: torch.Tensor, lengths: List[int], words: Optional[torch.Tensor] = None
-    ) -> "SpelledBatch":
+    ) -> "IndexedBatch":
         """
         # Parameters
 
@@ -55,7 +55,7 @@ class SpelledBatch(NamedTuple):
 
         # Returns
 
-        `SpelledBatch`
+        `IndexedBatch`
             As many tokens long as its longest sentence.
         """
         longest = max(lengths, default=0)
@@ -63,7 +63,7 @@ class SpelledBatch(NamedTuple):
         mask = torch.arange(longest, device="cpu") < ends
         return cls(ids[:, :longest], mask, lengths, words)
 
-    def rows(self, first: int, last: int) -> "SpelledBatch":
+    def rows(self, first: int, last: int) -> "IndexedBatch":
         """The sentences from number `first` up to, but without, `last`, and their words alone."""
         part = self.of(self.ids[first:last], self.lengths[first:last])
         if self.words is None:
@@ -91,11 +91,11 @@ class SpelledBatch(NamedTuple):
 Sentences = Sequence[Sequence[str]]
 
 
-class Speller(ABC):
+class WordIndexer(ABC):
     """Turns words into the ids that a biLM reads. Abstract."""
 
     @abstractmethod
-    def spell(self, sentences: Sentences) -> SpelledBatch:
+    def spell(self, sentences: Sentences) -> IndexedBatch:
         """
         # Parameters
 
@@ -111,7 +111,7 @@ class Speller(ABC):
         """
 
 
-class CharacterSpeller(Speller):
+class CharacterWordIndexer(WordIndexer):
     """
     Spells for biLMs of characters, which know every word.
 
@@ -124,9 +124,9 @@ class CharacterSpeller(Speller):
     def __init__(self, max_characters_per_token: int) -> None:
         self.max_characters_per_token = max_characters_per_token
 
-    def spell(self, sentences: Sentences) -> SpelledBatch:
+    def spell(self, sentences: Sentences) -> IndexedBatch:
         """
-        As `Speller.spell`. Each word is spelled once: texts repeat theirs, and a biLM would go
+        As `WordIndexer.spell`. Each word is spelled once: texts repeat theirs, and a biLM would go
         through all of their characters before it knows the distinct ones.
         """
         check_sentences(sentences)
@@ -134,13 +134,13 @@ class CharacterSpeller(Speller):
         places = {word: place for place, word in enumerate(dict.fromkeys(chain(*sentences)))}
         ids = torch.zeros(len(lengths), max(lengths, default=0), dtype=torch.long, device="cpu")
         words = torch.tensor(spelled_words(places, self.max_characters_per_token))
-        batch = SpelledBatch.of(ids, lengths, words)
+        batch = IndexedBatch.of(ids, lengths, words)
         there = [places[word] for word in chain(*sentences)]
         ids[batch.mask] = torch.tensor(there, dtype=torch.long, device="cpu")
         return batch
 
 
-class ReaderSpeller(Speller):
+class ReaderWordIndexer(WordIndexer):
     """
     Spells with the indexers of a dataset reader, of any kind. What the reader does to a text
     besides, its tokenizer above all, plays no part: words come split.
@@ -161,11 +161,11 @@ class ReaderSpeller(Speller):
         self._vocab = vocab
         self._encoder = encoder
 
-    def spell(self, sentences: Sentences) -> SpelledBatch:
-        """As `Speller.spell`."""
+    def spell(self, sentences: Sentences) -> IndexedBatch:
+        """As `WordIndexer.spell`."""
         check_sentences(sentences)
         lengths = [len(sentence) for sentence in sentences]
-        return SpelledBatch.of(self._ids_of(sentences), lengths)
+        return IndexedBatch.of(self._ids_of(sentences), lengths)
 
     def _ids_of(self, sentences: Sentences) -> torch.Tensor:
         """Shape `(batch, tokens)` or `(batch, tokens, characters)`."""
@@ -184,7 +184,7 @@ class ReaderSpeller(Speller):
         return token_ids(text, self._encoder)
 
 
-def archive_speller(pretrained: PretrainedBiLm) -> Speller:
+def archive_word_indexer(pretrained: PretrainedBiLm) -> WordIndexer:
     """
     # Parameters
 
@@ -193,7 +193,7 @@ def archive_speller(pretrained: PretrainedBiLm) -> Speller:
 
     # Returns
 
-    `Speller`
+    `WordIndexer`
         The reader's indexers; or, many times faster, what makes the same ids without them.
     """
     encoder, reader = pretrained.bilm.token_encoder, pretrained.reader
@@ -207,5 +207,5 @@ def archive_speller(pretrained: PretrainedBiLm) -> Speller:
             max_characters = makers[0].max_characters_per_token
             # Otherwise the error of the slower way says what doesn't fit.
             if max_characters == encoder.max_characters_per_token:
-                return CharacterSpeller(max_characters)
-    return ReaderSpeller(reader, pretrained.vocab, encoder)
+                return CharacterWordIndexer(max_characters)
+    return ReaderWordIndexer(reader, pretrained.vocab, encoder)
