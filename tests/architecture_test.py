@@ -252,6 +252,28 @@ def test_public_names_of_rooms_are_exercised() -> None:
     assert {room: missed for room, missed in names.items() if missed} == {}
 
 
+def inside_of_kernels(source: str) -> List[str]:
+    """What the source imports from within `kernels`, past its door."""
+    return [
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if (node.module or "").startswith("elmo_scratch.kernels.")
+    ]
+
+
+def test_other_rooms_take_of_kernels_what_its_door_names() -> None:
+    assert not files_that(
+        lambda file: room_of(file) != "kernels" and inside_of_kernels(source_of(file))
+    )
+
+
+def test_an_import_past_the_door_of_kernels_is_seen() -> None:
+    assert inside_of_kernels("def f():\n    from elmo_scratch.kernels.library import LIBRARY")
+    assert not inside_of_kernels("from elmo_scratch.kernels import LstmRun")
+
+
 def test_a_name_that_no_test_reaches_is_seen() -> None:
     source = "def used(): pass\ndef door(): used()\ndef lost(): _lost()\ndef _lost(): pass"
     assert unexercised([source], {"door"}) == ["lost"]

@@ -33,7 +33,7 @@ from elmo_scratch.export.plan import DTYPES, POOLS
 from elmo_scratch.files.atomic import check_place
 from elmo_scratch.files.paths import resolve_path
 from elmo_scratch.interop.layer_files.writer import COMPRESSIONS
-from elmo_scratch.kernels.precision import MATMUL_DTYPES
+from elmo_scratch.kernels import MATMUL_DTYPES
 from elmo_scratch.modules.state_memory import STATES
 
 ENGINES = ("local", "ray")

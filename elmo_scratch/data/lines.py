@@ -1,4 +1,4 @@
-"""The tokens of one line or text."""
+"""Texts and lines: read, unpacked and cut into tokens."""
 
 import gzip
 import zlib

@@ -1,4 +1,4 @@
-"""The ids of the characters of words, remembered: texts repeat theirs."""
+"""The ids of the characters of words, each word spelled once."""
 
 from collections.abc import Collection, Mapping, Set
 from functools import lru_cache

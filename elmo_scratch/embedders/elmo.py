@@ -16,8 +16,7 @@ from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
 from elmo_scratch.embedders.sentences.memory_fitting import warm_up_batches
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.interop.official.tensors import bilm_weights, mix_weights
-from elmo_scratch.kernels.frozen_cache import FrozenWeightCache, are_frozen
-from elmo_scratch.kernels.precision import precision_of
+from elmo_scratch.kernels import FrozenWeightCache, are_frozen, precision_of
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 from elmo_scratch.modules.mixes.layer_mix import normalize_layers

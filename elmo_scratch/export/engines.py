@@ -1,4 +1,4 @@
-"""What does the work of an export."""
+"""The processes that do the work of an export: this one, or Ray's."""
 
 import logging
 import math

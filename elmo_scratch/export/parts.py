@@ -1,4 +1,4 @@
-"""What an export has written so far, kept beside its output until that is whole."""
+"""The unfinished parts of an export, kept beside its output until that is whole."""
 
 import json
 import os

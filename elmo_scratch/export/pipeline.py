@@ -1,4 +1,4 @@
-"""Which sentences a biLM reads together."""
+"""Batches of an export: read, embedded and written in overlapping threads."""
 
 import time
 from collections import deque

@@ -1,4 +1,6 @@
-"""What an export keeps of the layers of a sentence, and in which form."""
+"""
+The settings of an export: which layers, which numbers, which part of the text, and their size.
+"""
 
 import hashlib
 import json

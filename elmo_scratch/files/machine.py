@@ -1,4 +1,4 @@
-"""What the machine has, or as much of it as a container or a batch job may use."""
+"""The processors and the memory that this process may use, limits of containers included."""
 
 import os
 from pathlib import Path

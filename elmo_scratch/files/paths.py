@@ -1,4 +1,4 @@
-"""Where files lie that are named by a path or an address."""
+"""The place of a file that is named by a path or an address."""
 
 import os
 from os import PathLike

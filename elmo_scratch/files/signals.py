@@ -1,4 +1,4 @@
-"""Interruptions that come while a C library calls Python."""
+"""Signals: ends of this process by them, and interruptions deferred while C code calls Python."""
 
 import signal
 import threading

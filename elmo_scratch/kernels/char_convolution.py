@@ -1,4 +1,4 @@
-"""Convolutions over characters, and their maxima over words, by compiled code."""
+"""Convolutions over characters and their maxima over a word: the reference, and compiled code."""
 
 import ctypes
 from typing import Any, List, Optional, Sequence, Tuple

@@ -1,4 +1,4 @@
-"""The highest of many scores."""
+"""Cross entropy over a large vocabulary, chunk by chunk, and the highest scores."""
 
 from typing import Any, NamedTuple, Optional, Tuple
 

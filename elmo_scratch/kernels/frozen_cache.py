@@ -1,4 +1,4 @@
-"""Whether tensors are still what they were."""
+"""What is prepared once from frozen weights, until they change."""
 
 from typing import Callable, Dict, Generic, List, Optional, Sequence, Tuple, TypeVar
 

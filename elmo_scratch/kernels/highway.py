@@ -1,4 +1,4 @@
-"""What a highway layer makes of what comes and of its products."""
+"""The pointwise part of a highway layer."""
 
 from typing import Any, Tuple
 

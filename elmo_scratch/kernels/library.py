@@ -1,4 +1,4 @@
-"""The structs of native/structs.h, which says what they hold, by the same names."""
+"""The compiled library: loads it by ctypes, and checks that its structs are laid out as here."""
 
 import ctypes
 import logging

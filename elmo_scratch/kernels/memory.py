@@ -1,4 +1,4 @@
-"""Memory that a training keeps between its steps."""
+"""Memory that a training keeps between its steps: large buffers, and pages of the heap."""
 
 import ctypes
 import math

@@ -1,4 +1,4 @@
-"""Weights as compiled code reads them for the products of a few rows."""
+"""Weights packed in panels, as compiled code reads them."""
 
 import ctypes
 

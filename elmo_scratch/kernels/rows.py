@@ -1,4 +1,4 @@
-"""Some rows of a large parameter, with a gradient of those rows only."""
+"""Rows of a large parameter: looked up with sparse gradients, and averaged over workers."""
 
 from typing import Any, Tuple
 

@@ -1,4 +1,4 @@
-"""The logistic function, to the bit the same wherever a number lies."""
+"""A logistic function whose result doesn't depend on where a number lies."""
 
 import torch
 

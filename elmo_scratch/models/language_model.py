@@ -16,7 +16,7 @@ from allennlp.nn.util import dist_reduce_sum, get_text_field_mask
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
 from elmo_scratch.interop.archives.archive import LANGUAGE_MODEL
 from elmo_scratch.interop.archives.blueprint import WordList
-from elmo_scratch.kernels.precision import MixedPrecision, without_autocast
+from elmo_scratch.kernels import MixedPrecision, without_autocast
 from elmo_scratch.metrics import Perplexity, WordPrediction
 from elmo_scratch.models.word_vectors import start_words
 from elmo_scratch.modules import BiLm, Dropout, OutputSoftmax

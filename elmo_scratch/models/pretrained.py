@@ -1,4 +1,4 @@
-"""Where a pre-training starts, if not from scratch: the weights of another biLM."""
+"""A language model that starts from the weights of another biLM."""
 
 import logging
 from functools import partial

@@ -1,4 +1,4 @@
-"""Where the vectors of words start that were trained before."""
+"""Word vectors that an embedding starts from."""
 
 import logging
 from os import PathLike

@@ -22,8 +22,8 @@ The names of axes, used in every shape of the package:
 A mask is a boolean tensor in which `True` marks a real token; real tokens come first in each row.
 """
 
-from elmo_scratch.kernels.dropout import Dropout as Dropout
-from elmo_scratch.kernels.lstm.run import LstmState as LstmState
+from elmo_scratch.kernels import Dropout as Dropout
+from elmo_scratch.kernels import LstmState as LstmState
 from elmo_scratch.modules.bilm import BiLm as BiLm
 from elmo_scratch.modules.bilm import BiLmOutput as BiLmOutput
 from elmo_scratch.modules.lstm import LstmStack as LstmStack

@@ -1,4 +1,4 @@
-"""The bidirectional language model's network: a token encoder and two stacks of LSTMs."""
+"""The bidirectional language model: a token encoder and two stacks of LSTMs."""
 
 from contextlib import contextmanager
 from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple
@@ -6,9 +6,7 @@ from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple
 import torch
 from allennlp.common import FromParams
 
-from elmo_scratch.kernels.lstm.run import LstmState, step_groups
-from elmo_scratch.kernels.memory import keep_heap_pages
-from elmo_scratch.kernels.precision import MixedPrecision
+from elmo_scratch.kernels import LstmState, MixedPrecision, keep_heap_pages, step_groups
 from elmo_scratch.modules.lstm import LstmStack, StackOutput
 from elmo_scratch.modules.sequences import PackedOrder, sentence_lengths
 from elmo_scratch.modules.state_memory import StateMemory

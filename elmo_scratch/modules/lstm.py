@@ -1,13 +1,20 @@
-"""One layer of an LSTM whose output is projected and whose cells and outputs are clipped."""
+"""A projected LSTM layer with clipping, and stacks of them."""
 
 from typing import Any, List, NamedTuple, Optional, Sequence
 
 import torch
 
-from elmo_scratch.kernels.dropout import Dropout
-from elmo_scratch.kernels.lstm.function import LstmCache, lstm
-from elmo_scratch.kernels.lstm.run import Clips, LstmResult, LstmRun, LstmState, LstmWeights
-from elmo_scratch.kernels.precision import MixedPrecision
+from elmo_scratch.kernels import (
+    Clips,
+    Dropout,
+    LstmCache,
+    LstmResult,
+    LstmRun,
+    LstmState,
+    LstmWeights,
+    MixedPrecision,
+    run_lstm,
+)
 
 
 class ProjectedLstm(MixedPrecision):
@@ -112,7 +119,7 @@ class ProjectedLstm(MixedPrecision):
             Clips(self.cell_clip, self.projection_clip),
             self._recurrent_dropout_mask(state.hidden),
         )
-        return lstm(run, self._cache)
+        return run_lstm(run, self._cache)
 
     def forget_recordings(self) -> None:
         """Lets go of the GPU's memory in which steps are recorded; they are recorded anew."""

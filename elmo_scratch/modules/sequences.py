@@ -1,4 +1,4 @@
-"""Masks of batches, in which the real tokens of a row come first."""
+"""Masks, sentence boundaries, and the order in which LSTMs read a batch."""
 
 from typing import List, NamedTuple
 

@@ -1,10 +1,10 @@
-"""Where the LSTMs start each sentence from, and what they keep for the next batch."""
+"""The states that sentences start from, and those that are kept for the next batch."""
 
 from typing import Optional
 
 import torch
 
-from elmo_scratch.kernels.lstm.run import LstmState
+from elmo_scratch.kernels import LstmState
 
 STATES = ("carry", "reset", "warm")
 """

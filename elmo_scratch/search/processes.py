@@ -1,4 +1,4 @@
-"""Signals that end what trains, with all its processes."""
+"""Processes of trainings: started as groups, and ended whole by signals."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What a search has tried so far, in a file that Optuna keeps."""
+"""The study of a search, in a file that Optuna keeps, and its outcome."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Sweep files, as Weights & Biases reads them."""
+"""Sweep files, as Weights & Biases reads them: a metric and the parameters to vary."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What the training of a trial leaves in its folder."""
+"""One training of a search, and what it leaves in its folder."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What every method promises that gives words their vectors."""
+"""The base class of methods that train static word vectors."""
 
 from abc import ABC, abstractmethod
 

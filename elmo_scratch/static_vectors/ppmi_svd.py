@@ -1,4 +1,4 @@
-"""Counted vectors: positive mutual information of words, in the dimensions that matter most."""
+"""Counted vectors: positive mutual information of words, reduced by a truncated SVD."""
 
 import logging
 from dataclasses import dataclass

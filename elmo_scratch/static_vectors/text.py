@@ -1,4 +1,4 @@
-"""A text as numbers of its words."""
+"""A text as numbers of its words, and its vectors as a text file."""
 
 import logging
 from array import array

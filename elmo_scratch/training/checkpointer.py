@@ -1,4 +1,6 @@
-"""A clock that the workers of a distributed training share."""
+"""
+Checkpoints that are whole or absent, by one training at a time, on a clock that workers share.
+"""
 
 import errno
 import fcntl

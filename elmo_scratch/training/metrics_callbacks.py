@@ -1,4 +1,4 @@
-"""The weights that a training validates and keeps."""
+"""Callbacks that add metrics to an epoch: speed, norms, shares of layers, averaged weights."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Training that stops before a number that is none gets into the weights."""
+"""Stops a training before NaN or infinity gets into the weights."""
 
 import math
 from typing import Any, Dict, List, Optional, Tuple

@@ -5,7 +5,7 @@ from typing import Callable, List
 import pytest
 import torch
 
-from elmo_scratch.kernels.frozen_cache import FrozenWeightCache
+from elmo_scratch.kernels.frozen_cache import FrozenWeightCache, are_frozen
 from tests.kernels.frozen_weights import Change, each_change
 
 
@@ -92,3 +92,10 @@ def test_copies_and_pickles_start_empty(
     twin = twin_of(products)
     assert twin.of([weight], torch.float32, lambda: "second") == "second"
     assert products.of([weight], torch.float32, lambda: "third") == "first"
+
+
+def test_weights_are_frozen_where_none_is_trained() -> None:
+    frozen, trained = torch.zeros(2), torch.zeros(2, requires_grad=True)
+    assert are_frozen([frozen, frozen])
+    assert not are_frozen([frozen, trained])
+    assert not are_frozen([])

@@ -5,7 +5,7 @@ import torch
 
 from elmo_scratch.kernels import precision
 from elmo_scratch.kernels.linear import Linear
-from elmo_scratch.kernels.precision import MixedPrecision, without_autocast
+from elmo_scratch.kernels.precision import MixedPrecision, precision_of, without_autocast
 
 
 def test_products_run_in_the_type_of_the_weights_unless_told() -> None:
@@ -64,3 +64,13 @@ def test_a_gpu_without_bfloat16_is_not_asked_for_it(
     assert MixedPrecision.used("float32", torch.device("cuda:0")) == "float32"
     precision._has_bfloat16.cache_clear()
     assert caplog.text.count("The GPU T4 has no instructions") == int(used == "float32")
+
+
+def test_vectors_are_rounded_as_autocast_asks() -> None:
+    weights = [torch.zeros(2)]
+    assert precision_of(weights) == torch.float32
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert precision_of(weights) == torch.bfloat16
+        with without_autocast(weights[0].device):
+            assert precision_of(weights) == torch.float32
+    assert precision_of([torch.zeros(2).double()]) == torch.float64

@@ -1,4 +1,4 @@
-"""What a corpus turned out to hold."""
+"""Counts what a corpus holds and logs it."""
 
 import json
 import logging

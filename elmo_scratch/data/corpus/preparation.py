@@ -1,4 +1,4 @@
-"""From the text of shards to numbers in files."""
+"""Turns the text of shards into files of word numbers."""
 
 from functools import partial
 from itertools import chain

@@ -1,4 +1,4 @@
-"""The files of a corpus."""
+"""The files of a corpus, and blocks of their lines."""
 
 import glob
 import os

@@ -1,4 +1,4 @@
-"""A random order of any length that takes no memory."""
+"""The order of sentences in streams: a random one of any length that takes no memory."""
 
 from typing import Callable, Iterator, List, NamedTuple, Optional
 

@@ -1,4 +1,4 @@
-"""One of several parallel streams of text, cut into windows."""
+"""One of several parallel streams of text, cut into windows, with its words and characters."""
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 

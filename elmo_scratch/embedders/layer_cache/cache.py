@@ -1,4 +1,4 @@
-"""Runs a biLM over the texts that it has not read yet."""
+"""A frozen biLM that reads each text once and takes it from a store from then on."""
 
 import logging
 from hashlib import blake2b, sha256
@@ -9,9 +9,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.layer_cache.stores import LayerStore
-from elmo_scratch.kernels.frozen_cache import Fingerprint
-from elmo_scratch.kernels.linear import rows_are_independent
-from elmo_scratch.kernels.precision import MixedPrecision, without_autocast
+from elmo_scratch.kernels import Fingerprint, MixedPrecision, rows_are_independent, without_autocast
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.bilm import eval_mode
 from elmo_scratch.modules.sequences import sentence_lengths

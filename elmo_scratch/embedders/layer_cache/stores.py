@@ -1,4 +1,4 @@
-"""What every place for layers promises."""
+"""Where layers of texts are kept: in memory, or in an LMDB file."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Layers of tokens from a file."""
+"""The layers of tokens, by number, from a file of layers."""
 
 import hashlib
 import os

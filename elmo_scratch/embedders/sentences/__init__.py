@@ -3,4 +3,4 @@
 from elmo_scratch.embedders.sentences.indexers import IndexedBatch as IndexedBatch
 from elmo_scratch.embedders.sentences.sentence_layers import SentenceLayers as SentenceLayers
 
-__all__ = ["SentenceLayers", "IndexedBatch"]
+__all__ = ["IndexedBatch", "SentenceLayers"]

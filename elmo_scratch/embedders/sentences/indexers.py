@@ -1,4 +1,4 @@
-"""Sentences as a biLM reads them."""
+"""Sentences of words as the ids that a biLM reads, by its archive, its characters or its reader."""
 
 from abc import ABC, abstractmethod
 from itertools import chain

@@ -1,4 +1,4 @@
-"""Sentences that are laid side by side."""
+"""Batches that are split until they fit into the device's memory."""
 
 import logging
 from typing import Iterable, Iterator, List, Optional, Sequence
@@ -9,7 +9,7 @@ from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.spelling import check_sentences
 from elmo_scratch.embedders.sentences.indexers import IndexedBatch
-from elmo_scratch.kernels.lstm.run import LstmState
+from elmo_scratch.kernels import LstmState
 from elmo_scratch.modules.bilm import BiLm, ReadSentences, read_in_pieces
 from elmo_scratch.modules.lstm import ProjectedLstm
 from elmo_scratch.modules.sequences import remove_boundaries

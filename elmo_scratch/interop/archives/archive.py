@@ -1,4 +1,4 @@
-"""A biLM whose weights are to come."""
+"""A biLM, or a language model, read from a trained archive."""
 
 import os
 import tarfile

@@ -1,4 +1,4 @@
-"""What a training does otherwise with a biLM than the training before."""
+"""The sizes and words of a biLM, kept in a task's archive, and what a later training changes."""
 
 from copy import deepcopy
 from dataclasses import asdict, dataclass, fields

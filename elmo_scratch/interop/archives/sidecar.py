@@ -1,4 +1,4 @@
-"""JSON that a training keeps in its own archive."""
+"""JSON files that a training adds to its own archive."""
 
 import json
 from os import PathLike

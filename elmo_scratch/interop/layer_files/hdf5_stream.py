@@ -1,4 +1,4 @@
-"""The bytes of an HDF5 file on their way to the disk."""
+"""The bytes of an HDF5 file on their way to the disk, and the errors that they meet there."""
 
 import errno
 import io

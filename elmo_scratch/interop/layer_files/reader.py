@@ -1,4 +1,4 @@
-"""What can be the key of a sentence's vectors in an HDF5 file."""
+"""Reads HDF5 files of the layers of sentences."""
 
 import os
 from os import PathLike

@@ -1,4 +1,4 @@
-"""The text of the JSON map from sentences to the keys of their data sets."""
+"""The data set `sentence_to_index`: a JSON map from sentences to the keys of their layers."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Writing HDF5 files of the layers of sentences."""
+"""Writes HDF5 files of the layers of sentences."""
 
 from contextlib import contextmanager
 from os import PathLike

@@ -1,4 +1,6 @@
-"""A trained archive, written as official files for AllenNLP, `bilm-tf` and all that read theirs."""
+"""
+Writes a trained archive as official files, with its words in the order of the vocabulary file.
+"""
 
 import logging
 from os import PathLike

@@ -1,4 +1,4 @@
-"""The official `options.json` as a checked, frozen record."""
+"""The official `options.json` as a checked, frozen record, and as settings of a biLM."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Official files, read as a biLM."""
+"""Reads a biLM from official files."""
 
 from typing import Dict, Optional
 

@@ -1,4 +1,4 @@
-"""The weights of AllenNLP's `Elmo`, by our names."""
+"""The names and shapes of weights: ours, the official file's and AllenNLP's."""
 
 import re
 from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple

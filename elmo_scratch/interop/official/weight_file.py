@@ -1,4 +1,4 @@
-"""The tensors of an official weight file, which may come from anyone."""
+"""Reads the tensors of an official weight file, which may come from anyone."""
 
 import math
 import os

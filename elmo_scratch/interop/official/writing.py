@@ -1,4 +1,4 @@
-"""A biLM, written as official files."""
+"""Writes a biLM as official files."""
 
 from os import PathLike
 from pathlib import Path

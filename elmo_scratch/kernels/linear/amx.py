@@ -1,4 +1,4 @@
-"""The gradients of matrices of weights, by the processor's tiles."""
+"""Products and gradients of weights in bfloat16 by AMX."""
 
 import ctypes
 from typing import Any, List, Optional, Sequence, Tuple

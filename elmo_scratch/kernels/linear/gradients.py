@@ -1,4 +1,4 @@
-"""The gradients of matrices of weights."""
+"""Gradients of weights."""
 
 from typing import List, NamedTuple, Sequence
 

@@ -1,4 +1,4 @@
-"""The product of many vectors with one matrix of weights, by oneDNN."""
+"""Products by oneDNN, packed or as the weights lie, and products into pooled memory."""
 
 from functools import lru_cache
 from typing import Optional

@@ -1,4 +1,4 @@
-"""The product of many vectors with one matrix of weights."""
+"""The product of many vectors with one matrix of weights, packed once."""
 
 from functools import lru_cache
 from typing import Optional, Union

@@ -1,4 +1,4 @@
-"""The pointwise part of an LSTM's step."""
+"""The pointwise part of an LSTM's step: PyTorch, compiled code, and CUDA by TorchScript."""
 
 import ctypes
 import logging

@@ -1,4 +1,4 @@
-"""Where work is recorded as CUDA graphs."""
+"""All steps of an LSTM on a GPU, recorded as CUDA graphs and replayed."""
 
 import logging
 import os

@@ -53,7 +53,7 @@ class LstmCache:
         return self._native.of(_own_weights(run), run.dtype, lambda: NativeWeights.of(run))
 
 
-def lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
+def run_lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
     """
     Runs an LSTM over the positions of a `PackedOrder`, in the fastest way for its device, sizes
     and types. The result keeps nothing: where gradients are needed, PyTorch's graph does.

@@ -1,4 +1,4 @@
-"""All steps of an LSTM by compiled code."""
+"""All steps of an LSTM by compiled code, sizes padded to those that it has kernels for."""
 
 import ctypes
 import math

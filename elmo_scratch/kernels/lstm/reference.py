@@ -1,4 +1,4 @@
-"""The steps of a run by PyTorch's products, as they are kept for its backward pass."""
+"""The steps of an LSTM by PyTorch's products: the definition that the faster ways are held to."""
 
 from functools import partial
 from typing import Iterator, List, NamedTuple, Optional, Sequence

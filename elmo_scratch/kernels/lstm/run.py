@@ -1,4 +1,4 @@
-"""What an LSTM hands on from one position to the next."""
+"""What goes into a run of an LSTM over a batch, and what comes of it."""
 
 from typing import Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 

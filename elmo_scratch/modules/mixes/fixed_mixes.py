@@ -1,4 +1,4 @@
-"""All layers alike."""
+"""Mixes without weights: the mean of all layers, and the last layer."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""What every mix promises."""
+"""The base class of layer mixes."""
 
 from abc import ABC, abstractmethod
 

@@ -5,8 +5,7 @@ from typing import List, Optional
 
 import torch
 
-from elmo_scratch.kernels.cross_entropy import TopScores, top_scores
-from elmo_scratch.kernels.linear import Linear
+from elmo_scratch.kernels import Linear, TopScores, top_scores
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
 
 CHUNK_SIZE = 2**24

@@ -2,8 +2,7 @@
 
 import torch
 
-from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy
-from elmo_scratch.kernels.precision import MixedPrecision
+from elmo_scratch.kernels import MixedPrecision, chunked_cross_entropy
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
 
 

@@ -1,4 +1,4 @@
-"""What every output softmax promises."""
+"""The base class of output softmaxes."""
 
 from abc import ABC, abstractmethod
 from typing import List, NamedTuple

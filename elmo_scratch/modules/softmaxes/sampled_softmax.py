@@ -6,9 +6,13 @@ import torch
 from allennlp.common.util import is_distributed
 from torch.nn.functional import pad
 
-from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy
-from elmo_scratch.kernels.precision import MixedPrecision
-from elmo_scratch.kernels.rows import averaged_rows, rows_of_all_workers, sparse_rows
+from elmo_scratch.kernels import (
+    MixedPrecision,
+    averaged_rows,
+    chunked_cross_entropy,
+    rows_of_all_workers,
+    sparse_rows,
+)
 from elmo_scratch.modules.softmaxes.log_uniform_sampler import LogUniformSampler
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
 

@@ -1,4 +1,4 @@
-"""Words by their characters."""
+"""Encodes words by their characters: convolutions, highway layers, a projection."""
 
 from typing import List, NamedTuple, Sequence, Tuple
 
@@ -11,7 +11,7 @@ from elmo_scratch.alphabet import (
     PADDING_ID,
     sentence_marks,
 )
-from elmo_scratch.kernels.linear import Linear
+from elmo_scratch.kernels import Linear
 from elmo_scratch.modules.sequences import add_boundaries
 from elmo_scratch.modules.token_encoders.char_convolution import (
     ACTIVATIONS,

@@ -1,19 +1,19 @@
-"""From the characters of a word to a vector, whatever the word's length."""
+"""Convolutions over the characters of a word, and highway layers."""
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, PADDING_ID
-from elmo_scratch.kernels.char_convolution import (
+from elmo_scratch.kernels import (
+    Linear,
+    MixedPrecision,
     can_convolve,
     convolved_maxima,
+    highway_gate,
     max_over_time,
+    sigmoid_,
 )
-from elmo_scratch.kernels.highway import highway_gate
-from elmo_scratch.kernels.linear import Linear
-from elmo_scratch.kernels.precision import MixedPrecision
-from elmo_scratch.kernels.sigmoid import sigmoid_
 
 ACTIVATIONS: Dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": torch.relu,

@@ -1,4 +1,4 @@
-"""What every token encoder promises."""
+"""The base class of token encoders, and the check of their ids."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar, NamedTuple

@@ -6,8 +6,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
-from elmo_scratch.kernels.frozen_cache import Fingerprint, are_frozen
-from elmo_scratch.kernels.precision import precision_of
+from elmo_scratch.kernels import Fingerprint, are_frozen, precision_of
 
 
 class WordVectorCache:

@@ -5,7 +5,7 @@ from typing import Tuple
 import torch
 from allennlp.common.util import is_distributed
 
-from elmo_scratch.kernels.rows import sparse_rows
+from elmo_scratch.kernels import sparse_rows
 from elmo_scratch.modules.sequences import add_boundaries
 from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens, TokenEncoder, check_ids
 

@@ -1,4 +1,4 @@
-"""A recovered training that goes on as if it had never stopped."""
+"""A recovered training that ends in the same bits as one that never stopped."""
 
 import logging
 import random
@@ -11,7 +11,7 @@ from allennlp.data import DataLoader, Instance, TensorDict, Vocabulary
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-from elmo_scratch.kernels.precision import BFLOAT16, MixedPrecision
+from elmo_scratch.kernels import BFLOAT16, MixedPrecision
 from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.state_memory import StateMemory
 from elmo_scratch.training.resume.recovery import (

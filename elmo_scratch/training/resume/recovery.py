@@ -1,4 +1,4 @@
-"""What AllenNLP's own recovery of a training leaves undone."""
+"""Recovery of a training: on the same data, with what AllenNLP's own recovery leaves undone."""
 
 import hashlib
 import json

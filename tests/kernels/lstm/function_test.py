@@ -4,7 +4,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 import pytest
 import torch
 
-from elmo_scratch.kernels.lstm.function import LstmCache, lstm
+from elmo_scratch.kernels.lstm.function import LstmCache, run_lstm
 from elmo_scratch.kernels.lstm.run import Clips, LstmRun, LstmWeights
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules import LstmState, PackedOrder, ProjectedLstm
@@ -295,7 +295,7 @@ def test_it_takes_gates_in_the_order_of_the_file_format() -> None:
         Clips(None, None),
         None,
     )
-    done = lstm(run, LstmCache())
+    done = run_lstm(run, LstmCache())
     tanh = torch.tanh(torch.tensor(2.0).double())
     assert done.state.cell.item() == pytest.approx(tanh.item())
     assert done.outputs.item() == done.state.hidden.item()
