@@ -14,6 +14,8 @@ from nbformat import NotebookNode
 
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 
+pytestmark = pytest.mark.exhaustive
+
 NOTEBOOK = PROJECT_ROOT / "examples" / "elmo.ipynb"
 KERNEL = "tour"
 

@@ -292,6 +292,7 @@ def test_a_folder_that_cannot_be_written_to_is_an_error(
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux tells the peak there")
 def test_memory_does_not_grow_with_the_sentences(tmp_path: Path) -> None:
     program = (
