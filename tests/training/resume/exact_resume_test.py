@@ -302,9 +302,10 @@ def train_until_killed(at: Union[Place, str], folder: Path, recover: bool = True
             kill()
 
     def train() -> None:
-        Interrupt.on_batch = on_batch  # type: ignore[assignment, method-assign]
-        torch.save = save_half  # type: ignore[assignment]
-        run(tiny_config(), folder, recover)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Interrupt, "on_batch", on_batch)
+            patch.setattr(torch, "save", save_half)
+            run(tiny_config(), folder, recover)
 
     ended = run_forked(train, folder.with_suffix(".errors"))
     assert ended.status == -signal.SIGKILL, ended.errors
