@@ -15,7 +15,7 @@ from elmo_scratch.interop import PretrainedBiLm, read_bilm_archive
 from elmo_scratch.kernels.precision import BFLOAT16
 from tests.grids import Case, standing_for_all
 from tests.tiny_elmo import OfficialFiles, write_files
-from tests.tiny_training import CONFIGS, params_on_fixtures, train
+from tests.tiny_training import CONFIGS, logging_as_before, params_on_fixtures, train
 
 # Threads cost more than they bring where tensors are tiny, here and in the processes of tests.
 torch.set_num_threads(1)
@@ -64,6 +64,13 @@ def seed() -> None:
     random.seed(13)
     numpy.random.seed(13)
     torch.manual_seed(13)
+
+
+@pytest.fixture(autouse=True)
+def logging_of_its_own() -> Iterator[None]:
+    """What commands and trainings do to the logging of the process ends with their test."""
+    with logging_as_before():
+        yield
 
 
 @pytest.fixture(scope="session")

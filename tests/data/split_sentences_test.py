@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, List
 
 import numpy
 import pandas
@@ -30,7 +30,7 @@ def test_series_of_words_pass_and_tables_do_not() -> None:
     assert not are_words(pandas.Series(["one", None]))
 
 
-NO_SENTENCES = [
+NO_SENTENCES: List[Any] = [
     "A text",
     b"bytes",
     3,
