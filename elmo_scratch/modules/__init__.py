@@ -41,7 +41,7 @@ __all__ = [
     "LstmStack",
     "LstmState",
     "OutputSoftmax",
-    "ProjectedLstm",
     "PackedOrder",
+    "ProjectedLstm",
     "TokenEncoder",
 ]
