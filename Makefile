@@ -11,7 +11,7 @@ CPP := $(COMPILED) tests/emulated_tiles.h
 # Setup is done when a stamp with the fingerprint of what it installs exists.
 STAMP := $(VENV)/installed-$(shell cat Makefile requirements-dev.txt requirements.txt setup.py $(COMPILED) | cksum | cut -d' ' -f1)
 
-.PHONY: help setup demo test test-exhaustive test-levels test-all test-install test-large check lint format requirements clean
+.PHONY: help setup demo test test-exhaustive test-levels test-all coverage test-install test-large check lint format requirements clean
 .DEFAULT_GOAL := help
 
 help:  ## list what there is to make
@@ -51,6 +51,10 @@ test-levels: setup  ## the numeric tests without compiled code, at AVX2, at AVX-
 	@$(BIN)/python -m tests.instruction_levels -n auto
 
 test-all: test test-exhaustive test-levels  ## all three
+
+coverage: setup  ## the lines and branches of the package that `test` reaches
+	@COVERAGE_CORE=ctrace $(BIN)/coverage run --branch --source elmo_scratch,elmo_scratch_compat -m pytest -q -m "not install and not large and not exhaustive"
+	@$(BIN)/coverage report --skip-covered
 
 test-install: setup  ## follow README.md's install lines in an empty environment
 	@$(BIN)/python -m pytest -m install
