@@ -1,5 +1,5 @@
-// The instructions for tiles (AMX) that elmo_scratch/kernels/native uses, by ordinary ones, for processors
-// without them. It is included before everything else.
+// The instructions for tiles (AMX) that elmo_scratch/kernels/native uses, by ordinary ones, for
+// processors without them. It is included before everything else.
 
 #pragma once
 

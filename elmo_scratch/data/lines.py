@@ -5,15 +5,18 @@ import zlib
 from contextlib import contextmanager
 from io import BufferedReader
 from os import PathLike
-from typing import BinaryIO, Iterator, List, Optional, Union, cast
+from typing import TYPE_CHECKING, BinaryIO, Iterator, List, Optional, Union, cast
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data.tokenizers import Token, Tokenizer
 
 from elmo_scratch.files.paths import resolve_path
 
+if TYPE_CHECKING:
+    # It takes seconds to import, and who only reads lines doesn't need it.
+    from allennlp.data.tokenizers import Token, Tokenizer
 
-def line_tokens(tokenizer: Tokenizer, text: str) -> List[Token]:
+
+def line_tokens(tokenizer: "Tokenizer", text: str) -> List["Token"]:
     """
     # Parameters
 

@@ -223,10 +223,11 @@ def test_with_gradients_it_runs_compiled(
     dim: int, cell: int, dtype: torch.dtype, is_frozen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs: List[int] = []
+    run_aligned = native.lstm_native_aligned
 
     def counted(run: LstmRun) -> LstmResult:
         runs.append(len(run.weights.projection_weight))
-        return native.lstm_native_aligned(run)
+        return run_aligned(run)
 
     monkeypatch.setattr(native, "lstm_native_aligned", counted)
     torch.manual_seed(13)

@@ -133,7 +133,7 @@ class ReadableBiLm(NamedTuple):
         """
         # An archive's reader needs `allennlp.data`, which takes seconds to import. Whoever reads
         # official files doesn't wait for it.
-        from elmo_scratch.embedders.sentences.indexers import archive_word_indexer
+        from elmo_scratch.embedders.sentences.archive_indexer import archive_word_indexer
         from elmo_scratch.interop.archives.archive import archive_files, read_bilm_archive
 
         files = ReadFiles(archive_files(archive_file))

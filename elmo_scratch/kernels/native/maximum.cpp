@@ -1,6 +1,6 @@
-// The maximum over a word's windows, and where it was. char_convolution.py says the same with PyTorch's
-// operations. Convolutions that convolution.h can't compute need it: those on other processors than
-// x86-64, under autocast, with hooks, or with other sizes.
+// The maximum over a word's windows, and where it was. char_convolution.py says the same with
+// PyTorch's operations. Convolutions that convolution.h can't compute need it: those on other
+// processors than x86-64, under autocast, with hooks, or with other sizes.
 
 #include "numbers.h"
 

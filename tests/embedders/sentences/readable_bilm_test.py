@@ -7,7 +7,8 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.sentences.indexers import CharacterWordIndexer, ReaderWordIndexer
+from elmo_scratch.embedders.sentences.archive_indexer import ReaderWordIndexer
+from elmo_scratch.embedders.sentences.indexers import CharacterWordIndexer
 from elmo_scratch.embedders.sentences.sentence_layers import ReadableBiLm
 from elmo_scratch.files.identity import identity_of
 from elmo_scratch.interop import read_bilm_archive, read_official_bilm

@@ -5,7 +5,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.sentences.indexers import ReaderWordIndexer
+from elmo_scratch.embedders.sentences.archive_indexer import ReaderWordIndexer
 from elmo_scratch.interop import PretrainedBiLm
 
 SENTENCES = [["the", "bank"], [], ["zzyzx", "of", "the", "River"]]
