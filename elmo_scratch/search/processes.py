@@ -1,4 +1,4 @@
-"""Processes of trainings: started as groups, and ended whole by signals."""
+"""Process groups of trainings: a group is started and killed as a whole."""
 
 import os
 import signal
@@ -13,18 +13,19 @@ from elmo_scratch.files.signals import Terminated
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
-"""Ctrl-C, `kill`, and a terminal that is closed, which Windows doesn't tell."""
+"""Ctrl-C, `kill`, and a closed terminal, for which Windows has no signal."""
 
 
 @contextmanager
 def interrupted_by_signals() -> Iterator[None]:
     """
-    Lets each of the signals that is not ignored interrupt the block, and so end its trainings.
+    Lets SIGINT, SIGTERM and SIGHUP interrupt the block, which then ends its trainings. Signals that
+    are ignored outside stay ignored.
 
     # Raises
 
     KeyboardInterrupt
-        Where a signal comes; `Terminated` where it is not that of Ctrl-C.
+        If Ctrl-C comes; for another signal its subclass `Terminated`.
     """
     before = {number: signal.getsignal(number) for number in SIGNALS}
     for number, handler in before.items():
@@ -38,28 +39,20 @@ def interrupted_by_signals() -> Iterator[None]:
 
 
 def _stop(number: int, _: Any) -> None:
-    """Interrupts, and lets no further signal interrupt while the trainings are being ended."""
+    """Interrupts, and ignores further signals while the trainings are being killed."""
     for other in SIGNALS:
         signal.signal(other, signal.SIG_IGN)
     raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)
 
 
 PROCESSES = Path("/proc")
-"""Where Linux tells of processes."""
+"""The folder in which Linux lists processes."""
 
 
 class ProcessGroup:
     """
-    Starts a command in a session of its own, so that it can be ended with all that it starts.
-
-    # Parameters
-
-    command : `Sequence[str]`
-        The program and its arguments.
-    log : `Path`
-        The file that gets what it prints.
-    environment : `Mapping[str, str]`
-        All its variables.
+    Starts a command in a session of its own, so that all its processes can be killed together. The
+    file `log` gets its output; `environment` replaces the current one.
     """
 
     def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
@@ -75,49 +68,43 @@ class ProcessGroup:
 
     @property
     def pid(self) -> int:
-        """The number of its first process, and of the group of all."""
+        """The id of the first process, and of the group."""
         return self._process.pid
 
     @property
     def status(self) -> Optional[int]:
         """
-        0 if it has ended well, `None` if it has not ended, less than 0 if a signal ended it. All
-        that it started ends with it where it has not ended well.
+        The exit status: `None` while the command runs, negative if a signal ended it. If the
+        command has failed, the rest of its group is killed.
         """
         was_running = self._process.returncode is None
         status = self._process.poll()
         if was_running and status:
-            # At once: later the number may be another group's.
+            # At once: later the id may belong to another group.
             self._kill_all()
         return status
 
     def kill(self) -> None:
-        """Ends it, if it is not over, and doesn't wait for that."""
+        """Kills the group, if the command still runs, and doesn't wait for its end."""
         if self.status is None:
             self._kill_all()
 
     def _kill_all(self) -> None:
-        """Ends whoever there is of the group."""
+        """Kills all processes of the group that there are."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def stop(self) -> None:
-        """Ends it, if it is not over."""
+        """Kills the group, if the command still runs, and waits for its end."""
         self.kill()
         self._process.wait()
 
 
 def stop_left_over(pid: int, folder: Path) -> None:
     """
-    Ends a group whose starter was killed, if any of it still runs: it would go on writing to its
-    folder.
-
-    # Parameters
-
-    pid : `int`
-        What `ProcessGroup.pid` was. Another group may have this number by now.
-    folder : `Path`
-        A word of the command: where it writes to.
+    Kills a process group whose starter was killed: it would go on writing to its folder. `pid` was
+    its `ProcessGroup.pid`. Since another group may have the id by now, `folder` must be a word of
+    the group's command.
     """
     if any(f" {folder} " in f" {command} " for command in _running_in(pid)):
         with suppress(ProcessLookupError):
@@ -127,15 +114,15 @@ def stop_left_over(pid: int, folder: Path) -> None:
 
 
 def _running_in(group: int) -> List[str]:
-    """The command lines of the processes of a group that are more than an entry in a table."""
+    """Returns the command lines of a group's processes, zombies left out."""
     running = _told_by_files(group) if PROCESSES.is_dir() else _told_by_ps(group)
     return [command for state, command in running if state[:1] != "Z"]
 
 
 def _told_by_files(group: int) -> Iterator[Tuple[str, str]]:
-    """State and command line of each process of a group, on Linux."""
+    """Yields state and command line of each process of a group, from `/proc` of Linux."""
     for entry in PROCESSES.iterdir():
-        # Processes come and go.
+        # A process may end while its files are read.
         with suppress(OSError):
             if entry.name.isdecimal():
                 stat = (entry / "stat").read_bytes().rpartition(b")")[2].split()
@@ -146,7 +133,7 @@ def _told_by_files(group: int) -> Iterator[Tuple[str, str]]:
 
 
 def _told_by_ps(group: int) -> Iterator[Tuple[str, str]]:
-    """The same where there are no files about processes: on a Mac."""
+    """Yields state and command line of each process of a group, by `ps`, for a Mac."""
     listing = ["ps", "-A", "-ww", "-o", "pgid=,state=,command="]
     for line in subprocess.run(listing, capture_output=True, text=True).stdout.splitlines():
         its_group, state, command = line.split(None, 2)

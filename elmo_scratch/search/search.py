@@ -1,4 +1,4 @@
-"""A search: one training after the other, or several at a time."""
+"""A search: trains a config with many values, one training after the other or several at a time."""
 
 import logging
 import math
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SECONDS = 0.2
-"""Between two looks at the trainings."""
+"""The time between two looks at the trainings."""
 
 
 class Running(NamedTuple):
-    """A trial, and its training."""
+    """A trial and its training."""
 
     trial: "optuna.Trial"
     training: TrialFolder
@@ -37,23 +37,24 @@ class Running(NamedTuple):
 
 class Search:
     """
-    Trains a config again and again, each time with other values of a sweep's parameters. What has
-    been tried stays in the folder: there the same search goes on where it was stopped, and with
-    what was being trained from its last checkpoint, where the config's `checkpointer` is
-    `elmo_scratch_whole`: others may leave one that can't be read.
+    Trains a config again and again, each time with other values of a sweep's parameters.
+
+    All trials stay in the folder, and a search that was stopped goes on there. A training that was
+    interrupted goes on from its last checkpoint if the config's `checkpointer` is
+    `elmo_scratch_whole`, and begins anew with others, whose last checkpoint may be unreadable.
 
     # Parameters
 
     sweep : `Sweep`
-        What is searched for.
+        The method, the metric and the parameters.
     config : `Path`
-        What is trained.
+        The config to train.
     folder : `Path`
-        Where the study is, and the folder `trial-<number>` of each training.
+        The folder of the study, and of the folder `trial-<number>` of each training.
     overrides : `str`, optional (default = `""`)
-        What else is different from the config, as for `allennlp train`.
+        Other changes to the config, as for `allennlp train`.
     seed : `int`, optional (default = `0`)
-        Of what is drawn. The trainings have their own seeds.
+        The seed for drawing values. The trainings have their own seeds.
     arguments : `Sequence[str]`, optional (default = `()`)
         More words for the command line of each training.
 
@@ -87,7 +88,7 @@ class Search:
             self._config = with_overrides(file, self.overrides)
         except (OSError, RuntimeError, ValueError) as error:
             raise ConfigurationError(f"{config}: {error}") from None
-        try:  # as each training will, where all that counts is the names
+        try:  # Each training merges the same names, whatever their values.
             with_overrides(file, {**self.overrides, **dict.fromkeys(sweep.parameters)})
         except ValueError as error:
             raise ConfigurationError(
@@ -101,21 +102,20 @@ class Search:
         # Parameters
 
         num_trials : `int`, optional (default = the `run_cap` of the sweep)
-            How many there shall be in the end, with those that there are. Never more than a grid
-            has.
+            The number of trials in the end, earlier ones included; at most the size of a grid.
         num_jobs : `int`, optional (default = `1`)
-            How many are trained at a time. They share the processor's threads.
+            The number of trainings at a time. They share the processor's threads.
 
         # Returns
 
         `optuna.Study`
-            All that was tried. A training that failed is among it, with its last lines.
+            The study with all trials. Failed trainings are in it, with the last lines of their log.
 
         # Raises
 
         ConfigurationError
-            If Optuna is not installed, nothing says how many trials, another search works in the
-            folder, that of the folder is another one, or trainings don't measure the metric.
+            If Optuna is not installed, no number of trials is given, another search runs in the
+            folder or has left its study there, or trainings don't measure the metric.
         """
         for argument, number in (("--trials", num_trials), ("--jobs", num_jobs)):
             if number is not None and number < 1:
@@ -133,7 +133,7 @@ class Search:
     def _try(
         self, study: "optuna.Study", interrupted: List["optuna.Trial"], num_new: int, num_jobs: int
     ) -> None:
-        """Trains those that were interrupted, and so many new ones."""
+        """Trains the interrupted trials, and `num_new` new ones."""
         running: List[Running] = []
         try:
             while interrupted or num_new or running:
@@ -151,7 +151,7 @@ class Search:
                 one.training.stop()
 
     def _num_trials(self, asked: Optional[int]) -> int:
-        """How many trials there shall be in the end."""
+        """Returns the number of trials in the end; raises if nothing says it."""
         sizes = [asked or self.sweep.run_cap]
         if self.sweep.method == "grid":
             grids = [parameter.grid() or () for parameter in self.sweep.parameters.values()]
@@ -167,7 +167,7 @@ class Search:
         return self.folder / f"trial-{trial.number}"
 
     def _go_on(self, trial: "optuna.Trial", num_jobs: int) -> Running:
-        """With a trial that was interrupted; its training may have ended since."""
+        """Goes on with an interrupted trial, whose training may have ended since."""
         left = EndedTraining(self._folder_of(trial))
         if "pid" in trial.user_attrs:
             stop_left_over(trial.user_attrs["pid"], left.folder)
@@ -184,7 +184,7 @@ class Search:
         return Running(trial, self._start(trial, num_jobs))
 
     def _start(self, trial: "optuna.Trial", num_jobs: int, *more: str) -> TrialTraining:
-        """Draws the values of a trial, or those again that it had, and trains with them."""
+        """Starts the training of a trial. An interrupted trial draws the values that it had."""
         values = {name: one.draw(name, trial) for name, one in self.sweep.parameters.items()}
         trial.set_user_attr("values", values)
         logger.info("trial %d: %s", trial.number, values)
@@ -198,13 +198,13 @@ class Search:
         try:
             trial.set_user_attr("pid", training.pid)
         except BaseException:
-            # Nobody would know of it.
+            # The study doesn't know this process, so nobody else could stop it.
             training.stop()
             raise
         return training
 
     def _is_over(self, study: "optuna.Study", one: Running) -> bool:
-        """Looks after a training, and tells the study what has become of it."""
+        """Tells the study how a training is getting on; returns whether it is over."""
         import optuna
 
         trial, training = one
@@ -212,7 +212,7 @@ class Search:
         try:
             if self.sweep.halving or self.sweep.metric.is_of_every_epoch:
                 for epoch, value in training.new_epochs(self.sweep.metric):
-                    # One that was interrupted may have got further the first time.
+                    # An interrupted training may have got further the first time.
                     if epoch not in study.trials[trial.number].intermediate_values:
                         trial.report(value, epoch)
                         is_behind = trial.should_prune() or is_behind
@@ -245,7 +245,7 @@ class Search:
 
 
 def _interrupted(study: "optuna.Study") -> List["optuna.Trial"]:
-    """The trials that were being trained when the search was stopped, the first one last."""
+    """Returns the trials that were running when the search was stopped, the first one last."""
     import optuna
 
     stopped = study.get_trials(deepcopy=False, states=[optuna.trial.TrialState.RUNNING])
@@ -254,7 +254,7 @@ def _interrupted(study: "optuna.Study") -> List["optuna.Trial"]:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """An error if another search works in the folder: each takes running trials for its own."""
+    """Raises if another search runs in the folder: each would take running trials for its own."""
     try:
         with FileLock(folder / "lock", timeout=0):
             yield

@@ -1,4 +1,4 @@
-"""The study of a search, in a file that Optuna keeps, and its outcome."""
+"""The study of a search, stored by Optuna in a file, and its outcome."""
 
 import json
 import os
@@ -25,24 +25,17 @@ if TYPE_CHECKING:
 
 
 WRITTEN = "keep_layers"
-"""A setting that names a file which trainings themselves write to."""
+"""The name of a setting whose file is written by trainings themselves."""
 
 DATA = "data_path"
-"""Names of settings that may be patterns of files end with it."""
+"""The end of the names of settings that may be file patterns."""
 
 
 def named_files(settings: Any, name: str = "") -> Iterator[Path]:
     """
-    Yields the files whose content decides what a training with these settings reads: those named,
-    those that a pattern stands for, and of the output folder of a training, such as that of a
-    biLM, what goes into its archive.
-
-    # Parameters
-
-    settings : `Any`
-        A config, or a part of one.
-    name : `str`, optional (default = `""`)
-        The name of the part.
+    Yields the files that a training with these settings reads: files that a setting names, files
+    that match its pattern, and the archive's files of an output folder that it names, such as a
+    biLM's. `settings` is a config or a part of one, `name` the part's name.
     """
     if isinstance(settings, dict):
         for key, setting in settings.items():
@@ -52,19 +45,19 @@ def named_files(settings: Any, name: str = "") -> Iterator[Path]:
         for setting in settings:
             yield from named_files(setting, name)
     elif isinstance(settings, str):
-        with suppress(OSError, ValueError):  # what no file can be called
+        with suppress(OSError, ValueError):  # the text can't be the name of a file
             yield from _files_of(settings, may_be_pattern=name.endswith(DATA))
 
 
 def _files_of(name: str, may_be_pattern: bool) -> Iterator[Path]:
-    """What a text names, if anything."""
+    """Yields the files that a text names, if any."""
     path = Path(os.path.expanduser(name))
     if path.is_file():
         yield path
     elif (path / CONFIG_NAME).is_file():
         yield from archive_files(path)
     elif may_be_pattern and "://" not in name:
-        with suppress(ConfigurationError):  # each training says it
+        with suppress(ConfigurationError):  # each training reports it
             yield from list_shards(name)
 
 
@@ -78,11 +71,11 @@ def write_best(study: "optuna.Study", overrides: Dict[str, Any], folder: Path) -
     # Parameters
 
     study : `optuna.Study`
-        All that was tried.
+        The study with all trials.
     overrides : `Dict[str, Any]`
-        Those of all trials.
+        The overrides that all trials share.
     folder : `Path`
-        Where the file shall be.
+        The folder to write `best.json` into.
 
     # Returns
 
@@ -92,7 +85,7 @@ def write_best(study: "optuna.Study", overrides: Dict[str, Any], folder: Path) -
     # Raises
 
     ConfigurationError
-        If no training came to its end.
+        If no training completed.
     """
     best = _best_first(study)[0]
     if best.state.name != "COMPLETE":
@@ -111,9 +104,9 @@ def table(study: "optuna.Study", sweep: Sweep) -> str:
     # Parameters
 
     study : `optuna.Study`
-        All that was tried.
+        The study with all trials.
     sweep : `Sweep`
-        What was searched for.
+        The sweep, which names the columns.
 
     # Returns
 
@@ -136,7 +129,7 @@ def table(study: "optuna.Study", sweep: Sweep) -> str:
 
 
 def _best_first(study: "optuna.Study") -> List["FrozenTrial"]:
-    """All trials: those that came to their end by what they reached, then the others."""
+    """Returns all trials: completed ones from best to worst, then pruned and failed ones."""
     sign = -1 if study.direction.name == "MAXIMIZE" else 1
     order = ["COMPLETE", "PRUNED", "FAIL"]
 
@@ -148,20 +141,20 @@ def _best_first(study: "optuna.Study") -> List["FrozenTrial"]:
 
 
 def _ended(trial: "FrozenTrial") -> str:
-    """What a reader should know of how it ended."""
+    """Says how a trial ended, if it did not complete."""
     if trial.state.name == "PRUNED":
         return f"stopped after epoch {trial.last_step}"
     return "failed" if trial.state.name == "FAIL" else ""
 
 
 def _short(names: Sequence[str]) -> List[str]:
-    """The last two parts of dotted names, where that tells them apart."""
+    """Shortens dotted names to their last two parts, where these are unique."""
     short = [".".join(name.split(".")[-2:]) for name in names]
     return [one if short.count(one) == 1 else name for one, name in zip(short, names)]
 
 
 def _shown(value: Any) -> str:
-    """A value as a cell of a table."""
+    """Formats a value as a cell of a table."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return value if isinstance(value, str) else json.dumps(value)
@@ -173,12 +166,8 @@ STUDY_FILE = "study.db"
 @contextmanager
 def study_errors(folder: Path) -> Iterator[None]:
     """
-    Tells what Optuna can't write or read in the block: of a full disk, above all.
-
-    # Raises
-
-    ConfigurationError
-        If the study can't be written or read any more.
+    Raises `ConfigurationError` if the study can't be written or read in the block, for instance
+    because the disk is full.
     """
     import optuna
     from sqlalchemy.exc import SQLAlchemyError
@@ -194,28 +183,9 @@ def study_errors(folder: Path) -> Iterator[None]:
 
 def open_study(folder: Path, sweep: Sweep, config: Dict[str, Any], seed: int) -> "optuna.Study":
     """
-    Opens the study of a folder, or begins one.
-
-    # Parameters
-
-    folder : `Path`
-        Where the file is, or shall be.
-    sweep : `Sweep`
-        What is searched for.
-    config : `Dict[str, Any]`
-        What all trials train, but for the parameters of the sweep.
-    seed : `int`
-        Of the random numbers.
-
-    # Returns
-
-    `optuna.Study`
-
-    # Raises
-
-    ConfigurationError
-        If Optuna is not installed, the file there is not its own, or the study there is that of
-        another search.
+    Opens the study of a folder, or begins one. `config` is what all trials train, before the
+    sweep's parameters change it. Raises `ConfigurationError` if Optuna is not installed, can't
+    read the file, or if the folder holds another search.
     """
     if find_spec("optuna") is None:
         raise ConfigurationError(
@@ -235,13 +205,13 @@ def open_study(folder: Path, sweep: Sweep, config: Dict[str, Any], seed: int) ->
             else optuna.pruners.SuccessiveHalvingPruner(sweep.halving.first, sweep.halving.factor),
             load_if_exists=True,
         )
-    # RuntimeError: the file is that of another version of Optuna.
+    # RuntimeError: another version of Optuna wrote the file.
     except (SQLAlchemyError, optuna.exceptions.OptunaError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise ConfigurationError(
             f"{folder / STUDY_FILE}: expected a study that Optuna keeps, but: {reason}"
         ) from None
-    # Started again it must not draw the same numbers again.
+    # A search that goes on must not draw the same numbers again.
     seed = (seed + num_tried(study)) % 2**32
     if sweep.method == "bayes":
         study.sampler = optuna.samplers.TPESampler(seed=seed)
@@ -260,7 +230,7 @@ def open_study(folder: Path, sweep: Sweep, config: Dict[str, Any], seed: int) ->
 
 
 def _in_json(sweep: Sweep, config: Dict[str, Any]) -> Dict[str, Any]:
-    """All that decides whether two trials can be compared."""
+    """Returns, in the types of JSON, all that decides whether two trials can be compared."""
     choices = {name: _choices(parameter) for name, parameter in sweep.parameters.items()}
     files = sorted({*named_files(config), *named_files(choices)})
     return {
@@ -273,27 +243,24 @@ def _in_json(sweep: Sweep, config: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _choices(parameter: Parameter) -> Tuple[Any, ...]:
-    """The values that a parameter has one of; none for numbers, which name no file."""
+    """Returns the values of a `Choice`. Other parameters are numbers, which name no file."""
     return parameter.values if isinstance(parameter, Choice) else ()
 
 
 def next_trial(study: "optuna.Study", sweep: Sweep) -> "optuna.Trial":
     """
-    # Returns
-
-    `optuna.Trial`
-        A new one. With the method grid the first has the first of all values, and so on, whatever
-        the order of the parameters in the sweep file: it may change before a search goes on.
+    Returns a new trial. The method grid goes through its cells by the names of the parameters, not
+    by their order in the sweep file, which may change before a search goes on.
     """
     number = num_tried(study)
-    # One that waits already was left by a search that was stopped just here.
+    # A search that was stopped just here has left a waiting trial.
     if sweep.method == "grid" and number == len(study.trials):
         study.enqueue_trial(_cell(sweep, number))
     return study.ask()
 
 
 def _cell(sweep: Sweep, number: int) -> Dict[str, Any]:
-    """One place of the grid: from each to the next the value of the last name changes first."""
+    """Returns the values of a cell of the grid; the alphabetically last name varies fastest."""
     cell = {}
     for name in sorted(sweep.parameters, reverse=True):
         values = sweep.parameters[name].grid() or ()
@@ -303,10 +270,5 @@ def _cell(sweep: Sweep, number: int) -> Dict[str, Any]:
 
 
 def num_tried(study: "optuna.Study") -> int:
-    """
-    # Returns
-
-    `int`
-        How many trials have begun.
-    """
+    """Returns the number of trials that have begun."""
     return sum(trial.state.name != "WAITING" for trial in study.trials)

@@ -16,13 +16,11 @@ from elmo_scratch.files.strict_json import StrictJson
 
 class Metric(NamedTuple):
     """
-    # Parameters
+    The number that a search optimizes.
 
-    name : `str`
-        As AllenNLP's callback calls it in Weights & Biases, such as `validation/accuracy`, which
-        stands for the best epoch's; or as in the `metrics.json` of a training.
-    is_maximized : `bool`
-        Whether more is better.
+    `name` is the name that AllenNLP's callback uses in Weights & Biases, such as
+    `validation/accuracy`, which stands for the best epoch's; or the name in the `metrics.json` of a
+    training.
     """
 
     name: str
@@ -30,52 +28,28 @@ class Metric(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Its name in the files of a training."""
+        """The metric's name in the files of a training."""
         part, _, name = self.name.partition("/")
         places = {"validation": "best_validation_", "train": "training_"}
         return places[part] + name if name and part in places else self.name
 
     @property
     def is_of_every_epoch(self) -> bool:
-        """Whether it is known as soon as an epoch is over."""
+        """Whether the metric is known as soon as an epoch is over."""
         return self.key != self.name
 
     def of(self, file: Path) -> float:
         """
-        # Parameters
-
-        file : `Path`
-            `metrics.json`, or `metrics_epoch_*.json`, which has the best epoch so far.
-
-        # Returns
-
-        `float`
-            What the training has reached.
-
-        # Raises
-
-        ConfigurationError
-            If the file has no such number.
+        Reads the metric from `metrics.json`, or from `metrics_epoch_*.json`, which holds the best
+        epoch so far. Raises `ConfigurationError` if the file has no such number.
         """
         metrics = json.loads(file.read_text(encoding="utf-8"))
         return self._of(metrics, file)
 
     def so_far(self, file: Path) -> Optional[float]:
         """
-        # Parameters
-
-        file : `Path`
-            `metrics_epoch_*.json`.
-
-        # Returns
-
-        `float`
-            As `of`, but `None` where that is missing because no epoch was validated until then.
-
-        # Raises
-
-        ConfigurationError
-            As there.
+        Reads the metric from `metrics_epoch_*.json`; `None` if no epoch was validated until then.
+        Raises `ConfigurationError` if the number is missing for any other reason.
         """
         metrics = json.loads(file.read_text(encoding="utf-8"))
         # AllenNLP's `should_validate_callback` may leave the first epochs out.
@@ -83,7 +57,7 @@ class Metric(NamedTuple):
         return None if is_too_early else self._of(metrics, file)
 
     def _of(self, metrics: Dict[str, Any], file: Path) -> float:
-        """The number, or what there is in its place."""
+        """Returns the metric's number; the error names the numbers that there are instead."""
         value = metrics.get(self.key)
         if isinstance(value, (int, float)):
             return value
@@ -103,14 +77,14 @@ class Parameter(ABC):
         # Parameters
 
         name : `str`
-            Its place in the config.
+            The setting's place in the config, such as `trainer.optimizer.lr`.
         trial : `optuna.Trial`
-            What draws. A value that it has drawn before comes again.
+            Draws the value. A name that it has drawn before gets the same value again.
 
         # Returns
 
         `Any`
-            A value as JSON has it.
+            A value that JSON can write.
         """
 
     def grid(self) -> Optional[Sequence[Any]]:
@@ -118,76 +92,45 @@ class Parameter(ABC):
         # Returns
 
         `Optional[Sequence[Any]]`
-            All values, as Optuna keeps them; `None` if there is no end of them.
+            All values, as Optuna stores them; `None` if there are infinitely many.
         """
         return None
 
 
 @dataclass(frozen=True)
 class Choice(Parameter):
-    """
-    One of a few values, each as likely as the others.
-
-    # Parameters
-
-    values : `Tuple[Any, ...]`
-        Whatever JSON can write.
-    """
+    """One of a few values that JSON can write, each as likely as the others."""
 
     values: Tuple[Any, ...]
 
     def draw(self, name: str, trial: Any) -> Any:
-        """As in `Parameter`."""
         return json.loads(trial.suggest_categorical(name, self.grid()))
 
     def grid(self) -> List[Any]:
-        """
-        # Returns
-
-        `List[Any]`
-            As JSON: Optuna stores no lists and objects, and takes `True` for 1.
-        """
+        """Returns the values as JSON: Optuna stores no lists or objects, and takes `True` for 1."""
         return [json.dumps(value) for value in self.values]
 
 
 @dataclass(frozen=True)
 class WholeNumber(Parameter):
-    """
-    A whole number, each as likely as the others.
-
-    # Parameters
-
-    low : `int`
-    high : `int`
-        Both may be drawn.
-    """
+    """A whole number from `low` to `high`, both included, each as likely as the others."""
 
     low: int
     high: int
 
     def draw(self, name: str, trial: Any) -> int:
-        """As in `Parameter`."""
         return trial.suggest_int(name, self.low, self.high)
 
     def grid(self) -> Sequence[int]:
-        """As in `Parameter`."""
-        # No list: there may be more of them than memory holds.
+        # A range, not a list: there may be more numbers than memory holds.
         return range(self.low, self.high + 1)
 
 
 @dataclass(frozen=True)
 class Number(Parameter):
     """
-    A number between two bounds.
-
-    # Parameters
-
-    low : `float`
-    high : `float`
-    is_logarithmic : `bool`, optional (default = `False`)
-        Draw its logarithm evenly rather than the number itself.
-    step : `float`, optional (default = `None`)
-        Round it to a multiple of this. A whole step gives whole numbers.
+    A number between two bounds, drawn evenly; with `is_logarithmic` its logarithm is drawn evenly.
+    With a `step` it is rounded to a multiple of it, and a whole step gives whole numbers.
     """
 
     low: float
@@ -196,17 +139,11 @@ class Number(Parameter):
     step: Optional[float] = None
 
     def draw(self, name: str, trial: Any) -> float:
-        """As in `Parameter`."""
         drawn = trial.suggest_float(name, self.low, self.high, log=self.is_logarithmic)
         return self.rounded(drawn)
 
     def rounded(self, number: float) -> float:
-        """
-        # Returns
-
-        `float`
-            The multiple of `step` that is nearest, without what its own rounding adds.
-        """
+        """Returns the nearest multiple of `step`, without the rounding error of the product."""
         if self.step is None:
             return number
         multiple = round(number / self.step) * self.step
@@ -222,42 +159,26 @@ KEYS: Dict[str, str] = {
     "log_uniform_values": "min, max",
     "q_log_uniform_values": "min, max, q",
 }
-"""The distributions that are known here, and what describes them."""
+"""The supported distributions, and the keys that describe each."""
 
 LARGEST_WHOLE = 2**53
-"""Optuna keeps whole numbers as floats, which have no more of them without gaps."""
+"""Optuna stores whole numbers as floats, which have gaps between whole numbers beyond this."""
 
 
 NO_NUMBER_TO_YAML = re.compile(r"[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]+")
-"""What looks like a number, but is a string to YAML 1.1: without a dot, or a sign after the e."""
+"""
+Matches strings that look like numbers, but are strings to YAML 1.1: they lack a dot, or a sign
+after the e.
+"""
 
 WRITTEN_SO = "YAML takes 1e-4 for a word, 1.0e-4 for a number"
 
 
 def described_parameter(source: str, name: str, description: Any) -> Parameter:
     """
-    # Parameters
-
-    source : `str`
-        The file's name, for error messages.
-    name : `str`
-        The parameter's name.
-    description : `Any`
-        What the file says of it.
-
-    # Returns
-
-    `Parameter`
-
-    # Raises
-
-    ConfigurationError
-        If the description makes no sense, or its distribution is not in `KEYS`.
-
-    # Source
-
-    The sweep configuration of Weights & Biases. Without a `distribution`, `min` and `max` mean
-    whole numbers if both are.
+    Builds a parameter from its description in a sweep file. `source` is the file's name, for
+    errors. Raises `ConfigurationError` if the description is wrong, or its distribution is not in
+    `KEYS`.
     """
     keys = StrictJson(source, name, description)
     kind = keys.take("distribution", None) or _usual_distribution(description)
@@ -273,7 +194,10 @@ def described_parameter(source: str, name: str, description: Any) -> Parameter:
 
 
 def _usual_distribution(description: Dict[str, Any]) -> str:
-    """Of a description that names none."""
+    """
+    Returns the distribution of a description that names none, by the rules of Weights & Biases:
+    `min` and `max` mean whole numbers if both are whole.
+    """
     for kind in ("constant", "categorical"):
         if KEYS[kind] in description:
             return kind
@@ -282,12 +206,12 @@ def _usual_distribution(description: Dict[str, Any]) -> str:
 
 
 def _constant(keys: StrictJson) -> Parameter:
-    """`value`."""
+    """Reads `value`."""
     return _choice(keys, "value", [keys.take("value")])
 
 
 def _categorical(keys: StrictJson) -> Parameter:
-    """`values`."""
+    """Reads `values`."""
     values = keys.take("values")
     if not isinstance(values, list) or not values:
         raise keys.error("values", "a list of one or more values", values)
@@ -295,7 +219,7 @@ def _categorical(keys: StrictJson) -> Parameter:
 
 
 def _choice(keys: StrictJson, key: str, values: Any) -> Parameter:
-    """An error if a value is there twice, or meant to be a number but none."""
+    """Refuses values that come twice, and strings that are meant to be numbers."""
     for value in values:
         if isinstance(value, str) and NO_NUMBER_TO_YAML.fullmatch(value):
             raise keys.error(key, f"numbers as YAML knows them ({WRITTEN_SO})", value)
@@ -305,7 +229,7 @@ def _choice(keys: StrictJson, key: str, values: Any) -> Parameter:
 
 
 def _whole_number(keys: StrictJson) -> Parameter:
-    """`min` and `max`."""
+    """Reads `min` and `max`, both whole."""
     low, high = _number(keys, "min"), _number(keys, "max")
     for key, bound in (("min", low), ("max", high)):
         if not isinstance(bound, int):
@@ -316,7 +240,7 @@ def _whole_number(keys: StrictJson) -> Parameter:
 
 
 def _evenly(keys: StrictJson, is_rounded: bool = False, is_logarithmic: bool = False) -> Parameter:
-    """`min` and `max`, and `q`, the step."""
+    """Reads `min` and `max`, and the step `q` if `is_rounded`."""
     low, high = _number(keys, "min"), _number(keys, "max")
     step = _number(keys, "q", 1) if is_rounded else None
     if is_logarithmic and low <= 0:
@@ -336,7 +260,7 @@ def _evenly(keys: StrictJson, is_rounded: bool = False, is_logarithmic: bool = F
 
 
 def _number(keys: StrictJson, key: str, *default: float) -> float:
-    """A finite number."""
+    """Reads a finite number."""
     value = keys.take(key, *default)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise keys.error(key, f"a number ({WRITTEN_SO})", value)
@@ -347,7 +271,7 @@ def _number(keys: StrictJson, key: str, *default: float) -> float:
 
 
 def _above(keys: StrictJson, low: float, high: float) -> float:
-    """The upper bound; an error if it is none."""
+    """Returns `high`; refuses it if it is not above `low`."""
     if high <= low:
         raise keys.error("max", f"above `min`, which is {low}", high)
     return high
@@ -362,7 +286,7 @@ _DESCRIBED = {
     "log_uniform_values": lambda keys: _evenly(keys, is_logarithmic=True),
     "q_log_uniform_values": lambda keys: _evenly(keys, is_rounded=True, is_logarithmic=True),
 }
-"""What makes a parameter of what the file says, for each distribution."""
+"""The function that builds a parameter of each distribution."""
 
 
 METHODS = ("bayes", "grid", "random")
@@ -376,14 +300,8 @@ PASSED_OVER = (
 
 class Halving(NamedTuple):
     """
-    Trainings that are behind are stopped.
-
-    # Parameters
-
-    first : `int`
-        After so many epochs for the first time.
-    factor : `int`
-        One in so many goes on, to be compared again after so many times as many epochs.
+    Stops trainings that are behind: after `first` epochs one training in `factor` goes on, and is
+    compared again after `factor` times as many epochs.
     """
 
     first: int
@@ -399,13 +317,13 @@ class Sweep(NamedTuple):
     method : `str`
         How values are chosen: one of `METHODS`.
     metric : `Metric`
-        What shall be as good as possible.
+        The number to optimize.
     parameters : `Mapping[str, Parameter]`
-        By their places in the config, such as `trainer.optimizer.lr`.
+        The parameters by their places in the config, such as `trainer.optimizer.lr`.
     run_cap : `int`, optional
-        How many trainings, at most.
+        The number of trainings, at most.
     halving : `Halving`, optional
-        Which of them are stopped early.
+        Which trainings are stopped early.
     """
 
     method: str
@@ -417,9 +335,9 @@ class Sweep(NamedTuple):
 
 def read_sweep(path: Path) -> Sweep:
     """
-    Reads what matters to a search from a sweep file. What only Weights & Biases needs is passed
-    over, such as `program` and `command`, the `target` of a metric and what it imputes, and whether
-    early termination is `strict`.
+    Reads the keys of a sweep file that matter to a search. Keys that only Weights & Biases needs
+    are ignored: `program`, `command` and the like, the `target` and `impute` of a metric, and
+    `strict` of early termination.
 
     # Parameters
 
@@ -433,7 +351,7 @@ def read_sweep(path: Path) -> Sweep:
     # Raises
 
     ConfigurationError
-        If the file makes no sense, or has a key that Weights & Biases doesn't know.
+        If a value of the file is wrong, or it has a key that Weights & Biases doesn't know.
 
     # Source
 
@@ -469,7 +387,7 @@ def read_sweep(path: Path) -> Sweep:
 
 
 def _content(path: Path) -> Any:
-    """What a file in YAML says, as JSON has it."""
+    """Reads a YAML file, and returns its content in the types of JSON."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
         # YAML also has dates, keys that are no strings, and lists that hold themselves.
@@ -485,14 +403,14 @@ def _content(path: Path) -> Any:
 
 
 def _finish(block: StrictJson, *others: str) -> None:
-    """An error if there is a key that is neither read nor one of `others`: it may be a slip."""
+    """Refuses a key that is neither read nor one of `others`: it may be a typo."""
     for key in others:
         block.take(key, None)
     block.finish()
 
 
 def _metric(block: StrictJson) -> Metric:
-    """`name`, and `goal`: to minimize, if nothing is said."""
+    """Reads `name` and `goal`, which is to minimize by default."""
     name, goal = block.take("name"), block.take("goal", "minimize")
     if not isinstance(name, str):
         raise block.error("name", "the name of a metric", name)
@@ -503,7 +421,7 @@ def _metric(block: StrictJson) -> Metric:
 
 
 def _halving(block: StrictJson) -> Halving:
-    """`min_iter`, or `max_iter` and how many comparisons `s` before it; `eta`."""
+    """Reads `min_iter`, or `max_iter` and the number `s` of comparisons before it; and `eta`."""
     kind = block.take("type")
     if kind != "hyperband":
         raise block.error("type", "hyperband", kind)

@@ -14,23 +14,23 @@ from elmo_scratch.search.processes import ProcessGroup
 from elmo_scratch.search.sweep import Metric
 
 RESULT = "metrics.json"
-"""What AllenNLP writes when all is trained; the archive comes after it."""
+"""The file that AllenNLP writes at the end of a training, right before the archive."""
 
 NO_RESULT = f"ended without a whole {RESULT}"
-"""What became of a training that says that it ended well."""
+"""The reason given for a training that ended with status 0, but failed."""
 
 LAST_LINES = 5
-"""How many lines of the log of a training tell why it failed."""
+"""The number of lines of a training's log that are shown when it fails."""
 
 
 class TrialFolder(ABC):
     """
-    A training, by its folder and the log beside it. Abstract.
+    A training, known by its folder and the log beside it. Abstract.
 
     # Parameters
 
     folder : `Path`
-        Where the training writes to.
+        The folder that the training writes to. The log is `<folder>.log`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -40,22 +40,22 @@ class TrialFolder(ABC):
 
     @abstractmethod
     def has_ended(self) -> bool:
-        """Whether it is over, well or not."""
+        """Whether the training is over, successfully or not."""
 
     @abstractmethod
     def has_failed(self) -> bool:
-        """Whether it is over, but came to no result."""
+        """Whether the training is over, but has no result."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Ends it, if it is not over."""
+        """Kills the training, if it is not over."""
 
     @abstractmethod
     def _untold(self) -> List[str]:
-        """What a training that failed can't print itself."""
+        """Returns lines about a failure that the training can't print itself."""
 
     def has_result(self) -> bool:
-        """Whether it has come to its end, and left what can be read."""
+        """Whether the folder has a readable `metrics.json`."""
         try:
             json.loads((self.folder / RESULT).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -64,30 +64,16 @@ class TrialFolder(ABC):
 
     def result(self, metric: Metric) -> float:
         """
-        # Returns
-
-        `float`
-            What a training has reached that has ended well.
-
-        # Raises
-
-        ConfigurationError
-            If it measures no such thing.
+        Returns the metric of a training that has completed. Raises `ConfigurationError` if the
+        training doesn't measure it.
         """
         return metric.of(self.folder / RESULT)
 
     def new_epochs(self, metric: Metric) -> Iterator[Tuple[int, float]]:
         """
-        # Returns
-
-        `Iterator[Tuple[int, float]]`
-            For each epoch since the last call how many there were until then, and the metric. Those
-            before the first that was validated count, but are left out.
-
-        # Raises
-
-        ConfigurationError
-            If the training measures no such thing.
+        Yields `(epoch, metric)` for each epoch since the last call, epochs counted from 1. Epochs
+        before the first validation count, but are left out. Raises `ConfigurationError` if the
+        training doesn't measure the metric.
         """
         for file in _epochs(self.folder)[self._reported :]:
             try:
@@ -99,19 +85,14 @@ class TrialFolder(ABC):
                 yield self._reported, value
 
     def last_lines(self) -> str:
-        """
-        # Returns
-
-        `str`
-            What it printed last, and what that doesn't tell.
-        """
+        """Returns the last lines of the log, and what the training couldn't print itself."""
         printed = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         printed += self._untold()
         return "\n".join([line for line in printed if line.strip()][-LAST_LINES:])
 
 
 def _epochs(folder: Path) -> List[Path]:
-    """The metrics of all epochs that are over, in their order."""
+    """Returns the metrics files of all epochs that are over, in order."""
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     numbers = [re.fullmatch(r"metrics_epoch_(\d+)\.json", name) for name in names]
     in_order = sorted(int(number[1]) for number in numbers if number)
@@ -119,34 +100,21 @@ def _epochs(folder: Path) -> List[Path]:
 
 
 class EndedTraining(TrialFolder):
-    """
-    A training that is over, as far as its folder tells.
-
-    # Parameters
-
-    folder : `Path`
-        Where it wrote to.
-    """
+    """A training that is over; its folder is all that is known of it."""
 
     def has_ended(self) -> bool:
-        """As in `TrialFolder`."""
         return True
 
     def has_failed(self) -> bool:
-        """As in `TrialFolder`."""
         return not self.has_result()
 
     def stop(self) -> None:
-        """As in `TrialFolder`."""
+        """Does nothing: the training is over."""
 
     def pack(self, more: Optional[List[str]]) -> None:
         """
-        Makes the archive, where the training was ended between its result and that.
-
-        # Parameters
-
-        more : `List[str]`, optional
-            What else of the folder goes into it: `include_in_archive` of the config.
+        Makes the archive, if the training was killed after its result and before its archive.
+        `more` is the config's `include_in_archive`.
         """
         is_missing = not (self.folder / "model.tar.gz").exists()
         if is_missing and (self.folder / "best.th").exists():
@@ -157,26 +125,14 @@ class EndedTraining(TrialFolder):
 
 
 ALLENNLP = (sys.executable, "-m", "allennlp")
-"""What is started."""
+"""The command that starts AllenNLP in this Python environment."""
 
 
 class TrialTraining(TrialFolder):
     """
-    Runs `allennlp train`. What it prints goes to a file beside its folder: the folder must be new,
-    or hold a training that `--recover` goes on with.
-
-    # Parameters
-
-    folder : `Path`
-        Where the training writes to.
-    config : `Path`
-        What it trains.
-    overrides : `Dict[str, Any]`
-        What is different in this trial.
-    arguments : `Sequence[str]`, optional (default = `()`)
-        More of the command line.
-    num_threads : `int`, optional (default = `None`)
-        Of the processor, where `OMP_NUM_THREADS` doesn't say it.
+    Runs `allennlp train`, whose output goes to the log beside its folder. The folder must be new,
+    or `arguments` hold `--recover`. `num_threads` are processor threads; `OMP_NUM_THREADS` in the
+    environment comes first.
     """
 
     def __init__(
@@ -197,24 +153,21 @@ class TrialTraining(TrialFolder):
 
     @property
     def pid(self) -> int:
-        """The number of the group of its processes."""
+        """The id of the training's process group."""
         return self._processes.pid
 
     def has_ended(self) -> bool:
-        """As in `TrialFolder`."""
         return self._processes.status is not None
 
     def has_failed(self) -> bool:
-        """As in `TrialFolder`."""
         status = self._processes.status
         return status is not None and (status != 0 or not self.has_result())
 
     def stop(self) -> None:
-        """As in `TrialFolder`."""
         self._processes.stop()
 
     def _untold(self) -> List[str]:
-        """The signal that ended it, or that it ended well but without a result."""
+        """Names the signal that ended the training, or says that it left no result."""
         status = self._processes.status
         if status is not None and status < 0:
             return [f"ended by signal {-status}"]
