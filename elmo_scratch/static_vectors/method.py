@@ -8,7 +8,7 @@ from elmo_scratch.static_vectors.text import VectorText
 
 
 class VectorMethod(ABC):
-    """One vector a word, from the words that it stands beside. Abstract."""
+    """Learns one vector a word from the words that it stands beside. Abstract."""
 
     @abstractmethod
     def vectors_of(self, text: VectorText) -> numpy.ndarray:

@@ -1,4 +1,4 @@
-"""Numbers of a command line that must lie in a range."""
+"""Checks that numbers of a command line lie in a range."""
 
 from typing import Optional
 
@@ -7,19 +7,8 @@ from allennlp.common.checks import ConfigurationError
 
 def check_option(option: str, value: float, least: float, most: Optional[float] = None) -> None:
     """
-    # Parameters
-
-    option : `str`
-        What the command line calls it.
-    value : `float`
-        What it is.
-    least, most : `float`
-        The range, both ends included. There need not be an upper end.
-
-    # Raises
-
-    ConfigurationError
-        If the value lies outside; not a number does as well.
+    Raises `ConfigurationError` if the value of an option is below `least`, above `most` or NaN.
+    `option` is its name on the command line, without the dashes.
     """
     if least <= value and (most is None or value <= most):
         return

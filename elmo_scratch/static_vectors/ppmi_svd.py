@@ -1,4 +1,4 @@
-"""Counted vectors: positive mutual information of words, reduced by a truncated SVD."""
+"""Vectors by counting: positive mutual information of words, reduced by a truncated SVD."""
 
 import logging
 from dataclasses import dataclass
@@ -19,20 +19,9 @@ from elmo_scratch.static_vectors.text import VectorText
 
 def count_co_occurrences(text: VectorText, window: int) -> csr_matrix:
     """
-    Memory holds a block of the text and some 16 bytes for each entry of the result.
-
-    # Parameters
-
-    text : `VectorText`
-        The text.
-    window : `int`
-        Two words of a sentence stand beside each other if they are at most so many places apart,
-        words without a vector not counted.
-
-    # Returns
-
-    `csr_matrix`
-        Shape `(words, words)`, of int32, symmetric.
+    Counts how often two words stand at most `window` tokens apart in a sentence, words without a
+    vector left out. Returns int32 of shape `(words, words)`, symmetric. Memory holds a block of the
+    text and some 16 bytes for each entry of the result.
     """
     sums: List[csr_matrix] = [_matrix_of(numpy.zeros((2, 0), numpy.int32), len(text.words))]
     with Tqdm.tqdm(
@@ -46,21 +35,21 @@ def count_co_occurrences(text: VectorText, window: int) -> csr_matrix:
             progress.update(len(tokens))
     while len(sums) > 1:
         _join_last(sums)
-    # So far each pair counts once, the first word in the row. They see each other alike.
+    # So far each pair counts once, with its first word as the row; the sum makes it symmetric.
     (ahead,) = sums
     return csr_matrix(ahead + ahead.T)
 
 
 def _matrix_of(pairs: numpy.ndarray, num_words: int) -> csr_matrix:
-    """How often each pair comes, of shape `(2, pairs)`."""
+    """Counts how often each pair comes; `pairs` has shape `(2, pairs)`."""
     ones = numpy.ones(pairs.shape[1], dtype=numpy.int32)
     return coo_matrix((ones, (pairs[0], pairs[1])), shape=(num_words, num_words)).tocsr()
 
 
 def _add(sums: List[csr_matrix], counts: csr_matrix) -> None:
     """
-    Adds counts to a sum that is kept in parts, each at least twice as large as the next: a large
-    part is not gone through again for every small one.
+    Adds counts to a sum that is kept in parts, each at least twice as large as the next, so that a
+    large part is not read again for every small one.
     """
     sums.append(counts)
     while len(sums) > 1 and sums[-2].nnz < 2 * sums[-1].nnz:
@@ -68,7 +57,7 @@ def _add(sums: List[csr_matrix], counts: csr_matrix) -> None:
 
 
 def _join_last(sums: List[csr_matrix]) -> None:
-    """Makes one of the last two parts."""
+    """Merges the last two parts."""
     last = sums.pop()
     sums[-1] = sums[-1] + last
 
@@ -77,36 +66,23 @@ def largest_singular(
     matrix: csr_matrix, number: int, seed: int
 ) -> Tuple[numpy.ndarray, numpy.ndarray]:
     """
-    The same arguments give the same result, whatever the number of processor threads.
-
-    # Parameters
-
-    matrix : `csr_matrix`
-        Shape `(size, size)`.
-    number : `int`
-        How many dimensions, at most `size`.
-    seed : `int`
-        Of the vectors that the search begins with.
-
-    # Returns
-
-    `Tuple[numpy.ndarray, numpy.ndarray]`
-        The left singular vectors, shape `(size, number)`, and their values, shape `(number,)`,
-        which fall.
+    Returns the left singular vectors with the largest values, shape `(size, number)`, and these
+    values in falling order, shape `(number,)`, of a square matrix. The result depends on the seed,
+    but not on the number of processor threads.
     """
     size = matrix.shape[0]
-    # With another number of threads, products of dense matrices are summed in another order.
+    # Products of dense matrices are summed in an order that depends on the number of threads.
     with threadpool_limits(1):
         if 2 * number >= size:
             # There is little to leave out, and ARPACK can't find all.
             left, values, _ = numpy.linalg.svd(matrix.toarray().astype(numpy.float64))
             return left[:, :number], values[:number]
-        # ARPACK rather than scikit-learn's randomized_svd, whose last dimensions are noise: of 256
-        # of AG News (12,407 words), 127 had a cosine below 0.9 with the exact ones. On one thread
-        # it takes 12 seconds for 2.4; with 15 iterations and 128 more dimensions the other took
-        # 9.6, and the worst cosine was still 0.91.
-        # This is what scipy's `svds` does, which has no seed for what ARPACK draws where there are
-        # fewer dimensions than it is asked for.
+        # ARPACK rather than scikit-learn's randomized_svd, whose last dimensions are noise: on AG
+        # News (12,407 words, 256 dimensions, one thread) 127 dimensions had a cosine below 0.9
+        # with the exact ones. ARPACK took 12 seconds, randomized_svd 2.4; with 15 iterations and
+        # 128 more dimensions it took 9.6, and the worst cosine was still 0.91.
+        # scipy's `svds` does the same as this code, but has no seed for the numbers that ARPACK
+        # draws if the matrix has a lower rank than the number of dimensions.
         matrix = matrix.astype(numpy.float64)
         turned = matrix.T.tocsr()
         squares = LinearOperator(
@@ -124,31 +100,15 @@ def positive_mutual_information(
     counts: csr_matrix, shift: float = 1.0, smoothing: float = 0.75
 ) -> csr_matrix:
     """
-    # Parameters
-
-    counts : `csr_matrix`
-        Shape `(words, words)`: how often words stand beside each other.
-    shift : `float`, optional (default = `1.0`)
-        Its logarithm is subtracted: what `k` negative samples are for word2vec.
-    smoothing : `float`, optional (default = `0.75`)
-        The counts of the words in columns are raised to this power, so that rare ones don't look
-        more telling than they are. 1 leaves them.
-
-    # Returns
-
-    `csr_matrix`
-        Shape `(words, words)`, of float32: `max(0, log(P(word, context) / (P(word) P(context))) -
-        log(shift))`.
-
-    # Source
-
-    Levy, Goldberg and Dagan 2015, "Improving Distributional Similarity with Lessons Learned from
-    Word Embeddings", sections 3.1 to 3.3.
+    Returns `max(0, log(P(word, context) / (P(word) P(context))) - log(shift))` as float32, shape
+    `(words, words)` like the counts. `shift` corresponds to word2vec's number of negative samples.
+    The counts of contexts, in columns, are raised to the power `smoothing`, so that rare contexts
+    don't get too much weight. Source: Levy et al. 2015 (see `PpmiSvd`), sections 3.1 to 3.3.
     """
     totals = numpy.asarray(counts.sum(axis=1), dtype=numpy.float64).ravel()  # (words,)
     contexts = totals**smoothing
     with numpy.errstate(divide="ignore", invalid="ignore"):
-        # A word that stands alone wherever it occurs has no entries for these to matter.
+        # A word that always stands alone gives NaN or infinity here, but has no entry to read it.
         log_totals, log_shares = numpy.log(totals), numpy.log(contexts / contexts.sum())
     information = numpy.log(counts.data, dtype=numpy.float64)  # (pairs,)
     information -= numpy.repeat(log_totals, numpy.diff(counts.indptr))
@@ -173,20 +133,20 @@ class PpmiSvd(VectorMethod):
     dim : `int`, optional (default = `300`)
         The size of a vector.
     window : `int`, optional (default = `5`)
-        How far apart two words may be, at most; all count alike.
+        Two words count as neighbours up to so many tokens apart; all neighbours count alike.
     shift : `float`, optional (default = `1.0`)
-        Its logarithm is subtracted from the mutual information.
+        The logarithm of this is subtracted from the mutual information.
     smoothing : `float`, optional (default = `0.75`)
         The power that the counts of contexts are raised to.
     exponent : `float`, optional (default = `0.5`)
         The power that the singular values are raised to: 1 keeps them, 0 drops them.
     seed : `int`, optional (default = `0`)
-        Of the random numbers that the decomposition begins with.
+        The seed of the random numbers that the decomposition begins with.
 
     # Raises
 
     ConfigurationError
-        If a setting makes no sense.
+        If a setting lies outside its range.
 
     # Source
 
@@ -210,7 +170,7 @@ class PpmiSvd(VectorMethod):
         check_option("seed", self.seed, 0, 2**32 - 1)
 
     def vectors_of(self, text: VectorText) -> numpy.ndarray:
-        """Reads the text once."""
+        """Reads the text once; raises if it has fewer words than `dim`, or no positive entry."""
         if self.dim > len(text.words):
             raise ConfigurationError(
                 f"expected --dim of at most {len(text.words)}, the number of words that get "

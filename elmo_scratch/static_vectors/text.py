@@ -1,4 +1,4 @@
-"""A text as numbers of its words, and its vectors as a text file."""
+"""A text as ids of its words, and the words of it that get vectors."""
 
 import logging
 from array import array
@@ -26,11 +26,11 @@ class NumberedText(NamedTuple):
     words : `Sequence[str]`
         The distinct words.
     counts : `numpy.ndarray`
-        Shape `(words,)`: how often each occurs.
+        Shape `(words,)`: the number of tokens of each word.
     tokens : `numpy.ndarray`
-        Shape `(tokens,)`: for each token the place of its word in `words`.
+        Shape `(tokens,)`: for each token the index of its word in `words`.
     sentence_starts : `numpy.ndarray`
-        Shape `(sentences + 1,)`: where each sentence begins in `tokens`.
+        Shape `(sentences + 1,)`: the index in `tokens` at which each sentence begins.
     """
 
     words: Sequence[str]
@@ -41,17 +41,9 @@ class NumberedText(NamedTuple):
     @classmethod
     def of_corpus(cls, data_path: DataPath) -> "NumberedText":
         """
-        Text files as pre-training reads them, prepared once for both. They stay on the disk.
-
-        # Parameters
-
-        data_path : `DataPath`
-            One sentence a line, words between spaces, plain or gzip: as in `list_shards`.
-
-        # Raises
-
-        ConfigurationError
-            If there is no such text, or a file is not what it should be.
+        Opens text files as pre-training reads them; they are prepared once for both and stay on
+        the disk. `data_path` names them as in `list_shards`: one sentence a line, words between
+        spaces, plain or gzip. Raises `ConfigurationError` if there is no such text, or it is wrong.
         """
         for shard in list_shards(data_path):
             if is_table(shard):
@@ -65,20 +57,9 @@ class NumberedText(NamedTuple):
     @classmethod
     def of_reader(cls, reader: DatasetReader, data_path: Union[str, PathLike]) -> "NumberedText":
         """
-        The tokens of all text fields that a reader makes, each field a sentence. They are kept in
-        memory, in four bytes a token.
-
-        # Parameters
-
-        reader : `DatasetReader`
-            Any.
-        data_path : `Union[str, PathLike]`
-            What it reads.
-
-        # Raises
-
-        ConfigurationError
-            If it can't be read, or holds no token.
+        Reads all text fields of a reader's instances, each field as a sentence. The text is kept in
+        memory, in four bytes a token. Raises `ConfigurationError` if `data_path` can't be read or
+        has no token.
         """
         numbers: Dict[str, int] = {}
         tokens, starts = array("I"), array("q", [0])
@@ -97,7 +78,7 @@ class NumberedText(NamedTuple):
 
 
 def _instances(reader: DatasetReader, data_path: Union[str, PathLike]) -> Iterator[Instance]:
-    """What a reader reads, with errors that name the text."""
+    """Yields a reader's instances; its errors become errors that name the text."""
     try:
         yield from reader.read(data_path)
     except ConfigurationError:
@@ -111,14 +92,14 @@ def _instances(reader: DatasetReader, data_path: Union[str, PathLike]) -> Iterat
 
 
 def _sentences(instances: Iterable[Instance]) -> Iterator[List[str]]:
-    """The words of each text field."""
+    """Yields the words of each text field."""
     for instance in instances:
         for field in instance.fields.values():
             yield from _sentences_of(field)
 
 
 def _sentences_of(field: Field) -> Iterator[List[str]]:
-    """The words of a text field, or of those in a list."""
+    """Yields the words of a text field, or of each text field in a list."""
     if isinstance(field, TextField):
         yield [token.text for token in field.tokens if token.text]
     elif isinstance(field, ListField):
@@ -129,21 +110,15 @@ def _sentences_of(field: Field) -> Iterator[List[str]]:
 logger = logging.getLogger(__name__)
 
 TOKENS_AT_ONCE = 2**20
-"""How many tokens of a text are in memory at once, but for longer sentences."""
+"""The number of tokens in memory at once; a longer sentence is read as a whole."""
 
 _NAMED_AT_MOST = 5
 
 
 class Block(NamedTuple):
     """
-    A few of the sentences of a text.
-
-    # Parameters
-
-    tokens : `numpy.ndarray`
-        Shape `(tokens,)`: for each token the place of its word among the words with vectors.
-    sentences : `numpy.ndarray`
-        Shape `(tokens,)`: a number of the sentence that it stands in; numbers rise.
+    Some successive sentences of a text. `tokens` and `sentences` have shape `(tokens,)`: for each
+    token the index of its word in `VectorText.words`, and the number of its sentence, which rises.
     """
 
     tokens: numpy.ndarray
@@ -152,19 +127,19 @@ class Block(NamedTuple):
 
 class VectorText:
     """
-    A text, less the words that get no vector: the words on both sides of one become neighbours, as
-    in the original word2vec.
+    A text without the words that get no vector. As in the original word2vec, the words on both
+    sides of such a word become neighbours.
 
     # Parameters
 
     text : `NumberedText`
         The whole text.
     min_count : `int`, optional (default = `5`)
-        Words that are rarer get no vector.
+        Rarer words get no vector.
     max_words : `int`, optional (default = `None`)
-        At most so many words get one, the most frequent. `None` means all.
+        At most so many words get vectors, the most frequent ones. `None` means all.
     lowercase : `bool`, optional (default = `False`)
-        Take words in lower case.
+        Convert words to lower case.
 
     # Raises
 
@@ -185,7 +160,7 @@ class VectorText:
             check_option("max-words", max_words, 1)
         numbers: Dict[str, int] = {}
         spelled = (word.lower() if lowercase else word for word in text.words)
-        # Words that differ in case alone are one word if the case is dropped.
+        # With `lowercase`, words that differ only in case become one word.
         merged = numpy.fromiter(
             (numbers.setdefault(word, len(numbers)) for word in spelled),
             numpy.int64,
@@ -202,11 +177,11 @@ class VectorText:
         kept = kept[numpy.argsort(-counts[kept], kind="stable")][:max_words]
         spellings = list(numbers)
         self.words: List[str] = [spellings[number] for number in kept.tolist()]
-        """Those that get vectors, by falling frequency."""
+        """The words that get vectors, the most frequent first."""
         self.counts: numpy.ndarray = counts[kept]
-        """Shape `(words,)`: how often each occurs."""
+        """Shape `(words,)`: the number of tokens of each word."""
         self.num_tokens = int(self.counts.sum())
-        """How many tokens of the text they are."""
+        """The number of tokens of these words."""
         ids = numpy.full(len(numbers), -1, dtype=numpy.int32)
         ids[kept] = numpy.arange(len(kept), dtype=numpy.int32)
         self._text, self._ids = text, ids[merged]
@@ -219,7 +194,7 @@ class VectorText:
         )
 
     def blocks(self) -> Iterator[Block]:
-        """Yields the text from its first sentence to its last."""
+        """Yields the text in blocks, from its first sentence to its last."""
         starts = self._text.sentence_starts
         first, end = 0, len(starts) - 1
         while first < end:
@@ -234,7 +209,7 @@ class VectorText:
 
 
 def _writable(words: List[str]) -> List[str]:
-    """Those that a file can hold; there is a warning about the others."""
+    """Returns the words that a file of vectors can hold, and warns about the others."""
     left_out = [word for word in words if not is_writable(word)]
     if left_out:
         logger.warning(

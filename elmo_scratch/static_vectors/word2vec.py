@@ -1,4 +1,4 @@
-"""Word2vec: a word's vector is what best predicts the words around it, or is predicted by them."""
+"""Word2vec: a word's vector is trained to predict the words around it, or to be predicted."""
 
 import logging
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ logger = logging.getLogger(__name__)
 ALGORITHMS = ("skip-gram", "cbow")
 
 TOKENS_OF_A_SENTENCE = 10_000
-"""gensim drops what a sentence has beyond these; longer ones are cut."""
+"""gensim drops the tokens of a sentence beyond this number, so longer sentences are cut first."""
 
 AT_MOST = 10_000
 """
-Of `dim`, `window` and `negatives`. A number that overflows raises in a thread of gensim's, and it
-would wait for that thread for ever.
+The upper limit of `dim`, `window` and `negatives`. A number that overflows raises in one of
+gensim's threads, for which gensim would then wait for ever.
 """
 
 
@@ -35,34 +35,33 @@ class Word2Vec(VectorMethod):
     # Parameters
 
     algorithm : `str`, optional (default = `"skip-gram"`)
-        Or `"cbow"`.
+        `"skip-gram"` or `"cbow"`.
     dim : `int`, optional (default = `300`)
         The size of a vector.
     window : `int`, optional (default = `5`)
-        How far apart two words may be, at most; near ones count more.
+        Two words count as neighbours up to so many tokens apart; nearer ones count more.
     epochs : `int`, optional (default = `5`)
         How often the text is read.
     negatives : `int`, optional (default = `5`)
-        Random words that each true one is told from.
+        The number of random words that each true neighbour is told from.
     sample : `float`, optional (default = `0.001`)
-        Words that make up a larger share of the text are passed over at times. 0 keeps all.
+        Tokens of words with a larger share of the text are dropped at random. 0 keeps all.
     learning_rate : `float`, optional (default = `0.025`)
-        At the beginning; it falls to 0.0001.
+        The learning rate at the beginning; it falls to 0.0001.
     seed : `int`, optional (default = `0`)
-        Of all random numbers.
+        The seed of all random numbers.
     threads : `int`, optional (default = `1`)
-        With more than one the vectors are not the same each time.
+        Processor threads. With more than one the vectors are not the same each time.
 
     # Raises
 
     ConfigurationError
-        If gensim is not installed, or a setting makes no sense.
+        If gensim is not installed, or a setting lies outside its range.
 
     # Source
 
     Mikolov et al. 2013, "Distributed Representations of Words and Phrases and their
-    Compositionality". The defaults are those of the authors' program but for `dim`, which was 100
-    there.
+    Compositionality". The authors' program has the same defaults, except a `dim` of 100.
     """
 
     algorithm: str = "skip-gram"
@@ -115,7 +114,7 @@ class Word2Vec(VectorMethod):
             model.train(sentences, total_words=text.num_tokens, epochs=self.epochs)
         if sentences.error is not None:
             raise sentences.error
-        # It begins with zeros, and what is learned first goes there.
+        # Training changes the output weights first, and they begin as zeros.
         if not model.syn1neg.any():
             logger.warning(
                 "Nothing was trained, and the vectors are the random ones that training begins "
@@ -128,14 +127,15 @@ class Word2Vec(VectorMethod):
 
 class _Sentences:
     """
-    The words of each sentence, as often as they are asked for. They end where reading fails: the
-    error would end the thread in which gensim reads, and gensim would wait for it for ever.
+    Yields the words of each sentence, as often as gensim iterates. It ends early if reading fails,
+    and keeps the error: raised here, it would end gensim's reading thread, for which gensim would
+    wait for ever.
     """
 
     def __init__(self, text: VectorText, progress: Any) -> None:
         self._text, self._progress = text, progress
         self.error: Optional[Exception] = None
-        """What reading failed with."""
+        """The error that ended the reading, if any."""
 
     def __iter__(self) -> Iterator[List[str]]:
         if self.error is not None:
