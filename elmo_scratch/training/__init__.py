@@ -1,6 +1,6 @@
 """
-What a long training needs beside AllenNLP's trainer: checkpoints that are whole, a recovery that
-goes on as if nothing had happened, a stop before weights are spoilt, and numbers to watch.
+Additions to AllenNLP's trainer for long trainings: checkpoints that are whole, a recovery that
+goes on as if nothing had happened, a stop before weights turn NaN, and metrics to watch.
 """
 
 from elmo_scratch.training.checkpointer import WholeCheckpointer as WholeCheckpointer

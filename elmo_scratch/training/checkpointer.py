@@ -1,5 +1,6 @@
 """
-Checkpoints that are whole or absent, by one training at a time, on a clock that workers share.
+A checkpointer whose checkpoints are whole or absent, with a lock on the folder of a training and a
+clock that its workers share.
 """
 
 import errno
@@ -32,17 +33,12 @@ from elmo_scratch.training.workers import gathered
 
 class SharedClock:
     """
-    Tells all workers after the same step that a time is over. The first worker sees by its own
-    clock that it is, and notes the number of the next step in the store through which the workers
-    have met; there the others look after each step.
+    Tells all workers after the same step that a time, in seconds from now, is over. The first
+    worker looks at its own clock, and notes the number of the next step in the store of PyTorch's
+    process group. The others look for this note after each step.
 
-    A broadcast would be answered after the same step, but all would have to wait for it: where one
-    worker has fewer batches than the others to accumulate gradients of, some would wait for ever.
-
-    # Parameters
-
-    seconds : `float`
-        How long the time is. It begins here.
+    A broadcast would serve too, but every worker would have to wait for it: where one worker has
+    fewer batches to accumulate gradients of than the others, some would wait for ever.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -54,68 +50,56 @@ class SharedClock:
         self.restart()
 
     def restart(self) -> None:
-        """Lets the time begin once more."""
+        """Starts the time anew."""
         self._began = time.monotonic()
         self._began_after = self._steps
 
     def is_over(self) -> bool:
         """
-        To be called by each worker after each step, where no worker can end the next step before
-        the first one has called this: it takes the gradients of all.
-
-        # Returns
-
-        `bool`
-            Whether the time is over, the same for all workers.
+        Returns whether the time is over, the same for all workers. Each worker has to call this
+        after each step. No worker can end the next step before the first worker has called this,
+        since a step needs the gradients of all.
         """
         self._steps += 1
         if self._is_first:
             is_over = self._steps == self._over_at
             if not is_over and time.monotonic() - self._began >= self._seconds:
                 self._over_at = self._steps + 1
-                # Unlike `set` it comes back when the number is there.
+                # Unlike `set`, `add` returns only when the number is in the store.
                 self._store.add(self._key(self._over_at), 1)
         else:
             is_over = self._store.check([self._key(self._steps)])
-        # What was noted right before the time began anew is of the time before.
+        # A note from right before the restart belongs to the time before.
         return is_over and self._steps > self._began_after + 1
 
     def _key(self, step: int) -> str:
-        """What the store has if the time is over after this step."""
+        """The key that the store has if the time is over after this step."""
         return f"elmo_scratch/time_is_over/{step}"
 
 
 LOCK = "training.lock"
-"""The file in a training's folder that is locked. It names the process that trains, or trained
-last."""
+"""The locked file in a training's folder. It names the process that trains, or trained last."""
 
 HELD = (errno.EACCES, errno.EAGAIN)
-"""What a system says where another process has the lock."""
+"""The error numbers of a system if another process has the lock."""
 
 
 _OPEN: MutableMapping[Tuple[int, int], TextIO] = WeakValueDictionary()
-"""Files of this process's locks, by device and number. Whoever closes one of two that are the same
-ends the lock of both, so there is never a second one."""
+"""
+The open lock files of this process, by device and inode. A file is never opened twice: closing one
+of the two would release the lock of both.
+"""
 
 
 class TrainingLock:
     """
-    Keeps other processes from training in a folder, for as long as the instance or its process
-    lives: a second one would remove what the first one is writing.
+    Keeps other processes from training in a folder while the instance lives: a second training
+    would remove what the first one is writing. Raises `ConfigurationError` if another process
+    trains there.
 
-    Unlike a lock of `filelock` it isn't handed on to children, which may outlive a training that
-    was killed, such as the workers of a data loader. Within a process it keeps nobody out. Where
-    files can't be locked, or the folder can't be written to, there is none.
-
-    # Parameters
-
-    folder : `Path`
-        The folder of the training.
-
-    # Raises
-
-    ConfigurationError
-        If another process trains there.
+    Children don't inherit the lock, unlike one of `filelock`: workers of a data loader may outlive
+    a training that was killed. Within a process the lock keeps nobody out. Where files can't be
+    locked, or the folder can't be written to, there is no lock.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -143,10 +127,8 @@ class TrainingLock:
 
     def check(self) -> None:
         """
-        # Raises
-
-        ConfigurationError
-            If another training has begun in the folder, after it was removed with the lock in it.
+        Raises `ConfigurationError` if the folder was removed, together with the lock, and another
+        training has begun in a new one of the same name.
         """
         with suppress(FileNotFoundError):
             if self._locked and not os.path.samestat(self._locked, os.stat(self._path)):
@@ -157,13 +139,13 @@ class TrainingLock:
 
 
 def _opened(path: Path) -> TextIO:
-    """The file of a lock, which need not be there yet."""
+    """Opens or creates the file of a lock."""
     with suppress(FileNotFoundError):
         there = os.stat(path)
         file = _OPEN.get((there.st_dev, there.st_ino))
         if file is not None:
             return file
-    # Not cut off before it is locked: it says who has the lock.
+    # The file must not be truncated before it is locked: it says who has the lock.
     file = open(path, "a+", encoding="utf-8")
     there = os.fstat(file.fileno())
     _OPEN[there.st_dev, there.st_ino] = file
@@ -173,27 +155,30 @@ def _opened(path: Path) -> TextIO:
 logger = logging.getLogger(__name__)
 
 Point = Tuple[int, int]
-"""Where a checkpoint was written: epochs completed, and batches of the next one."""
+"""The place of a checkpoint: epochs completed, and batches completed in the next one."""
 
 WRITTEN_WHOLE = ("*_state_e*_b*.th", "best.th", "metrics_epoch_*.json")
-"""What this package writes to the folder of a training, each file beside its place at first."""
+"""The files that this package writes to a training's folder, each under a temporary name first."""
 
 WRITTEN_BESIDE, VOCABULARIES = ("model.tar.gz", "best.th"), ".vocabulary.*"
-"""What elmo_scratch_compat writes there, beside its place too."""
+"""The files that `elmo_scratch_compat` writes there, and the temporary folders of vocabularies."""
 
 
 @Checkpointer.register("elmo_scratch_whole")
 class WholeCheckpointer(Checkpointer):
     """
-    As AllenNLP's checkpointer, but each file is written beside its place and moved there when it is
-    on the disk, the training state first and the model state last. A checkpoint counts when both
-    are there, and an older one is removed only then. What a killed save has left is removed at the
-    next start. Where the newest checkpoint can't be read, training goes on from the one before.
-    While a process trains in the folder another one can't.
+    A version of AllenNLP's checkpointer that survives being killed while it saves.
 
-    In distributed training the states of the callbacks of each worker are kept. On several machines
-    each has checkpoints of its own: older ones are removed when the new one is whole everywhere,
-    and training goes on from the newest that all of them have. Newer ones are set aside.
+    Each file is written under a temporary name and renamed when it is on the disk, the training
+    state first and the model state last. A checkpoint counts when both are there; only then are
+    older ones removed. The next start removes the remains of a save that was killed. If the newest
+    checkpoint can't be read, training goes on from the one before. While a process trains in the
+    folder, no other process can.
+
+    In distributed training the callbacks' states of every worker are saved. On several machines
+    each machine has its own checkpoints: older ones are removed when the new one is whole on all
+    machines, and training goes on from the newest one that all machines have. Newer ones are
+    renamed.
 
     Registered as a `Checkpointer` with name "elmo_scratch_whole".
 
@@ -204,20 +189,20 @@ class WholeCheckpointer(Checkpointer):
     save_completed_epochs : `bool`, optional (default = `True`)
         Save at the end of each epoch.
     save_every_num_seconds : `float`, optional (default = `None`)
-        Save after the first batch that ends so long after the last checkpoint; in distributed
-        training one batch later, and by the clock of the first worker.
+        Save after the first batch that ends so long after the last checkpoint. Distributed training
+        goes by the clock of the first worker, and saves one batch later.
     save_every_num_batches : `int`, optional (default = `None`)
         Save when so many batches of an epoch were trained since the last checkpoint, at least 1.
     keep_most_recent_by_count : `int`, optional (default = `2`)
-        How many checkpoints to keep, at least 1. `None` keeps all.
+        The number of checkpoints to keep, at least 1. `None` keeps all.
     keep_most_recent_by_age : `int`, optional (default = `None`)
-        For how many seconds to keep a checkpoint that is not among these.
+        Keep other checkpoints for so many seconds.
 
     # Raises
 
     ConfigurationError
-        If one of the two counts is less than 1; if another process trains there; if a checkpoint
-        can't be written; if there are some, but none that all workers can read.
+        If one of the two counts is less than 1; if another process trains in the folder; if a
+        checkpoint can't be written; if there are checkpoints, but none that all workers can read.
     """
 
     def __init__(
@@ -237,7 +222,7 @@ class WholeCheckpointer(Checkpointer):
             )
         self._clock: Optional[SharedClock] = None
         if save_every_num_seconds is not None and is_distributed():
-            # AllenNLP would refuse it.
+            # AllenNLP refuses `save_every_num_seconds` in distributed training.
             self._clock, save_every_num_seconds = SharedClock(save_every_num_seconds), None
         super().__init__(
             serialization_dir,
@@ -248,7 +233,7 @@ class WholeCheckpointer(Checkpointer):
             keep_most_recent_by_age=keep_most_recent_by_age,
         )
         self._folder = Path(serialization_dir)
-        # AllenNLP tells each worker how many there are on its machine.
+        # AllenNLP tells each worker the number of workers on its machine.
         num_local = os.environ.get("ALLENNLP_PROCS_PER_NODE")
         self._writes = self._rank % int(num_local) == 0 if num_local else self._rank == 0
         # Machines may share the folder; the first worker of all speaks for them.
@@ -258,7 +243,7 @@ class WholeCheckpointer(Checkpointer):
 
     @property
     def _is_primary(self) -> bool:
-        """Whether this worker looks after the files: the first one of each machine does."""
+        """Whether this worker looks after the files, as the first one of each machine does."""
         return self._writes
 
     def maybe_save_checkpoint(
@@ -287,15 +272,15 @@ class WholeCheckpointer(Checkpointer):
             dist.barrier()
         if state is not None:
             model_path = Path(self._model_state_path(*point))
-            # One that could not be read may stand here.
+            # An unreadable model state may be in the place of the new one.
             model_path.unlink(missing_ok=True)
             self._write(state.trainer_state, Path(self._training_state_path(*point)))
             self._write(state.model_state, model_path)
         if is_distributed():
-            # What is old here may be the newest that another machine has so far.
+            # A checkpoint that is old here may be the newest one of another machine so far.
             dist.barrier()
         if state is not None:
-            # It finds both files there, and only keeps its accounts and removes old checkpoints.
+            # AllenNLP finds both files, and so only records the checkpoint and removes old ones.
             super().save_checkpoint(trainer)
         self._last_saved(point)
         if self._clock is not None:
@@ -323,7 +308,7 @@ class WholeCheckpointer(Checkpointer):
         return None
 
     def _refuse(self, of_all: List[Set[Point]], errors: Dict[Point, str]) -> NoReturn:
-        """The error where there are checkpoints, but none that all workers can read."""
+        """Raises the error for checkpoints of which none can be read by all workers."""
         if set.intersection(*of_all):
             damaged = {error: None for own in gathered(errors) for error in own.values()}
             raise ConfigurationError(
@@ -372,12 +357,12 @@ class WholeCheckpointer(Checkpointer):
             ) from error
 
     def _worker_path(self, epochs_completed: int, batches_in_epoch_completed: int) -> Path:
-        """Where a worker that is not the first keeps the states of its callbacks."""
+        """The file for the callbacks' states of a worker that is not a machine's first."""
         point = place_of((epochs_completed, batches_in_epoch_completed))
         return self._folder / f"training_state_{point}_w{self._rank}.th"
 
     def _files(self, epochs_completed: int, batches_in_epoch_completed: int) -> List[Path]:
-        """The files of a checkpoint, the model state first: without it the others don't count."""
+        """Lists the files of a checkpoint. The model state comes first, to be removed first."""
         point = place_of((epochs_completed, batches_in_epoch_completed))
         return [
             file
@@ -410,7 +395,7 @@ class WholeCheckpointer(Checkpointer):
         self._last_save_num_epochs_completed, self._last_save_num_batches_in_epoch_completed = point
 
     def _remove_leftovers(self) -> None:
-        """Removes what a save that was killed has left."""
+        """Removes the remains of a save that was killed."""
         for name in WRITTEN_WHOLE:
             for part in self._folder.glob(f".{name}.*.part"):
                 part.unlink(missing_ok=True)
@@ -427,5 +412,5 @@ class WholeCheckpointer(Checkpointer):
 
 
 def place_of(point: Point) -> str:
-    """As it stands in the names of files."""
+    """Formats the place of a checkpoint as file names have it, such as `e1_b0`."""
     return "e{}_b{}".format(*point)

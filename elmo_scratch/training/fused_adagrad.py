@@ -1,4 +1,4 @@
-"""Adagrad in one pass over its numbers."""
+"""Adagrad by PyTorch's fused code, in one pass over the weights."""
 
 from typing import Any, Callable, Dict, List, Optional
 
@@ -10,14 +10,16 @@ from torch.optim.adagrad import adagrad
 @Optimizer.register("elmo_scratch_adagrad")
 class FusedAdagrad(AdagradOptimizer):
     """
-    AllenNLP's "adagrad", but that on a processor weights, their gradients and their accumulators
-    are each read once in a step, by PyTorch's fused code. AllenNLP's way goes through all of them
-    for each operation, which takes three times as long. On a GPU all that have dense gradients are
-    changed by a few operations together, where a sparse gradient among them lets AllenNLP's way
-    take some operations for each. Sparse gradients change only their rows, as there.
+    AllenNLP's "adagrad", but faster.
 
-    Registered as an `Optimizer` with name "elmo_scratch_adagrad". It takes what "adagrad" takes,
-    and goes on from its checkpoints.
+    On a CPU it uses PyTorch's fused code, which reads weights, gradients and accumulators once in a
+    step. AllenNLP's "adagrad" reads them once for each operation, which takes three times as long.
+    On a GPU a few operations change all weights with dense gradients together; in AllenNLP's
+    "adagrad" one sparse gradient makes it some operations for each weight. Both change only the
+    rows of a sparse gradient.
+
+    Registered as an `Optimizer` with name "elmo_scratch_adagrad". It takes the arguments of
+    "adagrad", and goes on from its checkpoints.
 
     # Source
 
@@ -36,7 +38,7 @@ class FusedAdagrad(AdagradOptimizer):
         # Returns
 
         `Any`
-            What `closure` returns, if there is one.
+            The result of `closure`; `None` without one.
         """
         loss = None
         if closure is not None:
@@ -50,8 +52,8 @@ class FusedAdagrad(AdagradOptimizer):
 
     def _way_of(self, parameter: torch.Tensor) -> str:
         """
-        How a parameter with this gradient is changed: by PyTorch's fused code, if there is any; it
-        looks neither at shapes nor at how numbers lie.
+        Returns how to update a parameter: "fused", "dense" or "sparse". PyTorch's fused code checks
+        neither shapes nor strides, so it only gets contiguous tensors of equal shapes on the CPU.
         """
         gradient, total = parameter.grad, self.state[parameter]["sum"]
         assert gradient is not None
@@ -63,7 +65,7 @@ class FusedAdagrad(AdagradOptimizer):
         return "fused" if has_code and is_plain else "dense"
 
     def _update(self, group: Dict[str, Any], parameters: List[torch.Tensor], way: str) -> None:
-        """One step of some parameters of a group, all of them in the same way."""
+        """Does one step for some parameters of a group, all in the same way."""
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
         if not gradients:
             return
@@ -73,7 +75,7 @@ class FusedAdagrad(AdagradOptimizer):
             [self.state[parameter]["sum"] for parameter in parameters],
             [self.state[parameter]["step"] for parameter in parameters],
             fused=way == "fused" or None,
-            # With a sparse one among them a GPU would not take all in a few operations.
+            # With a sparse gradient among them a GPU would update them one by one.
             has_sparse_grad=way == "sparse",
             **{name: group[name] for name in ("lr", "lr_decay", "weight_decay", "eps", "maximize")},
         )

@@ -25,8 +25,8 @@ from elmo_scratch.modules.lstm import StackOutput
 @contextmanager
 def averaged_weights(trainer: GradientDescentTrainer) -> Iterator[None]:
     """
-    While the block runs, a model whose trainer has a `moving_average` has the averaged weights, as
-    in validation and in the archive; any other model has its own.
+    Gives the model the averaged weights during the block if the trainer has a `moving_average`, as
+    in validation and in the archive.
     """
     average = trainer._moving_average
     if average is None:
@@ -43,19 +43,9 @@ def add_to_epoch_metrics(
     folder: str, metrics: Dict[str, Any], epoch: int, numbers: Dict[str, float]
 ) -> None:
     """
-    Adds numbers to an epoch's metrics, and writes its `metrics_epoch_*.json` anew. To be called in
-    `TrainerCallback.on_epoch` of the first worker.
-
-    # Parameters
-
-    folder : `str`
-        Where the trainer writes to.
-    metrics : `Dict[str, Any]`
-        What the callback was given; all callbacks of the training share it.
-    epoch : `int`
-        The number of the epoch.
-    numbers : `Dict[str, float]`
-        By name.
+    Adds numbers to an epoch's metrics, which all callbacks share, and writes the file
+    `metrics_epoch_*.json` of the trainer's folder anew. Only the first worker may call this, in
+    `TrainerCallback.on_epoch`.
     """
     metrics.update(numbers)
     if folder:
@@ -66,15 +56,15 @@ def add_to_epoch_metrics(
 @TrainerCallback.register("elmo_scratch_mix_shares")
 class MixShares(TrainerCallback):
     """
-    Adds to the metrics of each epoch, as they are at its end and in the model that is kept of it:
+    Adds the shares of layers in mixes to the metrics of each epoch:
 
-    - `layer_share_<mix>.<layer>`, how much of what a mix gives each layer makes up; layer 0 is the
-      token layer;
-    - `gamma_<mix>`, its scale, where it has one.
+    - `layer_share_<mix>.<layer>`, a layer's share of the mix; layer 0 is the token layer;
+    - `gamma_<mix>`, the scale of a mix, if it has one.
 
-    Mixes are called by their place in the model, such as
-    `text_field_embedder.token_embedder_elmo.mix`. Where the trainer has a callback for TensorBoard
-    or Weights & Biases, those of the weights as they are trained go there, from the first batch on.
+    The numbers are those of the model that is saved at the end of the epoch, with averaged weights
+    if the trainer has a `moving_average`. A mix is named by its place in the model, such as
+    `text_field_embedder.token_embedder_elmo.mix`. A callback of the trainer for TensorBoard or
+    Weights & Biases gets the numbers of the weights in training, from the first batch on.
 
     Registered as a `TrainerCallback` with name "elmo_scratch_mix_shares".
 
@@ -83,12 +73,12 @@ class MixShares(TrainerCallback):
     serialization_dir : `str`
         Given by the trainer.
     every_num_batches : `int`, optional (default = `100`)
-        How many batches of the training lie between two points of a curve in TensorBoard.
+        The number of training batches from one point of a curve in TensorBoard to the next.
 
     # Raises
 
     ConfigurationError
-        If that is less than 1; later, if the model mixes no layers.
+        If `every_num_batches` is less than 1; at the start of a training, if the model has no mix.
     """
 
     def __init__(self, serialization_dir: str, every_num_batches: int = 100) -> None:
@@ -142,13 +132,7 @@ class MixShares(TrainerCallback):
 
 
 def mix_numbers(model: torch.nn.Module) -> Dict[str, float]:
-    """
-    # Returns
-
-    `Dict[str, float]`
-        Of every mix of the model, `layer_share_<mix>.<layer>` of each layer, and `gamma_<mix>` if
-        it has a scale.
-    """
+    """Returns `layer_share_<mix>.<layer>`, and `gamma_<mix>` if there is one, for every mix."""
     numbers: Dict[str, float] = {}
     for name, module in model.named_modules():
         if isinstance(module, LayerMix):
@@ -166,17 +150,17 @@ logger = logging.getLogger(__name__)
 @TrainerCallback.register("elmo_scratch_norms")
 class Norms(TrainerCallback):
     """
-    Measures the first batch of the training and every so many after it. It logs each measurement,
-    and adds the means over an epoch to the epoch's metrics:
+    Measures norms in the first training batch and in every `every_num_batches`-th after it. It logs
+    each measurement, and adds the means over an epoch to the epoch's metrics:
 
-    - `training_gradient_norm`, of all gradients together, and `training_gradient_norm_<part>`, of
-      those of the token encoder, of each LSTM layer, of the softmax and of `rest`, all before they
-      are clipped to a `grad_norm`;
-    - `training_activation_norm_<stack>.<layer>`, the mean length of the vector of a position after
-      each layer of an LSTM stack; layer 0 is what the stack reads.
+    - `training_gradient_norm`, the norm of all gradients together, and
+      `training_gradient_norm_<part>`, the norm of a part's gradients: the token encoder, each LSTM
+      layer, the softmax and the `rest`. All are norms before gradients are clipped by `grad_norm`;
+    - `training_activation_norm_<stack>.<layer>`, the mean norm of a position's vector after each
+      layer of an LSTM stack; layer 0 is the input of the stack.
 
-    Parts and stacks are called by their place in the model, such as `bilm.left_to_right.layers.0`.
-    In distributed training these are numbers of the first worker.
+    Parts and stacks are named by their place in the model, such as `bilm.left_to_right.layers.0`.
+    In distributed training the numbers are those of the first worker.
 
     Registered as a `TrainerCallback` with name "elmo_scratch_norms".
 
@@ -185,12 +169,12 @@ class Norms(TrainerCallback):
     serialization_dir : `str`
         Given by the trainer.
     every_num_batches : `int`, optional (default = `100`)
-        From one measurement to the next.
+        The number of training batches from one measurement to the next.
 
     # Raises
 
     ConfigurationError
-        If that is less than 1.
+        If `every_num_batches` is less than 1.
     """
 
     def __init__(self, serialization_dir: str, every_num_batches: int = 100) -> None:
@@ -212,7 +196,7 @@ class Norms(TrainerCallback):
         stacks = {module: name for name, module in modules if isinstance(module, LstmStack)}
 
         def measure(stack: LstmStack, inputs: Tuple[Any, ...], output: StackOutput) -> None:
-            # Of several workers this one may have no text left.
+            # In distributed training this worker may have no text left.
             has_text = bool(inputs[0].numel())
             if stack.training and has_text and self._is_wanted(trainer._total_batches_completed):
                 for number, layer in enumerate([inputs[0], *output.layers]):
@@ -240,7 +224,7 @@ class Norms(TrainerCallback):
             return
         if not self._is_wanted(trainer._total_batches_completed - 1):
             return
-        # AllenNLP doesn't clip then, and has measured gradients of a loss that was scaled.
+        # With a scaler and no clipping, AllenNLP's norm is that of gradients of the scaled loss.
         is_scaled = trainer._scaler is not None and isinstance(trainer._grad_norm, bool)
         measured = gradient_norms(trainer.model, None if is_scaled else batch_grad_norm)
         measured.update(means_of(self._batch))
@@ -284,22 +268,13 @@ class Norms(TrainerCallback):
 PREFIXES = ("training_gradient_norm", "training_activation_norm")
 
 PARTS = (TokenEncoder, ProjectedLstm, OutputSoftmax)
-"""What has a gradient norm of its own."""
+"""Modules that get a gradient norm of their own."""
 
 
 def gradient_norms(model: torch.nn.Module, total: Optional[float] = None) -> Dict[str, float]:
     """
-    # Parameters
-
-    model : `torch.nn.Module`
-        With gradients, perhaps clipped.
-    total : `float`, optional (default = `None`)
-        The norm of all of them before that.
-
-    # Returns
-
-    `Dict[str, float]`
-        `gradient_norm` of all, and `gradient_norm_<part>` of each part, before that.
+    Returns `gradient_norm`, and `gradient_norm_<part>` of each part of the model. If the gradients
+    have been clipped, `total` is their norm before, and the result is the norms before.
     """
     parts = [name for name, module in model.named_modules() if isinstance(module, PARTS)]
     squares: Dict[str, float] = {}
@@ -307,7 +282,7 @@ def gradient_norms(model: torch.nn.Module, total: Optional[float] = None) -> Dic
         if parameter.grad is not None:
             part = next((part for part in parts if name.startswith(f"{part}.")), "rest")
             gradient = parameter.grad
-            # Of rows that occur more than once in a sparse gradient the sum counts.
+            # A row may occur several times in a sparse gradient: the sum of them counts.
             values = gradient.coalesce()._values() if gradient.is_sparse else gradient
             squares[part] = squares.get(part, 0.0) + values.float().norm().item() ** 2
     now = sum(squares.values()) ** 0.5
@@ -324,9 +299,9 @@ def means_of(measured: Dict[str, List[float]]) -> Dict[str, float]:
 @TrainerCallback.register("elmo_scratch_speed")
 class Speed(TrainerCallback):
     """
-    Adds `training_tokens_per_second` to the metrics of each epoch: of all workers together, from
-    the end of the first batch to the end of the last one, so without the start and the validation,
-    and with the checkpoints in between. An epoch of one batch has no such number.
+    Adds `training_tokens_per_second` of all workers together to the metrics of each epoch. The time
+    runs from the end of the first batch to the end of the last one: it includes checkpoints in
+    between, but neither the start nor the validation. An epoch of one batch has no such number.
 
     Registered as a `TrainerCallback` with name "elmo_scratch_speed".
 

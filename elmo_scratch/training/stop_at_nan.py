@@ -14,11 +14,12 @@ from torch.utils.hooks import RemovableHandle
 @TrainerCallback.register("elmo_scratch_stop_at_nan")
 class StopAtNan(TrainerCallback):
     """
-    Stops the training when a loss or a gradient is infinite or not a number, before the weights
-    change, and when weights are, before they are saved. So the last checkpoint is a good one. With
-    the trainer's `grad_clipping` gradients that were infinite are as large as that before they can
-    be seen here; those that are not a number are found all the same. With its `use_amp` the trainer
-    itself passes over steps with such gradients, and what is seen here are losses and weights.
+    Stops the training when a loss or a gradient is infinite or NaN, before the weights change, and
+    when a weight is, before it is saved. So the last checkpoint is a good one.
+
+    With the trainer's `grad_clipping` infinite gradients have been clipped before this callback can
+    see them; NaN is still found. With `use_amp` the trainer itself skips steps with such gradients,
+    and this callback checks only losses and weights.
 
     Registered as a `TrainerCallback` with name "elmo_scratch_stop_at_nan".
 
@@ -30,7 +31,8 @@ class StopAtNan(TrainerCallback):
     # Raises
 
     ConfigurationError
-        In these cases. It says where the training was, and where the last checkpoint lies.
+        If a loss, gradient or weight is not finite. The message names the epoch, the batch and the
+        last checkpoint.
     """
 
     def __init__(self, serialization_dir: str) -> None:
@@ -41,8 +43,8 @@ class StopAtNan(TrainerCallback):
         self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
     ) -> None:
         super().on_start(trainer, is_primary, **kwargs)
-        # The trainer looks at the loss before it calls back, and changes the weights before it
-        # calls back again.
+        # Hooks, because the trainer's own callbacks come too late: it checks the loss before the
+        # first one, and changes the weights before the next one.
         self._hooks = [
             trainer._pytorch_model.register_forward_hook(self._check_loss),
             trainer.optimizer.register_step_pre_hook(self._check_gradients),
@@ -60,7 +62,7 @@ class StopAtNan(TrainerCallback):
             hook.remove()
 
     def state_dict(self) -> Dict[str, Any]:
-        # Asked for each checkpoint, before anything is written.
+        # The trainer asks for the state at each checkpoint, before anything is written.
         weights = [(name, weight.detach()) for name, weight in self._parameters()]
         self._check("the weights of", weights, of_next_batch=False)
         return {}
@@ -72,7 +74,7 @@ class StopAtNan(TrainerCallback):
             return
         loss = outputs["loss"]
         has_diverged = not bool(loss.isfinite().all())
-        # All workers stop: those of other machines would wait for one that is gone.
+        # All workers stop: workers of other machines would wait for one that is gone.
         if dist_reduce_sum(int(has_diverged)):
             own = f"the loss is {loss.item()}"
             self._stop(own if has_diverged else "the loss of another worker is not finite")
@@ -84,8 +86,8 @@ class StopAtNan(TrainerCallback):
             if weight.grad is not None
         ]
         if gradients and not isinstance(self._running()._grad_norm, bool):
-            # Clipping by a norm that is infinite or no number leaves zeros or no numbers
-            # everywhere: one small gradient shows that all is well.
+            # Clipping by a norm that is infinite or NaN makes all gradients zero or NaN, so that
+            # the smallest gradient shows whether all are finite.
             smallest = min((gradient for _, gradient in gradients), key=torch.Tensor.numel)
             if 0.0 < smallest.abs().sum().item() < math.inf:
                 return
@@ -96,7 +98,7 @@ class StopAtNan(TrainerCallback):
     ) -> None:
         if not named:
             return
-        # A sum is finite when all its numbers are, and one question to the device is enough.
+        # If any number is not finite, neither is the sum; so one question to the device is enough.
         sums = torch.stack([numbers.sum(dtype=torch.float) for _, numbers in named])
         if not bool(sums.sum().isfinite()):
             for name, numbers in named:

@@ -1,4 +1,4 @@
-"""What the workers of a distributed training tell each other; a single process is one of one."""
+"""Communication between the workers of a distributed training; a single process is one worker."""
 
 from typing import List, TypeVar
 
@@ -9,26 +9,14 @@ T = TypeVar("T")
 
 
 def own_rank() -> int:
-    """
-    # Returns
-
-    `int`
-        The number of this worker among those of all machines.
-    """
+    """Returns the number of this worker among the workers of all machines, from 0."""
     return dist.get_rank() if is_distributed() else 0
 
 
 def gathered(own: T) -> List[T]:
     """
-    # Parameters
-
-    own : `T`
-        What this worker tells; it must be possible to pickle it. Each worker has to tell something.
-
-    # Returns
-
-    `List[T]`
-        What all of them tell, in their order.
+    Gathers one object from each worker, in the workers' order. All workers have to call this, with
+    an object that can be pickled.
     """
     if not is_distributed():
         return [own]

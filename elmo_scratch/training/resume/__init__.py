@@ -1,3 +1,3 @@
-"""A training that was cut off goes on as if nothing had happened."""
+"""Recovery of a training that was interrupted, as if nothing had happened."""
 
 __all__: list = []

@@ -1,4 +1,4 @@
-"""A recovered training that ends in the same bits as one that never stopped."""
+"""A callback with which a recovered training ends in the same bits as one that never stopped."""
 
 import logging
 import random
@@ -30,21 +30,11 @@ from elmo_scratch.training.resume.recovery import (
 from elmo_scratch.training.workers import gathered, own_rank
 
 RandomState = Dict[str, Any]
-"""Python's, NumPy's and PyTorch's states, by name."""
+"""The states of the random generators of Python, NumPy and PyTorch, by name."""
 
 
 def random_state(device: torch.device) -> RandomState:
-    """
-    # Parameters
-
-    device : `torch.device`
-        Its random state is included if it is a GPU.
-
-    # Returns
-
-    `RandomState`
-        The states as they are now.
-    """
+    """Returns the current states of the random generators, that of `device` included if a GPU."""
     name, keys, *rest = numpy.random.get_state()
     state = {
         "python": random.getstate(),
@@ -57,16 +47,7 @@ def random_state(device: torch.device) -> RandomState:
 
 
 def set_random_state(state: RandomState, device: torch.device) -> None:
-    """
-    Lets all random numbers from now on be those that followed when `random_state` was called.
-
-    # Parameters
-
-    state : `RandomState`
-        As `random_state` returned it.
-    device : `torch.device`
-        As there; a state of a GPU is left out where there is none.
-    """
+    """Restores a result of `random_state`. A GPU's state is ignored if `device` is no GPU."""
     random.setstate(state["python"])
     numpy.random.set_state(state["numpy"])
     torch.set_rng_state(state["torch"])
@@ -76,9 +57,9 @@ def set_random_state(state: RandomState, device: torch.device) -> None:
 
 def separate_workers() -> None:
     """
-    Gives each worker of a distributed training random numbers of its own, where all have the same
-    state; the first one's stay what they are. Only PyTorch's: data may be shared out by the others,
-    and there workers must agree.
+    Gives each worker of a distributed training its own state of PyTorch's generator; the first
+    worker's state stays. The states of Python and NumPy stay equal in all workers: data may be
+    divided among workers by random numbers, on which they must agree.
     """
     if own_rank() > 0:
         torch.manual_seed(int(torch.randint(2**62, ())) + own_rank())
@@ -86,17 +67,9 @@ def separate_workers() -> None:
 
 class WatchedLoader(DataLoader):
     """
-    Yields the batches of another loader, and calls a function right before each of them is drawn.
-
-    # Parameters
-
-    loader : `DataLoader`
-        Where the batches come from.
-    before_drawing : `Callable[[int, int], None]`
-        Called with the number of epochs completed and the number of batches drawn in this epoch:
-        before anything of an epoch is drawn, before each further batch, and before the end.
-    at_end : `Callable[[int, int], None]`
-        Called with the same where an epoch has no further batch.
+    Yields the batches of another loader, and calls functions with the number of epochs completed
+    and the number of batches drawn in this epoch: `before_drawing` before the first batch, before
+    each further one and before the end, `at_end` when an epoch has no further batch.
     """
 
     def __init__(
@@ -138,17 +111,18 @@ class WatchedLoader(DataLoader):
 logger = logging.getLogger(__name__)
 
 OWN_KEY = "epoch_starts"
-"""By which the state of this callback is told from those of others."""
+"""The key by which the state of this callback is told from the states of others."""
 
 
 @runtime_checkable
 class SkippingLoader(Protocol):
-    """A data loader that needs no replay: it is told where to start."""
+    """A data loader that needs no replay, because it can be told where to start."""
 
     def skip(self, epochs: int, batches: int) -> None:
         """
-        Called before the first epoch of a recovered training. The first `epochs` epochs, and the
-        first `batches` batches of the next, are counted but not looked at: placeholders will do.
+        Called before the first epoch of a recovered training. Nobody looks at the first `epochs`
+        epochs and the first `batches` batches of the next one, so the loader may yield placeholders
+        in their place.
         """
 
 
@@ -165,26 +139,25 @@ class ExactResume(TrainerCallback):
     Adds to each checkpoint what AllenNLP leaves out: random states, the LSTM states that are
     carried from batch to batch, the scale of losses in mixed precision, and whether products in
     bfloat16 were found to be slow. With it a training that was killed and recovered (`allennlp
-    train --recover`) ends, on one CPU, in the same bits as one that ran through.
+    train --recover`) ends, on one CPU, in the same bits as a training that ran through.
 
-    AllenNLP comes back to its place in the data by drawing all batches once more without training
-    on them. So each epoch is drawn from the random state that it once began with, and where the
-    training goes on, all is set to what it was. Two things are not exact: a loader that draws
+    AllenNLP returns to its place in the data by drawing all batches once more without training on
+    them. So this callback replays each epoch from the random state that the epoch began with, and
+    restores the saved state where training goes on. Two things are not exact: a loader that draws
     random numbers between batches from a generator that the model draws from too, and the training
-    metrics of the epoch that was interrupted. These cover its remaining batches only, and
-    AllenNLP's `training_loss` divides their sum by all batches of the epoch.
+    metrics of the interrupted epoch. These metrics cover its remaining batches only, and AllenNLP's
+    `training_loss` divides their sum by all batches of the epoch.
 
-    A training whose vocabulary has changed is not recovered: that is an error; and so it is where
-    the text has, if the loader is an `elmo_scratch_stream` or the place to go on at is no more, or,
-    within an epoch, the streams that it is cut into.
-    With another number of epochs, or of steps in them, a schedule `linear_with_warmup` or
-    `polynomial_decay` of learning rates is stretched or shortened; a `slanted_triangular` with
-    another number of epochs alone.
+    A training can't be recovered if its vocabulary has changed; if its text has changed and the
+    loader is an `elmo_scratch_stream`; if its epoch now ends before the place to go on at; or if,
+    within an epoch, the text is cut into other streams. If the number of epochs or of their steps
+    has changed, a learning rate schedule `linear_with_warmup` or `polynomial_decay` is stretched or
+    shortened; a `slanted_triangular` follows the number of epochs only.
 
-    In distributed training each worker draws random numbers of its own, above all what is dropped
-    out: AllenNLP gives all of them the same. Each worker's state is kept by the checkpointer
-    "elmo_scratch_whole". With another one, or where a worker was added, what it draws is its own
-    too, but begins anew.
+    In distributed training each worker draws its own random numbers, for instance for dropout,
+    while AllenNLP gives all workers the same. The checkpointer "elmo_scratch_whole" saves each
+    worker's state. With another checkpointer, or for a worker that was added, a recovered worker's
+    random numbers are its own too, but begin anew.
 
     Registered as a `TrainerCallback` with name "elmo_scratch_exact_resume".
 
@@ -196,9 +169,9 @@ class ExactResume(TrainerCallback):
     # Raises
 
     ConfigurationError
-        Where a training that is recovered has other data than it had, as said above, or where its
-        callbacks are in another order, by which AllenNLP gives them their states back; where the
-        workers of a distributed training have different data.
+        If a recovered training has other data, as said above; if its callbacks are in another
+        order, by which AllenNLP restores their states; if the workers of a distributed training
+        have different data.
     """
 
     def __init__(self, serialization_dir: str) -> None:
@@ -256,7 +229,7 @@ class ExactResume(TrainerCallback):
         if isinstance(loader, SkippingLoader):
             loader.skip(epochs, batches)
         if not batches and trainer._metric_tracker.should_stop_early():
-            # The trainer would ask only after one epoch more.
+            # The trainer would stop early only after one more epoch.
             trainer._num_epochs = epochs
 
     def on_end(
@@ -286,11 +259,11 @@ class ExactResume(TrainerCallback):
             "num_drawn": self._loader.num_drawn if in_epoch else 0,
             "accumulated": trainer._num_gradient_accumulation_steps,
             "carried": [None if state is None else tuple(state) for state in carried],
-            # As the trainer decides, which in this moment has not written the best weights yet.
+            # The same decision as the trainer's, which has not written the best weights yet.
             "is_best": not in_epoch
             and trainer._should_validate_this_epoch
             and trainer._metric_tracker.is_best_so_far(),
-            # A scheduler may have frozen some for now, as `slanted_triangular` does.
+            # A scheduler may have frozen some weights for now, as `slanted_triangular` does.
             "trained": [name for name, weight in model.named_parameters() if weight.requires_grad],
             "bfloat16_is_slow": BFLOAT16.known if MixedPrecision.is_asked_for(model) else None,
             "scaler": None if trainer._scaler is None else trainer._scaler.state_dict(),
@@ -300,7 +273,7 @@ class ExactResume(TrainerCallback):
         self._saved = state_dict if OWN_KEY in state_dict else {}
 
     def _before_drawing(self, epoch: int, num_drawn: int) -> None:
-        """Sets the random states where an epoch is replayed, and where the training goes on."""
+        """Sets random states at the start of a replayed epoch, and all state at the saved place."""
         trainer = self._running()
         if num_drawn == 0 and self._goes_on_at is not None and epoch == self._goes_on_at[0]:
             self._count_steps_before(trainer)
@@ -320,24 +293,24 @@ class ExactResume(TrainerCallback):
                 self._epoch_starts.append(random_state(trainer.cuda_device))
 
     def _restore(self, trainer: GradientDescentTrainer, is_within_epoch: bool) -> None:
-        """What was saved and is wanted no sooner than here, where nothing is replayed any more."""
+        """Restores the saved state that the replay would have changed."""
         set_random_state(self._saved["random"], trainer.cuda_device)
         if self._saved.get("rank", own_rank()) != own_rank():
             separate_workers()
-        # At the start of an epoch the model may have been told to forget what it carried.
+        # At the start of an epoch the model may have been told to forget its LSTM states.
         if is_within_epoch:
             self._restore_carried()
         if trainer._scaler is not None and self._saved["scaler"] is not None:
             trainer._scaler.load_state_dict(self._saved["scaler"])
 
     def _count_steps_before(self, trainer: GradientDescentTrainer) -> None:
-        """Where streams have changed, more or fewer steps were replayed than were once done."""
+        """Corrects the trainer's number of steps: with other streams, replay counts other ones."""
         if "progress" in self._saved:
             in_epoch = trainer._start_after_batches_in_epoch_completed
             trainer._total_batches_completed = Progress(*self._saved["progress"]).steps - in_epoch
 
     def _at_end(self, epoch: int, num_drawn: int) -> None:
-        """Before anything of a shorter epoch is measured or kept."""
+        """Raises if the epoch ends before the saved place, before it is measured or saved."""
         if self._goes_on_at is not None and epoch == self._goes_on_at[0]:
             raise ConfigurationError(
                 f"the training can't be recovered: {self._goes_on_at[1]} batches of its epoch were "
@@ -346,7 +319,7 @@ class ExactResume(TrainerCallback):
             )
 
     def _check_accumulation(self, is_within_epoch: bool) -> None:
-        """An error if the trainer would not come to its place in the epoch by as many groups."""
+        """Raises if another accumulation of gradients would end the replay at another place."""
         now = self._running()._num_gradient_accumulation_steps
         before = self._saved.get("accumulated", now)
         if is_within_epoch and now != before:
@@ -357,7 +330,7 @@ class ExactResume(TrainerCallback):
             )
 
     def _check_order_of_callbacks(self) -> None:
-        """An error if another callback was given the state that is missing here."""
+        """Raises if another callback was given the state that is missing here."""
         trainer = self._running()
         assert trainer._checkpointer is not None
         latest = trainer._checkpointer.find_latest_checkpoint()
@@ -378,7 +351,7 @@ class ExactResume(TrainerCallback):
             memory.carry_on_from(None if carried is None else LstmState(*carried))
 
     def _memories(self) -> List[StateMemory]:
-        """What the model carries, in a fixed order."""
+        """Lists the memories of the model that carry LSTM states, in a fixed order."""
         return [
             module
             for module in self._running().model.modules()

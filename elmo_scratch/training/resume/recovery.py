@@ -1,4 +1,4 @@
-"""Recovery of a training: on the same data, with what AllenNLP's own recovery leaves undone."""
+"""Steps and checks of recovering a training that AllenNLP leaves out."""
 
 import hashlib
 import json
@@ -20,18 +20,17 @@ from elmo_scratch.training.metrics_callbacks import averaged_weights
 logger = logging.getLogger(__name__)
 
 METRICS = re.compile(r"metrics_epoch_(\d+)\.json")
-"""Names of the files in which AllenNLP tells what each epoch measured."""
+"""Matches the names of AllenNLP's files with the metrics of an epoch."""
 
 OF_WORKERS = "module."
-"""What names of weights begin with in `DistributedDataParallel`."""
+"""The prefix of weight names in `DistributedDataParallel`."""
 
 
 def reattach_moving_average(trainer: GradientDescentTrainer) -> None:
     """
-    AllenNLP lets a moving average go on with the copies of the weights that were in the checkpoint,
-    which nobody trains any more. Here it follows the model's own weights again, on their device. Of
-    several workers, which a training may have become or have been, each calls its weights by names
-    of its own.
+    Lets a moving average follow the model's own weights again, on their device: AllenNLP leaves it
+    with the copies from the checkpoint, which nobody trains. The names in the checkpoint may differ
+    from the model's, since a training with several workers gives weights another prefix.
     """
     average = trainer._moving_average
     if average is None:
@@ -46,16 +45,16 @@ def reattach_moving_average(trainer: GradientDescentTrainer) -> None:
 
 
 def _name_among(weights: Container[str], name: str) -> str:
-    """What a weight is called today: for several workers PyTorch puts the model into another."""
+    """Returns a weight's name today, with or without the prefix `module.` for several workers."""
     known = (name, f"{OF_WORKERS}{name}", name.removeprefix(OF_WORKERS))
     return next((one for one in known if one in weights), name)
 
 
 def write_best_weights(trainer: GradientDescentTrainer, folder: str) -> None:
     """
-    AllenNLP writes `best.th` after the checkpoint of the epoch that reached it, and the checkpoint
-    doesn't know of it: after a kill in between, or right behind, the best weights would be lost.
-    For a trainer that was recovered from that checkpoint, this writes them into its folder.
+    Writes `best.th` for a trainer that was recovered from the checkpoint of its best epoch.
+    AllenNLP writes `best.th` after that checkpoint, which doesn't know of it, so that a kill in
+    between or right after would lose the best weights.
     """
     best = Path(folder) / "best.th"
     if trainer._primary:
@@ -66,9 +65,8 @@ def write_best_weights(trainer: GradientDescentTrainer, folder: str) -> None:
 
 def find_best_weights(trainer: GradientDescentTrainer, folder: str) -> None:
     """
-    AllenNLP keeps the path of `best.th` in the checkpoint, and looks there when the training is
-    over. Here it is found in the folder of the training, which may have been moved since, or be
-    named from another place.
+    Lets the trainer find `best.th` in the folder of the training. The path in AllenNLP's checkpoint
+    is wrong if the folder has moved, or was named from another working folder.
     """
     if trainer._best_model_filename is not None:
         trainer._best_model_filename = str(Path(folder) / Path(trainer._best_model_filename).name)
@@ -76,8 +74,8 @@ def find_best_weights(trainer: GradientDescentTrainer, folder: str) -> None:
 
 def decide_on_validation(trainer: GradientDescentTrainer, epoch: int) -> None:
     """
-    AllenNLP's `should_validate_callback` decides at the end of an epoch on the next one, but not
-    where epochs are replayed. Here it decides on the one that a recovered training goes on in.
+    Lets AllenNLP's `should_validate_callback` decide on the epoch that a recovered training goes on
+    in. It decides in `on_epoch` of the epoch before, which AllenNLP doesn't call for replayed ones.
     """
     for callback in trainer._callbacks:
         if isinstance(callback, ShouldValidateCallback):
@@ -86,9 +84,9 @@ def decide_on_validation(trainer: GradientDescentTrainer, epoch: int) -> None:
 
 def add_last_epoch(metrics: Dict[str, Any], folder: str) -> None:
     """
-    A training that is recovered behind its last epoch measures nothing more, and AllenNLP would
-    write hardly any metrics in the place of those that were there. What the last epoch measured is
-    added, unless its file can't be read: the training is over, and its weights are worth more.
+    Adds the last epoch's metrics to those of a training that is recovered after its last epoch: it
+    measures nothing more, and AllenNLP would replace the earlier metrics by hardly any. If the file
+    can't be read there is only a warning: the training is over, and its weights are worth more.
     """
     files = Path(folder).glob("metrics_epoch_*.json")
     found = filter(None, (METRICS.fullmatch(path.name) for path in files))
@@ -107,16 +105,8 @@ def add_last_epoch(metrics: Dict[str, Any], folder: str) -> None:
 
 class Progress(NamedTuple):
     """
-    How far a training is, and how long it is meant to be.
-
-    # Parameters
-
-    num_epochs : `int`
-        Of the whole training.
-    steps_an_epoch : `Optional[int]`
-        Steps of the optimizer that its first epoch has; `None` if the loader doesn't know.
-    steps : `int`
-        Those that are done.
+    The length of a training, and the optimizer's `steps` that are done. `steps_an_epoch` are the
+    optimizer's steps in the first epoch; `None` if the loader doesn't know its length.
     """
 
     num_epochs: int
@@ -125,7 +115,7 @@ class Progress(NamedTuple):
 
     @classmethod
     def of(cls, trainer: GradientDescentTrainer) -> "Progress":
-        """Of a training that begins, or has been recovered."""
+        """Returns the progress of a training that begins, or has been recovered."""
         try:
             num_batches = len(trainer.data_loader)
         except TypeError:
@@ -137,21 +127,15 @@ class Progress(NamedTuple):
 
 def stretch_schedule(trainer: GradientDescentTrainer, before: Progress) -> None:
     """
-    A schedule of learning rates comes back from the checkpoint with the number of steps that it was
-    made for. Where the training shall now have another number of epochs, or its epochs have another
-    number of steps, it would end too early, at a rate of 0 from there on, or not at all: here it
-    gets as many steps as are done and are still to come.
+    Gives the learning rate schedule of a recovered training, before its first step, as many steps
+    as are done and still to come. `before` is the progress when the checkpoint was written.
 
-    # Parameters
-
-    trainer : `GradientDescentTrainer`
-        Recovered, before its first step.
-    before : `Progress`
-        Of the training when the checkpoint was written.
+    A schedule comes back from the checkpoint with its old number of steps. If the number of epochs
+    or of their steps has changed, it would end too early, with a rate of 0 from there on, or never.
     """
     now, scheduler = Progress.of(trainer), trainer._learning_rate_scheduler
     if isinstance(scheduler, SlantedTriangular):
-        # It counts the steps of an epoch by itself.
+        # `SlantedTriangular` counts the steps of an epoch by itself.
         scheduler.num_epochs = now.num_epochs
     if not isinstance(scheduler, PolynomialDecay) or now[:2] == before[:2]:
         return
@@ -176,8 +160,9 @@ def stretch_schedule(trainer: GradientDescentTrainer, before: Progress) -> None:
 
 def end_confidence_checks(trainer: GradientDescentTrainer) -> None:
     """
-    AllenNLP's checks note every module that runs until the first batch of the first epoch is done,
-    which a recovered training only replays: the notes would grow without end.
+    Ends AllenNLP's confidence checks. They record every module that runs until the first batch of
+    the first epoch is trained; a recovered training only replays it, and the record would grow
+    without end.
     """
     for callback in trainer._callbacks:
         if isinstance(callback, ConfidenceChecksCallback) and trainer._primary:
@@ -185,14 +170,14 @@ def end_confidence_checks(trainer: GradientDescentTrainer) -> None:
 
 
 WAY_OF_READING = "way of reading the text"
-"""What may change from epoch to epoch."""
+"""The part of a data identity that may change between two epochs."""
 
 
 @runtime_checkable
 class IdentifiedLoader(Protocol):
     """
-    A data loader that knows its text by its content, and all that decides how that is cut into
-    batches.
+    A data loader that identifies its text by its content (`identity`), and all settings that decide
+    how the text is cut into batches (`way_of_reading`).
     """
 
     identity: str
@@ -201,18 +186,8 @@ class IdentifiedLoader(Protocol):
 
 def data_identity(loader: Any, vocab: Vocabulary) -> Dict[str, str]:
     """
-    # Parameters
-
-    loader : `DataLoader`
-        Of the training data.
-    vocab : `Vocabulary`
-        Of the model.
-
-    # Returns
-
-    `Dict[str, str]`
-        A digest of the vocabulary, its words in their order, and what the loader calls its text and
-        its way of reading it, if it is an `IdentifiedLoader`.
+    Returns a digest of the vocabulary, words and order, and the identities of the training text and
+    of the way of reading it, if the loader is an `IdentifiedLoader`.
     """
     digest = hashlib.sha256()
     for namespace in sorted(vocab.get_namespaces()):
@@ -229,18 +204,9 @@ def check_same_data(
     before: Dict[str, str], now: Dict[str, str], is_within_epoch: bool = True
 ) -> None:
     """
-    # Parameters
-
-    before, now : `Dict[str, str]`
-        What `data_identity` says. A checkpoint that doesn't know it, `{}`, is not in the way.
-    is_within_epoch : `bool`, optional (default = `True`)
-        Whether the training was stopped within an epoch. Between two of them the way of reading may
-        change, and a loader that knows its text may take the place of one that doesn't.
-
-    # Raises
-
-    ConfigurationError
-        If they differ.
+    Raises `ConfigurationError` if two results of `data_identity` differ. A checkpoint without one,
+    `{}`, is accepted. Between two epochs the way of reading may change, and an `IdentifiedLoader`
+    may replace another loader or be replaced.
     """
     if not before:
         return
@@ -259,16 +225,8 @@ def check_same_data(
 
 def check_shared_data(of_workers: Sequence[Dict[str, str]]) -> None:
     """
-    # Parameters
-
-    of_workers : `Sequence[Dict[str, str]]`
-        What `data_identity` says to each worker of a distributed training.
-
-    # Raises
-
-    ConfigurationError
-        If they differ: workers average their gradients, whatever words the rows of their weights
-        stand for.
+    Raises `ConfigurationError` if the results of `data_identity` differ between the workers of a
+    distributed training: they average their gradients, whatever words their rows stand for.
     """
     first = of_workers[0]
     for rank, own in enumerate(of_workers):
