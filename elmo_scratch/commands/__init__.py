@@ -1,4 +1,4 @@
-"""The door: one subcommand of `allennlp` a file."""
+"""The subcommands that the package adds to `allennlp`, one a file."""
 
 from elmo_scratch.commands.elmo import Elmo as Elmo
 from elmo_scratch.commands.elmo_export import ElmoExport as ElmoExport

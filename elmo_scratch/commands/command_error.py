@@ -1,4 +1,4 @@
-"""How a command ends that can't do what it was asked for."""
+"""Errors and interruptions of commands: one line on stderr and an exit status."""
 
 import signal
 import sys
@@ -13,15 +13,8 @@ from elmo_scratch.files.signals import Terminated
 
 class CommandError(ConfigurationError, SystemExit):
     """
-    One line on stderr and exit status 1 where nothing catches it; a `ConfigurationError` where
-    Python code runs the command.
-
-    # Parameters
-
-    command : `str`
-        The name of the command.
-    message : `str`
-        What was expected, what came, and the way out.
+    Ends a command with one line on stderr and exit status 1; Python code that runs the command can
+    catch it as a `ConfigurationError`.
     """
 
     def __init__(self, command: str, message: object) -> None:
@@ -34,25 +27,26 @@ def command_errors(
     command: str, output: str, way_on: str = "", is_kept: Callable[[], bool] = lambda: True
 ) -> Iterator[None]:
     """
-    Turns what the command line, a file or the disk causes in the block into a `CommandError`, and
-    an interruption into one line.
+    Turns errors in the block that the command line, a file or the disk causes into a
+    `CommandError`, and an interruption into one line.
 
     # Parameters
 
     command : `str`
         The name of the command.
     output : `str`
-        What it writes: an error of the system is named after it.
+        The file or folder that it writes, which the message of an `OSError` names.
     way_on : `str`, optional (default = `""`)
-        How to go on after an interruption or an error of the system, where what is done is kept.
+        How to go on after an interruption or an `OSError`, if finished work is kept.
     is_kept : `Callable[[], bool]`, optional (default = always)
-        Whether there is something to go on with after an error of the system.
+        Whether there is finished work to go on with after an `OSError`.
 
     # Raises
 
     CommandError
+        For a `ConfigurationError` or an `OSError` in the block.
     SystemExit
-        If the command is interrupted, with status 130, or ended by another signal, with 128 and
+        If the command is interrupted, with status 130, or ended by another signal, with 128 plus
         its number.
     """
     numbers: List[int] = []
@@ -69,14 +63,14 @@ def command_errors(
         print(f"allennlp {command}: interrupted{then}", file=sys.stderr)
         if isinstance(error, Terminated):
             numbers.append(error.number)
-        # Ray raises an interruption of its own in place of the one that comes while it waits.
+        # While Ray waits, it replaces `Terminated` by an interruption of its own.
         number = numbers[0] if numbers else signal.SIGINT
         raise SystemExit(128 + number) from None
 
 
 @contextmanager
 def _terminated_by_signal(numbers: List[int]) -> Iterator[None]:
-    """Notes it and raises `Terminated` where SIGTERM comes in the block, and is not ignored."""
+    """Records SIGTERM in `numbers` and raises `Terminated` for it, unless SIGTERM is ignored."""
     before = signal.getsignal(signal.SIGTERM)
     if before == signal.SIG_IGN or threading.current_thread() is not threading.main_thread():
         yield

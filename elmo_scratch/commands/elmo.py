@@ -41,16 +41,11 @@ ENGINES = ("local", "ray")
 STANDARD_INPUT = "-"
 
 WARM_UP_SENTENCES = 100
-"""How many sentences of a text warm the biLM up if no other text is given."""
+"""The number of sentences of the input that warm the biLM up if no other text is given."""
 
 
 def add_arguments(subparser: argparse.ArgumentParser) -> None:
-    """
-    # Parameters
-
-    subparser : `argparse.ArgumentParser`
-        Of the command, where they are declared.
-    """
+    """Declares the arguments of the command."""
     subparser.add_argument(
         "input_file", type=str, help="the text, one sentence a line; - for standard input"
     )
@@ -61,7 +56,7 @@ def add_arguments(subparser: argparse.ArgumentParser) -> None:
 
 
 def _add_what_is_written(subparser: argparse.ArgumentParser) -> None:
-    """Declares what the output holds."""
+    """Declares the arguments for the content of the output."""
     group = subparser.add_argument_group("what is written")
     kept = group.add_mutually_exclusive_group(required=True)
     for choice, meaning in (
@@ -90,7 +85,7 @@ def _add_what_is_written(subparser: argparse.ArgumentParser) -> None:
 
 
 def _add_the_model(subparser: argparse.ArgumentParser) -> None:
-    """Declares which biLM reads the text, and how."""
+    """Declares the arguments for the biLM and how it reads the text."""
     group = subparser.add_argument_group("the model")
     group.add_argument(
         "--options-file",
@@ -134,7 +129,7 @@ def _add_the_model(subparser: argparse.ArgumentParser) -> None:
 
 
 def _add_how_it_runs(subparser: argparse.ArgumentParser) -> None:
-    """Declares how the work is done."""
+    """Declares the arguments for batches, devices, resuming and sharing the work."""
     group = subparser.add_argument_group("how it runs")
     group.add_argument("--batch-size", type=int, default=64, help="sentences a batch (default: 64)")
     group.add_argument(
@@ -192,7 +187,6 @@ class Elmo(Subcommand):
     """Exports the layers of a biLM; see `allennlp elmo --help`."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        """Declares the arguments."""
         subparser = parser.add_parser(
             self.name,
             description=DESCRIPTION,
@@ -204,16 +198,7 @@ class Elmo(Subcommand):
 
 
 def export_from_args(args: argparse.Namespace) -> None:
-    """
-    Runs the command.
-
-    # Raises
-
-    CommandError
-        For what the command line or a file causes.
-    SystemExit
-        If it is interrupted, as in `command_errors`.
-    """
+    """Runs the command; raises as `command_errors` says."""
     if args.file_friendly_logging:
         common_logging.FILE_FRIENDLY_LOGGING = True
     way_on = "go on with --overwrite --resume" if args.overwrite else "go on with --resume"
@@ -223,7 +208,7 @@ def export_from_args(args: argparse.Namespace) -> None:
 
 
 def _export(args: argparse.Namespace, text: InputText) -> None:
-    """Exports a text that has been checked."""
+    """Exports the layers for a text that has been checked."""
     if args.workers is not None and args.engine != "ray":
         raise ConfigurationError(
             "--workers needs --engine ray: one process does the work otherwise"
@@ -237,7 +222,7 @@ def _export(args: argparse.Namespace, text: InputText) -> None:
     if args.engine == "ray":
         engine = RayEngine(source, args.workers, packages=args.include_package)
         source = source.at_rest()
-    # Before a model is fetched and loaded for nothing.
+    # Check first, so that no model is fetched and loaded for nothing.
     check_settings(text, settings, args.state, span, engine)
     check_place(output_file)
     export_layers(
@@ -253,13 +238,13 @@ def _export(args: argparse.Namespace, text: InputText) -> None:
 
 
 def _output_of(args: argparse.Namespace) -> Path:
-    """The file that is written: that of a shard, if it is to be one."""
+    """Returns the file to write; with `--shard` the file of this shard."""
     output_file = Path(args.output_file)
     return output_file if args.shard is None else Shard.parse(args.shard).file_of(output_file)
 
 
 def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
-    """The biLM that is asked for."""
+    """Returns the source of the biLM that the arguments ask for."""
     warm_up: Optional[List[List[str]]] = None
     default_warm_up: Optional[List[List[str]]] = None
     if args.warm_up_file is not None:
@@ -271,7 +256,7 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
         try:
             resolve_path(args.vocab_path)
         except FileNotFoundError:
-            # AllenNLP 0.9 never read it, and its help asked for a file to be made.
+            # No error: AllenNLP 0.9 never read the file, and its help asked for one to be made.
             logger.warning("%s: there is no such file: no word is encoded ahead", args.vocab_path)
         else:
             words = [word for line in text_lines(args.vocab_path) for word in line.split()]
@@ -289,7 +274,7 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
 
 @contextmanager
 def _input_text(args: argparse.Namespace) -> Iterator[InputText]:
-    """The input, checked. What can be read only once is kept in a file, to be read twice."""
+    """Yields the input, checked. Standard input and pipes are copied, since it is read twice."""
     path = Path(args.input_file)
     is_standard_input = args.input_file == STANDARD_INPUT
     name = "standard input" if is_standard_input else args.input_file
@@ -306,7 +291,7 @@ def _input_text(args: argparse.Namespace) -> Iterator[InputText]:
 
 
 def _copy_of(source: BinaryIO, name: str, opened: ExitStack) -> Path:
-    """A file with what can be read only once, as long as the stack is open."""
+    """Copies a source into a temporary file, which is removed when the stack closes."""
     try:
         kept = Path(opened.enter_context(TemporaryDirectory())) / "input.txt"
         with kept.open("wb") as copy:

@@ -22,7 +22,6 @@ class ElmoExport(Subcommand):
     """Writes a trained biLM as official files; see `allennlp elmo-export --help`."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        """Declares the arguments."""
         subparser = parser.add_parser(
             self.name,
             description=DESCRIPTION,
@@ -46,15 +45,6 @@ class ElmoExport(Subcommand):
 
 
 def export_from_args(args: argparse.Namespace) -> None:
-    """
-    Runs the command.
-
-    # Raises
-
-    CommandError
-        For what the command line or a file causes.
-    SystemExit
-        If it is interrupted, as in `command_errors`.
-    """
+    """Runs the command; raises as `command_errors` says."""
     with command_errors("elmo-export", args.folder):
         export_bilm(args.archive_file, args.folder, overwrite=args.overwrite)

@@ -1,5 +1,5 @@
 """
-`allennlp elmo-join`: makes one file of what several processes of `allennlp elmo --shard` wrote.
+`allennlp elmo-join`: joins the files that several processes of `allennlp elmo --shard` wrote.
 """
 
 import argparse
@@ -21,7 +21,6 @@ class ElmoJoin(Subcommand):
     """Joins the files of shards; see `allennlp elmo-join --help`."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        """Declares the arguments."""
         subparser = parser.add_parser(
             self.name,
             description=DESCRIPTION,
@@ -39,15 +38,6 @@ class ElmoJoin(Subcommand):
 
 
 def join_from_args(args: argparse.Namespace) -> None:
-    """
-    Runs the command.
-
-    # Raises
-
-    CommandError
-        For what the command line or a file causes.
-    SystemExit
-        If it is interrupted, as in `command_errors`.
-    """
+    """Runs the command; raises as `command_errors` says."""
     with command_errors("elmo-join", args.output_file):
         join_shards(Path(args.output_file), remove=args.remove_shards, overwrite=args.overwrite)

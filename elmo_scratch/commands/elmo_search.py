@@ -24,7 +24,6 @@ class ElmoSearch(Subcommand):
     """Looks for the best settings of a config; see `allennlp elmo-search --help`."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        """Declares the arguments."""
         subparser = parser.add_parser(
             self.name,
             description=DESCRIPTION,
@@ -71,17 +70,8 @@ class ElmoSearch(Subcommand):
 
 
 def search_from_args(args: argparse.Namespace) -> None:
-    """
-    Runs the command.
-
-    # Raises
-
-    CommandError
-        For what the command line or a file causes.
-    SystemExit
-        If it is interrupted, as in `command_errors`.
-    """
-    # What is left of a search that was killed is known by its whole path.
+    """Runs the command; raises as `command_errors` says."""
+    # Processes left by a search that was killed are recognized by the absolute path.
     folder = Path(args.serialization_dir).resolve()
     packages = [word for name in args.include_package for word in ("--include-package", name)]
     way_on = "the same command goes on"

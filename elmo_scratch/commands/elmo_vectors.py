@@ -24,7 +24,7 @@ from elmo_scratch.static_vectors import NumberedText, PpmiSvd, VectorMethod, Vec
 from elmo_scratch.static_vectors.word2vec import ALGORITHMS
 
 METHODS: Dict[str, Type[Any]] = {"word2vec": Word2Vec, "svd": PpmiSvd}
-"""What `--method` names."""
+"""The methods by their names for `--method`."""
 
 MEANINGS = {
     "dim": "numbers of a vector",
@@ -40,17 +40,11 @@ MEANINGS = {
     "smoothing": "the power that the counts of neighbours are raised to",
     "exponent": "the power that the singular values are raised to",
 }
-"""What the settings of the methods mean."""
+"""The help for the settings of the methods."""
 
 
 def add_arguments(subparser: argparse.ArgumentParser) -> None:
-    """
-    # Parameters
-
-    subparser : `argparse.ArgumentParser`
-        Of the command, where they are declared. The settings of methods are in the namespace only
-        if they were given.
-    """
+    """Declares the arguments. The namespace has a method's setting only if it was given."""
     subparser.add_argument(
         "corpus",
         type=str,
@@ -82,7 +76,7 @@ def add_arguments(subparser: argparse.ArgumentParser) -> None:
 
 
 def _add_the_text(subparser: argparse.ArgumentParser) -> None:
-    """Declares what is read, and which words of it."""
+    """Declares the arguments for the text, and for the words of it that get vectors."""
     group = subparser.add_argument_group("the text")
     group.add_argument(
         "--reader",
@@ -106,7 +100,7 @@ def _add_the_text(subparser: argparse.ArgumentParser) -> None:
 
 
 def _add_settings(group: Any, method: Type[VectorMethod], names: set) -> None:
-    """Declares some of the settings of a method."""
+    """Declares the settings of a method that are in `names`."""
     for field in fields(method):  # type: ignore[arg-type]
         if field.name in names:
             group.add_argument(
@@ -133,7 +127,6 @@ class ElmoVectors(Subcommand):
     """Trains static word vectors; see `allennlp elmo-vectors --help`."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        """Declares the arguments."""
         subparser = parser.add_parser(
             self.name,
             description=DESCRIPTION,
@@ -145,19 +138,10 @@ class ElmoVectors(Subcommand):
 
 
 def vectors_from_args(args: argparse.Namespace) -> None:
-    """
-    Runs the command.
-
-    # Raises
-
-    CommandError
-        For what the command line or a file causes.
-    SystemExit
-        If it is interrupted, as in `command_errors`.
-    """
+    """Runs the command; raises as `command_errors` says."""
     if args.file_friendly_logging:
         common_logging.FILE_FRIENDLY_LOGGING = True
-    # It logs its progress every second, and there is a bar for that.
+    # gensim logs its progress every second, which the progress bar shows already.
     logging.getLogger("gensim").setLevel(logging.WARNING)
     with command_errors("elmo-vectors", args.output_file):
         method = _method(args)
@@ -178,7 +162,7 @@ def vectors_from_args(args: argparse.Namespace) -> None:
 
 
 def _method(args: argparse.Namespace) -> VectorMethod:
-    """The method that is asked for, with the settings that were given."""
+    """Builds the chosen method with the given settings; refuses settings of another method."""
     given = vars(args)
     own = {field.name for field in fields(METHODS[args.method])}
     for other, method in METHODS.items():
@@ -192,7 +176,7 @@ def _method(args: argparse.Namespace) -> VectorMethod:
 
 
 def _reader(described: str) -> DatasetReader:
-    """The reader of this name or configuration."""
+    """Builds a reader from its name, or from its config in JSON."""
     config = {"type": described}
     if described.lstrip().startswith("{"):
         try:
@@ -211,13 +195,13 @@ def _reader(described: str) -> DatasetReader:
 def _check_output(
     output_file: Path, args: argparse.Namespace, reader: Optional[DatasetReader]
 ) -> None:
-    """Complains before the work rather than after it."""
+    """Checks the output before the work, rather than after it."""
     check_name(output_file)
     check_place(output_file)
     if not os.path.lexists(output_file):
         return
     inputs = list_shards(args.corpus) if reader is None else [Path(args.corpus)]
-    is_file = output_file.exists()  # and no link to where nothing is
+    is_file = output_file.exists()  # False for a dangling link
     if is_file and any(path.exists() and path.samefile(output_file) for path in inputs):
         raise ConfigurationError(f"{output_file}: the output would replace the input")
     if not args.overwrite:
