@@ -1,7 +1,4 @@
-"""
-biLMs where AllenNLP's models expect an embedder of tokens, at the output of their encoders, and
-where Python has sentences.
-"""
+"""ELMo as a token embedder, at the output of a model's encoder, and for sentences in Python."""
 
 from typing import TYPE_CHECKING
 

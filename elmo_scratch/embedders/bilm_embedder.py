@@ -26,13 +26,12 @@ class BiLmEmbedder(TokenEmbedder):
     """
     Runs a trained biLM over each text and mixes its layers into one vector a token, or into two.
 
-    A biLM of words needs the indexer `single_id`; its words join `namespace`, so that at prediction
-    time a word is known that the task's own training data lacked. A biLM of characters knows every
+    A biLM of words needs the indexer `single_id`. Its words join `namespace`, so that at prediction
+    time words are known that the task's training data lacked. A biLM of characters knows every
     word; its indexer is `elmo_scratch_characters`.
 
-    The configuration and the words of the biLM are kept in the task's own output folder and
-    archive, its weights among the task's weights: the archive loads where `pretrained_file` is no
-    more.
+    The configuration and the words of the biLM are saved in the task's output folder and archive,
+    its weights among the task's weights, so that the archive loads where `pretrained_file` is gone.
 
     Registered as a `TokenEmbedder` with name "elmo_scratch".
 
@@ -41,29 +40,28 @@ class BiLmEmbedder(TokenEmbedder):
     vocab : `Vocabulary`
         The task's vocabulary.
     pretrained_file : `str`, optional (default = `None`)
-        The archive of a language model, `model.tar.gz`, needed for training. AllenNLP itself
-        leaves it out when it loads the task's archive.
+        The archive of a language model, `model.tar.gz`, needed for training. AllenNLP itself leaves
+        it out when it loads the task's archive.
     mix : `Lazy[LayerMix]`, optional (default = `TrainableMix`)
         Combines the layers.
     output_mix : `Lazy[LayerMix]`, optional (default = `None`)
-        Combines them once more, for the encoder `elmo_scratch_output`: each token has two vectors
-        then, this one behind that of `mix`.
+        Combines them once more, for the encoder `elmo_scratch_output`: each token then has two
+        vectors, this one after that of `mix`.
     requires_grad : `bool`, optional (default = `False`)
         Train the biLM on with the task. Otherwise it is frozen, its dropout off.
     dropout : `float`, optional (default = `0.0`)
         Share of the mixed vectors that is dropped in training.
     keep_layers : `LayerStore`, optional (default = `None`)
-        Where a training keeps the layers of each text, so that the text passes the biLM once and
-        not once an epoch: `"memory"`, or `{ type: "file", path: ... }`. For a frozen biLM.
+        Caches the layers of each text, so that a frozen biLM reads it once and not once an epoch:
+        `"memory"`, or `{ type: "file", path: ... }`.
     state : `str`, optional (default = that of the archive)
-        What each text starts from: `"reset"` zeros, `"carry"` where the batch before ended, so that
-        vectors depend on it, `"warm"` the state that a biLM of this kind was warmed up to.
+        The state that each text starts from: `"reset"` zeros, `"carry"` where the batch before
+        ended, so that vectors depend on it, `"warm"` the state that such a biLM was warmed up to.
     namespace : `str`, optional (default = `"tokens"`)
-        The namespace that the indexer of this embedder writes; it must treat words as the
-        biLM's own indexer did, by `lowercase_tokens` above all. Give it a namespace of its own
-        where another embedder of the model has a table of words: this one adds all its words, which
-        a table that was made before lacks. For a biLM of characters it is no more than a name
-        that tells the model's biLMs apart.
+        The namespace of this embedder's indexer, which must treat words as the biLM's own indexer
+        did, above all by `lowercase_tokens`. Give it a namespace of its own where another embedder
+        has a table of words: the biLM's words join the namespace, and a table that was made before
+        lacks them. For a biLM of characters it is only a name that tells the model's biLMs apart.
     serialization_dir : `str`, optional (default = `None`)
         The task's output folder. AllenNLP supplies it.
 
@@ -129,7 +127,9 @@ class BiLmEmbedder(TokenEmbedder):
         return self.bilm.width if self.output_mix is None else 2 * self.bilm.width
 
     def train(self, mode: bool = True) -> "BiLmEmbedder":
-        """As `torch.nn.Module.train`, but that a frozen biLM never drops anything."""
+        """
+        Sets the mode as `torch.nn.Module.train` does, but keeps a frozen biLM in evaluation mode.
+        """
         super().train(mode)
         if self._is_frozen:
             self.bilm.eval()
@@ -168,7 +168,7 @@ class BiLmEmbedder(TokenEmbedder):
             self._join(extended_vocab)
 
     def _use_state(self, state: str) -> None:
-        """Lets texts start from something else than those that the biLM was trained on."""
+        """Lets texts start from another state than those that the biLM was trained on."""
         if state not in STATES or (state == "warm" != self.bilm.state_memory.state):
             raise ConfigurationError(
                 'expected a `state` "reset" or "carry", or "warm" for a biLM that was trained with '
@@ -178,7 +178,7 @@ class BiLmEmbedder(TokenEmbedder):
         self.bilm.use_state(state)
 
     def _check_namespace(self, vocab: Vocabulary) -> None:
-        """Explains that no indexer makes what the embedder reads."""
+        """Raises `ConfigurationError` if no indexer makes the ids that the embedder reads."""
         if self._namespace not in vocab.get_namespaces():
             raise ConfigurationError(
                 f"The embedder reads words of the namespace {self._namespace!r}, but no token "
@@ -187,7 +187,7 @@ class BiLmEmbedder(TokenEmbedder):
             )
 
     def _join(self, vocab: Vocabulary) -> None:
-        """Adds the biLM's words to the task's and builds the table between their ids."""
+        """Adds the biLM's words to the task's, and builds the table between their ids."""
         num_words = vocab.get_vocab_size(self._namespace)
         num_known = self._words.count_known(vocab, self._namespace)
         logger.info(
@@ -198,6 +198,6 @@ class BiLmEmbedder(TokenEmbedder):
         )
         vocab.add_tokens_to_namespace(self._words.words, self._namespace)
         id_table = self._words.ids_from(vocab, self._namespace)
-        # AllenNLP extends the vocabulary of a model that it loads when it is on its device already.
+        # AllenNLP extends the vocabulary of a loaded model that is on its device already.
         device = next(self.bilm.parameters()).device
         self.register_buffer("_id_table", id_table.to(device), persistent=False)

@@ -1,4 +1,4 @@
-"""The class that users of AllenNLP know, with the same arguments and results."""
+"""The class `Elmo`, with the arguments and results of AllenNLP's."""
 
 import logging
 import re
@@ -29,23 +29,14 @@ logger = logging.getLogger(__name__)
 Weights = Dict[str, torch.Tensor]
 
 CACHED = "_word_embedding.weight"
-"""The vectors of `vocab_to_cache`, which AllenNLP trains with the biLM."""
+"""The name of the vectors of `vocab_to_cache`, which AllenNLP trains with the biLM."""
 
 
 def rename_allennlp_weights(elmo: Any, weights: Weights, prefix: str, *_: Any) -> None:
     """
-    Gives what AllenNLP's `Elmo` has saved our names, before it is loaded; a hook for
-    `register_load_state_dict_pre_hook`. What has no place here keeps its name, so that loading
-    tells it.
-
-    # Parameters
-
-    elmo : `Elmo`
-        What the weights are for.
-    weights : `Dict[str, torch.Tensor]`
-        Those of a whole model: changed.
-    prefix : `str`
-        What the names of `elmo`'s begin with.
+    A hook for `register_load_state_dict_pre_hook`: renames the weights that AllenNLP's `Elmo` has
+    saved, in `weights`, before they are loaded into `elmo`. The names of `elmo`'s weights begin
+    with `prefix`. A weight without a counterpart keeps its name, so that loading reports it.
     """
     bilm = _taken(weights, f"{prefix}_elmo_lstm.")
     if CACHED in bilm and any(weight.requires_grad for weight in elmo.bilm.parameters()):
@@ -56,7 +47,7 @@ def rename_allennlp_weights(elmo: Any, weights: Weights, prefix: str, *_: Any) -
             prefix,
             CACHED,
         )
-    # Another module than ours has the names that it has.
+    # A `module` that is no `BiLm` keeps its own names.
     ours = bilm_weights(bilm) if isinstance(elmo.bilm, BiLm) else bilm
     _put(weights, f"{prefix}bilm.", ours)
     numbers = {
@@ -71,36 +62,29 @@ def rename_allennlp_weights(elmo: Any, weights: Weights, prefix: str, *_: Any) -
 
 
 def accept_embedder(_: Any, weights: Weights, prefix: str, *__: Any) -> None:
-    """Renames what AllenNLP's `elmo_token_embedder` has saved around its `Elmo`, in place."""
+    """Renames in `weights` what AllenNLP's `elmo_token_embedder` has saved around its `Elmo`."""
     for theirs, ours in (("_elmo.", "elmo."), ("_projection.", "projection.")):
         _put(weights, prefix + ours, _taken(weights, prefix + theirs))
 
 
 def _taken(weights: Weights, prefix: str) -> Weights:
-    """Those whose names begin so, without that beginning; they are taken out."""
+    """Removes the weights whose names begin with `prefix`; returns them without the prefix."""
     names = [name for name in weights if name.startswith(prefix)]
     return {name[len(prefix) :]: weights.pop(name) for name in names}
 
 
 def _put(weights: Weights, prefix: str, more: Weights) -> None:
-    """Adds weights under names that begin so."""
     weights.update({prefix + name: tensor for name, tensor in more.items()})
 
 
 class CachedWords(torch.nn.Module):
     """
-    Looks words up that a vocabulary numbers, instead of encoding their characters.
+    Looks up the vectors of listed words by id, instead of encoding their characters.
 
-    A look-up gives what encoding would: vectors are encoded anew if the encoder's weights have
-    changed, and always while they are trained. A word that is not in the list is encoded from its
-    characters.
-
-    # Parameters
-
-    words : `Sequence[str]`
-        The words in the order of their ids. Id 0 stands for no word, whatever its name.
-    encoder : `CharCnnEncoder`
-        Encodes them. It is not a part of this module.
+    A look-up gives what encoding would: the vectors are encoded anew when the encoder's weights
+    have changed, and at each call while they are trained. A word that is not in the list is encoded
+    from its characters. `words` are in the order of their ids; id 0 is padding, whatever its name.
+    The encoder is not a submodule.
     """
 
     characters: torch.Tensor
@@ -109,11 +93,11 @@ class CachedWords(torch.nn.Module):
         super().__init__()
         spelled = [
             character_ids(word, encoder.max_characters_per_token)
-            # An empty list, too, has the id of no word.
+            # Id 0 is padding, so that an empty list has an entry too.
             for word in list(words) or [""]
         ]
         self.register_buffer(
-            # Workers of a distributed training can't send each other numbers of 16 bits.
+            # `torch.distributed` can't send 16-bit integers.
             "characters",
             torch.tensor(spelled, dtype=torch.int32),
             persistent=False,
@@ -129,27 +113,13 @@ class CachedWords(torch.nn.Module):
         encoder: CharCnnEncoder,
     ) -> EncodedTokens:
         """
-        # Parameters
+        `words` are ids of shape `(batch, tokens)`, 0 where a sentence has ended. `characters`, of
+        shape `(batch, tokens, characters)`, decide where they are given: a word with id 0, or with
+        other characters than its id has in the list, is encoded from them. Returns vectors of shape
+        `(batch, tokens + 2, dim)`.
 
-        words : `torch.Tensor`
-            Shape `(batch, tokens)`: ids of words, 0 where a sentence has ended.
-        characters : `Optional[torch.Tensor]`
-            Shape `(batch, tokens, characters)`. Where they are given they decide: a word whose
-            characters are not those of its id in the list, an unknown one above all, is encoded
-            from them; so is one with the id 0.
-        encoder : `CharCnnEncoder`
-            The encoder that the words were listed for.
-
-        # Returns
-
-        `EncodedTokens`
-            Vectors of shape `(batch, tokens + 2, dim)`.
-
-        # Raises
-
-        ValueError
-            If a word is not in the list and its characters are not given, or ids of words or of
-            characters are none.
+        Raises `ValueError` if a word is neither listed nor given by characters, or an id is out of
+        range.
         """
         check_id_type(words, "words")
         is_listed = (words >= 0) & (words < len(self.characters))
@@ -189,7 +159,7 @@ class CachedWords(torch.nn.Module):
         return EncodedTokens(bounded.ids, bounded.mask)
 
     def _table(self, encoder: CharCnnEncoder) -> torch.Tensor:
-        """The vectors of all words, shape `(words, dim)`."""
+        """Returns the vectors of all words, shape `(words, dim)`."""
         weights = list(encoder.parameters())
 
         def encode() -> torch.Tensor:
@@ -201,16 +171,8 @@ class CachedWords(torch.nn.Module):
 
 class FlatSentences(NamedTuple):
     """
-    Ids with one axis for all sentences.
-
-    # Parameters
-
-    inputs : `torch.Tensor`
-        Shape `(batch, tokens, characters)` or `(batch, tokens)`.
-    word_inputs : `Optional[torch.Tensor]`
-        Shape `(batch, tokens)`.
-    axes : `torch.Size`
-        The axes that `batch` was before.
+    Ids with one axis for all sentences: `inputs` of shape `(batch, tokens, characters)` or `(batch,
+    tokens)`, `word_inputs` of shape `(batch, tokens)`. `axes` are the axes that `batch` was before.
     """
 
     inputs: torch.Tensor
@@ -222,22 +184,8 @@ class FlatSentences(NamedTuple):
         cls, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor], id_axes: int
     ) -> "FlatSentences":
         """
-        # Parameters
-
-        inputs, word_inputs
-            As in `Elmo.forward`.
-        id_axes : `int`
-            How many axes a batch of `inputs` has.
-
-        # Returns
-
-        `FlatSentences`
-            With all axes before the last `id_axes - 1` as one.
-
-        # Raises
-
-        ValueError
-            If `inputs` is no tensor or has fewer axes.
+        Joins all axes of the ids before the last `id_axes - 1`; a batch of `inputs` has `id_axes`
+        axes. Raises `ValueError` if `inputs` is no tensor or has fewer axes.
         """
         if not isinstance(inputs, torch.Tensor):
             raise ValueError(
@@ -255,8 +203,8 @@ class FlatSentences(NamedTuple):
 
 class Elmo(torch.nn.Module, FromParams):
     """
-    Mixed layers of a biLM in the official files, in place of `allennlp.modules.elmo.Elmo`, whose
-    saved weights it loads.
+    Mixes the layers of a biLM from the official files. It replaces `allennlp.modules.elmo.Elmo`,
+    and loads the weights that it has saved.
 
     # Parameters
 
@@ -271,24 +219,25 @@ class Elmo(torch.nn.Module, FromParams):
     dropout : `float`, optional (default = `0.5`)
         Share of the mixed vectors that is dropped in training.
     vocab_to_cache : `List[str]`, optional (default = `None`)
-        Words whose vectors are computed ahead, in the order of their ids. `forward` then takes ids
-        of words too. A `module` that is no `BiLm` computes them itself.
+        Words whose vectors are cached, in the order of their ids. `forward` then takes ids of words
+        too. A `module` that is no `BiLm` computes them itself.
     keep_sentence_boundaries : `bool`, optional (default = `False`)
         Return the vectors of the sentence marks as well.
     scalar_mix_parameters : `List[float]`, optional (default = `None`)
         One weight a layer, before the softmax, for mixes that are not trained.
     module : `torch.nn.Module`, optional (default = `None`)
-        A biLM in place of the files: a `BiLm`, or a module with `num_layers`, `get_output_dim()`
-        and a `forward` of ids of characters and words that returns a dictionary with `activations`
-        and `mask`. `requires_grad`, `state` and `matmul_dtype` have no effect on it.
+        A biLM that replaces the files: a `BiLm`, or a module with `num_layers`, `get_output_dim()`
+        and a `forward` from ids of characters and words to a dictionary with `activations` and
+        `mask`. `requires_grad`, `state` and `matmul_dtype` have no effect on it.
     mix : `Lazy[LayerMix]`, optional (default = `TrainableMix`)
         Combines the layers.
     state : `str`, optional (default = `"carry"`, as in AllenNLP)
-        What a sentence starts from, as in `BiLm`.
+        The state that a sentence starts from, as in `BiLm`.
     matmul_dtype : `str`, optional (default = `"float32"`)
         With `"bfloat16"`, matrix products run in bfloat16.
     keep_layers : `LayerStore`, optional (default = `None`)
-        As in the token embedder `elmo_scratch`; not with `vocab_to_cache`.
+        Caches the layers of each text, as in the token embedder `elmo_scratch`; not with
+        `vocab_to_cache`.
 
     # Raises
 
@@ -374,16 +323,16 @@ class Elmo(torch.nn.Module, FromParams):
 
     @property
     def _elmo_lstm(self) -> torch.nn.Module:
-        """The biLM, by the name under which code that resets states finds it."""
+        """The biLM, by the name that AllenNLP code uses to reset states."""
         return self.bilm
 
     @property
     def _scalar_mixes(self) -> torch.nn.ModuleList:
-        """The mixes, by the name under which models of allennlp-models count them."""
+        """The mixes, by the name by which models of allennlp-models count them."""
         return self.mixes
 
     def __getattr__(self, name: str) -> Any:
-        """The mixes one by one, by AllenNLP's names: `scalar_mix_0`, `scalar_mix_1` and so on."""
+        """Finds each mix by AllenNLP's name: `scalar_mix_0`, `scalar_mix_1` and so on."""
         if match := re.fullmatch(r"scalar_mix_(\d+)", name):
             mixes = self._modules.get("mixes")
             if isinstance(mixes, torch.nn.ModuleList) and int(match[1]) < len(mixes):
@@ -391,7 +340,9 @@ class Elmo(torch.nn.Module, FromParams):
         return super().__getattr__(name)
 
     def train(self, mode: bool = True) -> "Elmo":
-        """As `torch.nn.Module.train`, but that a frozen `BiLm` never drops anything."""
+        """
+        Sets the mode as `torch.nn.Module.train` does, but keeps a frozen `BiLm` in evaluation mode.
+        """
         super().train(mode)
         bilm = self._modules.get("bilm")
         if isinstance(bilm, BiLm) and are_frozen(list(bilm.parameters())):
@@ -399,19 +350,14 @@ class Elmo(torch.nn.Module, FromParams):
         return self
 
     def get_output_dim(self) -> int:
-        """The `width` of the biLM."""
         return (
             self.bilm.width if isinstance(self.bilm, BiLm) else self.bilm.get_output_dim()  # type: ignore
         )
 
     def reset_states(self) -> None:
         """
-        Lets the next batch start from zeros where states are carried from batch to batch.
-
-        # Raises
-
-        ConfigurationError
-            If `module` is not a `BiLm`: only what it is itself can reset it.
+        Lets the next batch start from zeros where states are carried from batch to batch. Raises
+        `ConfigurationError` if `module` is not a `BiLm`: its states are not known here.
         """
         if not isinstance(self.bilm, BiLm):
             raise ConfigurationError(
@@ -421,20 +367,10 @@ class Elmo(torch.nn.Module, FromParams):
 
     def warm_up(self, sentences: Iterable[Sequence[str]]) -> None:
         """
-        Finds the state that sentences start from where `state` is `"warm"`. It is stored with the
-        weights.
-
-        # Parameters
-
-        sentences : `Iterable[Sequence[str]]`
-            The words of each sentence of a text, in its order.
-
-        # Raises
-
-        ConfigurationError
-            If the biLM reads no characters.
-        ValueError
-            If `state` is not `"warm"`, or there is no sentence.
+        Computes the state that sentences start from where `state` is `"warm"`, from the words of
+        each sentence of a text, in order. The state is stored with the weights. Raises
+        `ConfigurationError` if the biLM reads no characters, `ValueError` if `state` is not
+        `"warm"` or there is no sentence.
         """
         encoder = self._character_encoder()
         assert isinstance(self.bilm, BiLm)
@@ -450,21 +386,20 @@ class Elmo(torch.nn.Module, FromParams):
         # Parameters
 
         inputs : `torch.Tensor`
-            Shape `(batch, tokens, characters)`, as `batch_to_ids` makes it, or with more axes
-            before these; for a model of words `(batch, tokens)`. Where all words are in
-            `vocab_to_cache`, it can be `word_inputs` once more.
+            Shape `(batch, tokens, characters)`, as from `batch_to_ids`; for a model of words
+            `(batch, tokens)`. More axes may come first. Where all words are in `vocab_to_cache`,
+            `inputs` can be `word_inputs` once more.
         word_inputs : `torch.Tensor`, optional (default = `None`)
-            Shape `(batch, tokens)`, or with the same axes before these: places in
-            `vocab_to_cache`. A word that is not there, or whose characters are others, is encoded
-            from its characters.
+            Shape `(batch, tokens)`, with the same axes first: places in `vocab_to_cache`. A word
+            that is not there, or has other characters, is encoded from its characters.
 
         # Returns
 
         `Dict[str, Union[torch.Tensor, List[torch.Tensor]]]`
-            `elmo_representations`: `num_output_representations` tensors of shape
-            `(batch, tokens, width)`, zero where a sentence has ended. `mask`: shape
-            `(batch, tokens)`. Both with the axes that came before these, and with
-            `keep_sentence_boundaries` with `positions` in place of `tokens`.
+            `elmo_representations`: `num_output_representations` tensors of shape `(batch, tokens,
+            width)`, zero where a sentence has ended. `mask`: shape `(batch, tokens)`. Both have the
+            axes that came first in `inputs`, and `positions` for `tokens` with
+            `keep_sentence_boundaries`.
         """
         id_axes = 2 if self._are_words_alone(inputs, word_inputs) else self._id_axes()
         sentences = FlatSentences.of(inputs, word_inputs, id_axes)
@@ -483,7 +418,7 @@ class Elmo(torch.nn.Module, FromParams):
         return {"elmo_representations": representations, "mask": mask.unflatten(0, sentences.axes)}
 
     def _read(self, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor]) -> BiLmOutput:
-        """The layers of sentences, boundaries included."""
+        """Returns the layers of sentences, boundaries included."""
         if not isinstance(self.bilm, BiLm):
             output: Dict[str, Any] = self.bilm(inputs, word_inputs)
             return BiLmOutput(torch.stack(list(output["activations"])), output["mask"].bool())
@@ -500,17 +435,19 @@ class Elmo(torch.nn.Module, FromParams):
         return self.bilm(inputs, mask)
 
     def _are_words_alone(self, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor]) -> bool:
-        """Whether ids of words stand in the place of those of characters too, as in AllenNLP."""
+        """Whether `inputs` holds ids of words where characters are expected, as AllenNLP allows."""
         reads_words = self.cached_words is not None or not isinstance(self.bilm, BiLm)
         return reads_words and word_inputs is not None and inputs.shape == word_inputs.shape
 
     def _id_axes(self) -> int:
-        """How many axes a batch of ids has."""
         is_of_words = isinstance(self.bilm, BiLm) and not self.bilm.token_encoder.reads_characters
         return 2 if is_of_words else 3
 
     def _character_encoder(self) -> CharCnnEncoder:
-        """The encoder that `vocab_to_cache` needs."""
+        """
+        Returns the encoder that `vocab_to_cache` needs; raises `ConfigurationError` if it is
+        another.
+        """
         encoder = self.bilm.token_encoder if isinstance(self.bilm, BiLm) else None
         if not isinstance(encoder, CharCnnEncoder):
             raise ConfigurationError(

@@ -26,28 +26,28 @@ from elmo_scratch.modules.mixes import LayerMix
 logger = logging.getLogger(__name__)
 
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
-"""What the system says of a folder that can't be written to."""
+"""The errors of a system whose folder can't be written to."""
 
 
 @TokenEmbedder.register("elmo_scratch_from_official")
 class OfficialEmbedder(TokenEmbedder):
     """
-    Runs a biLM over each text and mixes its layers into one vector a token, or into two, in place
-    of AllenNLP's `elmo_token_embedder`. Its indexer is `elmo_scratch_characters`, or AllenNLP's
-    `elmo_characters`.
+    Runs a biLM over each text and mixes its layers into one vector a token, or into two. It
+    replaces AllenNLP's `elmo_token_embedder`. Its indexer is `elmo_scratch_characters`, or
+    AllenNLP's `elmo_characters`.
 
-    The biLM's weights are kept among the task's, its options in the task's archive: the archive
-    loads where the files are no more. The weights of an archive of `elmo_token_embedder` load as
-    well.
+    The biLM's weights are saved among the task's, its options in the task's archive, so that the
+    archive loads where the files are gone. An archive with weights of `elmo_token_embedder` loads
+    too.
 
     Registered as a `TokenEmbedder` with name "elmo_scratch_from_official".
 
     # Parameters
 
     options_file, weight_file : `str`, optional (default = the released original model's addresses)
-        As in `Elmo`.
+        Paths or addresses of an `options.json` and a `weights.hdf5`.
     do_layer_norm : `bool`, optional (default = `False`)
-        As in `Elmo`.
+        Bring layers to one scale before they are mixed.
     dropout : `float`, optional (default = `0.5`)
         Share of the mixed vectors that is dropped in training.
     requires_grad : `bool`, optional (default = `False`)
@@ -55,22 +55,23 @@ class OfficialEmbedder(TokenEmbedder):
     projection_dim : `int`, optional (default = `None`)
         Project the mixed vectors to this size. Neither `None` nor 0 projects.
     vocab_to_cache : `List[str]`, optional (default = `None`)
-        As in `Elmo`.
+        Words whose vectors are cached, as in `Elmo`.
     scalar_mix_parameters : `List[float]`, optional (default = `None`)
-        As in `Elmo`.
+        One weight a layer, before the softmax, for mixes that are not trained.
     mix : `Lazy[LayerMix]`, optional (default = `TrainableMix`)
         Combines the layers.
     output_mix : `Lazy[LayerMix]`, optional (default = `None`)
-        As in `elmo_scratch`. What it makes is projected as well.
+        Makes the second vector, as in `elmo_scratch`; it is projected as well.
     state : `str`, optional (default = `"carry"`, as in AllenNLP)
-        What a sentence starts from, as in `BiLm`.
+        The state that a sentence starts from, as in `BiLm`.
     warm_up_file : `str`, optional (default = `None`)
-        With the state `"warm"`: a text, one sentence a line, words between spaces, that the biLM
-        reads once to find the state that every sentence starts from.
+        With the state `"warm"`: a text, one sentence a line, words between spaces. The biLM reads
+        it once to find the state that every sentence starts from.
     matmul_dtype : `str`, optional (default = `"float32"`)
         With `"bfloat16"`, matrix products run in bfloat16.
     keep_layers : `LayerStore`, optional (default = `None`)
-        As in `elmo_scratch`; not with `vocab_to_cache`, nor with the state `"carry"`.
+        Caches the layers of each text, as in `elmo_scratch`; not with `vocab_to_cache`, nor with
+        the state `"carry"`.
     serialization_dir : `str`, optional (default = `None`)
         The task's output folder. AllenNLP supplies it.
 
@@ -114,7 +115,7 @@ class OfficialEmbedder(TokenEmbedder):
             try:
                 OfficialBlueprint.of(bilm).write(serialization_dir, options_file)
             except OSError as error:
-                # That of an older model, which is loaded to be used.
+                # The folder of an older model, which is loaded to be used.
                 if error.errno not in READ_ONLY:
                     raise
         self.elmo = Elmo(
@@ -143,7 +144,10 @@ class OfficialEmbedder(TokenEmbedder):
         self.register_load_state_dict_pre_hook(accept_embedder)
 
     def _warm_up(self, warm_up_file: str, is_archived: bool) -> None:
-        """Reads a text to warm up with. In an archive the state lies among the weights."""
+        """
+        Warms up with a text. In an archive, where the state is among the weights, the text may be
+        gone.
+        """
         try:
             self.elmo.warm_up(split_lines(warm_up_file))
         except ConfigurationError:
@@ -169,7 +173,7 @@ class OfficialEmbedder(TokenEmbedder):
         # Parameters
 
         elmo_tokens : `torch.Tensor`
-            Shape `(batch, tokens, characters)`, or with more axes before these.
+            Shape `(batch, tokens, characters)`, or with more axes first.
         word_inputs : `torch.Tensor`, optional (default = `None`)
             Shape `(batch, tokens)`: places in `vocab_to_cache`, as in `Elmo`.
 
@@ -195,8 +199,8 @@ def _read_or_build(
     matmul_dtype: str,
 ) -> BiLm:
     """
-    The biLM of the files; or, where they are gone or another's, one of the kept blueprint for the
-    archive to put its weights in.
+    Returns the biLM of the files. If they are gone or are another model's, returns a biLM of the
+    kept blueprint, whose weights the archive then loads.
     """
     try:
         bilm = read_official_bilm(options_file, weight_file, state=state, matmul_dtype=matmul_dtype)

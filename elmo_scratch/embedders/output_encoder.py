@@ -17,28 +17,10 @@ def mixed_vectors(
     dropout: torch.nn.Dropout,
 ) -> torch.Tensor:
     """
-    # Parameters
-
-    layers : `torch.Tensor`
-        Shape `(layers, batch, tokens, width)`.
-    mask : `torch.BoolTensor`
-        Shape `(batch, tokens)`.
-    mix : `LayerMix`
-        Makes the vector that enters a model at its input.
-    output_mix : `Optional[LayerMix]`
-        Makes a second one, for `elmo_scratch_output`, which lies behind the first.
-    dropout : `torch.nn.Dropout`
-        For each of them.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(batch, tokens, width)`, or `(batch, tokens, 2 * width)` with `output_mix`, zero
-        where `mask` is `False`.
-
-    # Source
-
-    Peters et al. 2018, section 3.3.
+    Mixes `layers` of shape `(layers, batch, tokens, width)`, with dropout on each mix. Returns
+    vectors of shape `(batch, tokens, width)`, or `(batch, tokens, 2 * width)` with `output_mix`:
+    its vector, for `elmo_scratch_output`, comes second. They are zero where `mask`, of shape
+    `(batch, tokens)`, is `False`. Source: Peters et al. 2018, section 3.3.
     """
     mixes = [mix] if output_mix is None else [mix, output_mix]
     together = torch.cat([dropout(one(layers, mask)) for one in mixes], dim=-1)
@@ -48,33 +30,34 @@ def mixed_vectors(
 @Seq2SeqEncoder.register("elmo_scratch_output")
 class OutputEncoder(Seq2SeqEncoder):
     """
-    Wraps an encoder. An embedder with an `output_mix` gives two vectors a token; this takes the
-    second one out of what the encoder would read, and lays it beside what the encoder has made of
-    the rest: `[encoded; ELMo]`.
+    Wraps an encoder. An embedder with an `output_mix` gives two vectors a token; this class takes
+    the second one out of the encoder's input, and appends it to the encoder's output: `[encoded;
+    ELMo]`.
 
-    Its output has no halves of two directions: `is_bidirectional` is `False`, whatever the wrapped
-    encoder.
+    The two directions are not halves of its output: `is_bidirectional` is `False`, whatever the
+    wrapped encoder.
 
     Registered as a `Seq2SeqEncoder` with name "elmo_scratch_output".
 
     # Parameters
 
     encoder : `Seq2SeqEncoder`
-        The encoder. Its input has no place for the second vector.
+        The encoder. Its input does not include the second vector.
     width : `int`
         The size of the second vector: the `width` of the biLM, or the embedder's `projection_dim`.
     start : `int`, optional (default = `None`)
-        Where it begins in what the model has embedded. `None` is the end. AllenNLP lays embedders
-        side by side in the alphabetical order of their names: with ELMo called `elmo`, of a `width`
-        of 512, beside another called `tokens`, the second vector is neither the first nor the last,
-        and `start` is 512.
+        Where the second vector begins in the embedded tokens. `None` puts it at the end. AllenNLP
+        concatenates embedders in the alphabetical order of their names: with ELMo called `elmo`, of
+        a `width` of 512, beside another called `tokens`, the second vector is neither the first nor
+        the last, and `start` is 512.
     dropout : `float`, optional (default = `0.0`)
-        Share of the second vector that is dropped in training, beside the embedder's own dropout.
+        Share of the second vector that is dropped in training, in addition to the embedder's
+        dropout.
 
     # Raises
 
     ConfigurationError
-        If `width` is not above 0, or `start` is no place in what the model has embedded.
+        If `width` is not above 0, or `start` is outside of the embedded tokens.
 
     # Source
 
@@ -104,19 +87,18 @@ class OutputEncoder(Seq2SeqEncoder):
         self._width = width
 
     def get_input_dim(self) -> int:
-        """What the encoder reads and the second vector."""
+        """The encoder's input and the second vector."""
         return self.encoder.get_input_dim() + self._width
 
     def get_output_dim(self) -> int:
-        """What the encoder makes and the second vector."""
+        """The encoder's output and the second vector."""
         return self.encoder.get_output_dim() + self._width
 
     def is_bidirectional(self) -> bool:
-        """`False`: the directions of the encoder and of ELMo don't lie in two halves."""
+        """`False`: the directions of the encoder and of ELMo are not two halves of the output."""
         return False
 
     def reset_states(self, padding_mask: Optional[torch.BoolTensor] = None) -> None:
-        """Forgets what an encoder that carries its state from batch to batch has read."""
         self.encoder.reset_states(padding_mask)  # type: ignore[arg-type]
 
     def forward(self, inputs: torch.Tensor, mask: torch.Tensor, *args: Any) -> torch.Tensor:

@@ -1,5 +1,5 @@
 """
-What a frozen biLM made of texts, kept for the epochs to come: each text passes it once a training.
+A cache of a frozen biLM's layers: the biLM reads each text once a training, not once an epoch.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""A frozen biLM that reads each text once and takes it from a store from then on."""
+"""A frozen biLM that reads each text once and finds its layers in a store from then on."""
 
 import logging
 from hashlib import blake2b, sha256
@@ -18,30 +18,22 @@ from elmo_scratch.modules.token_encoders.token_encoder import check_id_type
 logger = logging.getLogger(__name__)
 
 COMPUTATION = 1
-"""Higher where the package makes other numbers of the same weights: what was kept before then
-counts no more."""
+"""
+Goes up when the package computes other numbers from the same weights: older entries are ignored.
+"""
 
 OF_ALL = frozenset(vars(torch.nn.Module()))
-"""What every module has: whether it trains, its hooks, and what is looked at by itself."""
+"""Attributes that every module has: its mode, its hooks, and tensors that are read separately."""
 
 
 class KeptLayers(torch.nn.Module):
     """
-    Reads texts with a frozen biLM, and those that it has read before from a store. That begins with
-    the first batch of a training; a model that only evaluates or predicts keeps nothing, nor do the
-    replicas of `torch.nn.DataParallel`, which can't tell what biLM they are of.
+    Runs a frozen biLM and caches the layers of each text in a store. Caching begins with the first
+    batch of a training. A model that only evaluates or predicts caches nothing, nor do replicas of
+    `torch.nn.DataParallel`, which can't tell which biLM they copy.
 
-    # Parameters
-
-    store : `LayerStore`
-        Where the layers are kept.
-    bilm : `BiLm`
-        The biLM that will read.
-
-    # Raises
-
-    ConfigurationError
-        If what a sentence's layers are depends on what was read before, or the biLM is trained.
+    Raises `ConfigurationError` if a sentence's layers depend on earlier sentences, or the biLM is
+    trained.
     """
 
     def __init__(self, store: LayerStore, bilm: BiLm) -> None:
@@ -58,30 +50,17 @@ class KeptLayers(torch.nn.Module):
 
     def forward(self, bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor) -> BiLmOutput:
         """
-        # Parameters
+        Returns the output of `bilm`, which is not a submodule. `ids` have the shape `(batch,
+        tokens)` or `(batch, tokens, characters)`, `mask` `(batch, tokens)`; real tokens come first
+        in each row.
 
-        bilm : `BiLm`
-            The biLM. It is not a part of this module.
-        ids : `torch.Tensor`
-            Shape `(batch, tokens)`, or `(batch, tokens, characters)`.
-        mask : `torch.BoolTensor`
-            Shape `(batch, tokens)`; real tokens come first in each row.
-
-        # Returns
-
-        `BiLmOutput`
-            What the biLM makes of them.
-
-        # Raises
-
-        ConfigurationError
-            If the layers can't be kept, or the biLM is trained or carries its state by now.
-        ValueError
-            If the ids are of a type that is none, or real tokens don't come first.
+        Raises `ConfigurationError` if the layers can't be stored, or the biLM is trained or carries
+        its state by now; `ValueError` if the ids are of an unsuitable type, or real tokens don't
+        come first.
         """
         check_id_type(ids, "tokens")
         self._has_begun = self._has_begun or self.training
-        # A replica's weights are no parameters.
+        # The weights of a `DataParallel` replica are no parameters.
         if not self._has_begun or next(bilm.parameters(), None) is None:
             return bilm(ids, mask)
         _check_state(bilm)
@@ -103,7 +82,7 @@ class KeptLayers(torch.nn.Module):
         return self._together(texts, lengths, ids.size(1) + 2, bilm, ids.device)
 
     def _keys(self, bilm: BiLm, ids: torch.Tensor, lengths: List[int]) -> List[bytes]:
-        """What each text is called: by its ids and by the biLM."""
+        """Returns the key of each text, made of its ids and the biLM."""
         weights, buffers = list(bilm.parameters()), list(bilm.buffers())
         settings = settings_of(bilm)
         # Workers of a distributed training write all buffers anew before each batch.
@@ -124,7 +103,9 @@ class KeptLayers(torch.nn.Module):
         ]
 
     def _say_what_is_equal(self, bilm: BiLm) -> None:
-        """Says once where a text's layers may depend on its batch in the last bits."""
+        """
+        Logs once that a text's layers may depend on its batch in the last bits, where that is so.
+        """
         if self._has_said:
             return
         self._has_said = True
@@ -142,9 +123,9 @@ class KeptLayers(torch.nn.Module):
     def _read(
         self, bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor, lengths: List[int]
     ) -> List[numpy.ndarray]:
-        """Of each text, shape `(layers, its positions, width)`."""
+        """Returns for each text an array of shape `(layers, positions of the text, width)`."""
         longest = max(lengths)
-        # What is read once for all epochs, or for other trainings, loses nothing.
+        # Layers that are cached for all epochs, or for other trainings, keep their full precision.
         with eval_mode(bilm), without_autocast(ids.device):
             output: BiLmOutput = bilm(ids[:, :longest], mask[:, :longest])
         layers = output.layers.float().cpu().numpy()
@@ -161,7 +142,7 @@ class KeptLayers(torch.nn.Module):
         bilm: BiLm,
         device: torch.device,
     ) -> BiLmOutput:
-        """A batch of texts, laid out over so many positions."""
+        """Pads the layers of texts to a batch of `positions` positions."""
         ends = torch.tensor(lengths, device="cpu").unsqueeze(1) + 2
         mask = torch.arange(positions, device="cpu") < ends  # (batch, positions)
         layers = numpy.zeros((bilm.num_layers, *mask.shape, bilm.width), dtype="float32")
@@ -172,7 +153,7 @@ class KeptLayers(torch.nn.Module):
 
 
 def _check_state(bilm: BiLm) -> None:
-    """Refuses a biLM that reads each text from where the one before ended."""
+    """Refuses a biLM that starts each text from where the one before ended."""
     if bilm.state_memory.state == "carry":
         raise ConfigurationError(
             '`keep_layers` needs a biLM with the `state` "reset" or "warm": with "carry" '
@@ -181,7 +162,7 @@ def _check_state(bilm: BiLm) -> None:
 
 
 def _check_frozen(bilm: BiLm) -> None:
-    """Refuses a biLM that is trained: what it makes of a text changes from step to step."""
+    """Refuses a biLM that is trained: its layers of a text change from step to step."""
     if any(weight.requires_grad for weight in bilm.parameters()):
         raise ConfigurationError(
             "`keep_layers` needs a frozen biLM, but this one is trained. Leave `requires_grad` "
@@ -192,11 +173,8 @@ def _check_frozen(bilm: BiLm) -> None:
 
 def identity_of(bilm: BiLm) -> bytes:
     """
-    # Returns
-
-    `bytes`
-        Of length 16: made of the weights, of all settings, and of what the products are rounded to
-        on this device; the same for biLMs that make the same of every text.
+    Returns 16 bytes that are the same for biLMs that compute the same layers of every text. They
+    are a digest of the weights, of all settings, and of the precision of products on this device.
     """
     digest = sha256(str(COMPUTATION).encode())
     if MixedPrecision.is_asked_for(bilm):
@@ -214,11 +192,8 @@ def identity_of(bilm: BiLm) -> bytes:
 
 def settings_of(bilm: BiLm) -> str:
     """
-    # Returns
-
-    `str`
-        The kinds of all modules and the numbers, words and types that they are set to, also within
-        lists and maps. Of other objects it has the kind alone.
+    Returns the class of each module and the numbers, strings and types that it is set to, also
+    within lists and maps. Other objects count by their class alone.
     """
     described = [
         (
@@ -232,7 +207,7 @@ def settings_of(bilm: BiLm) -> str:
 
 
 def _told(value: Any) -> str:
-    """A setting, in a form that is the same in each process."""
+    """Returns a setting in a form that is the same in each process."""
     if isinstance(value, (bool, int, float, str, bytes, type(None))):
         return repr(value)
     if isinstance(value, (torch.dtype, torch.device)):

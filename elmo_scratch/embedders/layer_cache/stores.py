@@ -1,4 +1,4 @@
-"""Where layers of texts are kept: in memory, or in an LMDB file."""
+"""Stores of layers, in memory or in an LMDB file."""
 
 import logging
 import os
@@ -16,37 +16,27 @@ from elmo_scratch.files.machine import free_memory, machine_memory
 
 
 class LayerStore(Registrable, ABC):
-    """A place where layers are kept under a key. Abstract."""
+    """Stores layers under a key. Abstract."""
 
     default_implementation = "memory"
 
     @abstractmethod
     def get(self, key: bytes) -> Optional[numpy.ndarray]:
         """
-        # Returns
-
-        `Optional[numpy.ndarray]`
-            Float32, shape `(n,)`: what was put there, flat, not to be written to; `None` where
-            nothing was.
+        Returns a flat, read-only float32 array of shape `(n,)`; `None` if nothing is stored under
+        `key`.
         """
 
     @abstractmethod
     def put(self, kept: Dict[bytes, numpy.ndarray]) -> None:
         """
-        # Parameters
-
-        kept : `Dict[bytes, numpy.ndarray]`
-            Float32, of any shape, by key. What there is no room for is not kept.
-
-        # Raises
-
-        ConfigurationError
-            If they can't be written.
+        Stores float32 arrays of any shape by key. Those for which there is no room are dropped.
+        Raises `ConfigurationError` if they can't be written.
         """
 
 
 MOST_BYTES = 2**42
-"""LMDB asks for a bound; the file takes no more than what is in it."""
+"""LMDB asks for a bound; the file only takes the room of its content."""
 
 _OPENED: "WeakValueDictionary[Path, lmdb.Environment]" = WeakValueDictionary()
 """LMDB lets a process open a file once: all stores of a file share it."""
@@ -55,35 +45,34 @@ _OPENED: "WeakValueDictionary[Path, lmdb.Environment]" = WeakValueDictionary()
 @LayerStore.register("file")
 class FileStore(LayerStore):
     """
-    Keeps layers in a file, for this training and for others: with the same biLM they find them
-    there, also while this one runs. Those of another biLM lie beside them. A run that is killed
-    damages nothing. What stands there stays: a key's layers are kept once.
+    Stores layers in a file, for this training and others: trainings with the same biLM find them
+    there, even at the same time. Layers of several biLMs can share the file. A run that is killed
+    damages nothing. An entry is never replaced.
 
     Registered as a `LayerStore` with name "file".
 
     # Parameters
 
     path : `str`
-        The file, an LMDB database. It is made when the first layers are kept, together with a file
-        `PATH-lock`. Both can be removed when nobody uses them.
+        The file, an LMDB database. It is made when the first layers are stored, together with a
+        file `PATH-lock`. Both can be removed when nobody uses them.
 
     # Raises
 
     ConfigurationError
-        When layers are first wanted or kept, if the file can't be read and written.
+        When layers are first read or stored, if the file can't be read and written.
     """
 
     def __init__(self, path: str) -> None:
-        # The process may go to another folder.
+        # The process may change its working folder.
         self._path = Path(os.path.expanduser(path)).absolute()
         self._opened: Optional[lmdb.Environment] = None
 
     def __reduce__(self) -> Tuple[type, Tuple[str]]:
-        """Of an opened file there are no copies: each opens it for itself."""
+        """An opened file can't be copied: each copy opens it for itself."""
         return type(self), (str(self._path),)
 
     def get(self, key: bytes) -> Optional[numpy.ndarray]:
-        """As in `LayerStore`."""
         try:
             with self._environment.begin() as transaction:
                 found = transaction.get(key)
@@ -95,11 +84,10 @@ class FileStore(LayerStore):
         return None if found is None else numpy.frombuffer(found, dtype="<f4")
 
     def put(self, kept: Dict[bytes, numpy.ndarray]) -> None:
-        """As in `LayerStore`."""
         try:
             with self._environment.begin(write=True) as transaction:
                 for key, layers in kept.items():
-                    # Another training may have computed the same: a second copy only takes room.
+                    # Another training may have stored the same: a second copy would only take room.
                     numbers = layers.astype("<f4", copy=False).tobytes()
                     transaction.put(key, numbers, overwrite=False)
         except (lmdb.Error, OSError) as error:
@@ -117,7 +105,7 @@ class FileStore(LayerStore):
         return self._opened
 
     def _open(self) -> lmdb.Environment:
-        """The file, made if there is none."""
+        """Opens the file, and makes it if there is none."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             opened = lmdb.open(str(self._path), subdir=False, map_size=MOST_BYTES, readahead=False)
@@ -131,7 +119,7 @@ class FileStore(LayerStore):
             raise ConfigurationError(
                 f"{self._path}: expected a file of kept layers, or none yet, but: {error}"
             ) from None
-        # To read beyond the end of a file ends the process without a word.
+        # Reading beyond the end of a mapped file would kill the process without a message.
         expected = (opened.info()["last_pgno"] + 1) * opened.stat()["psize"]
         found = self._path.stat().st_size
         if found < expected:
@@ -146,26 +134,26 @@ class FileStore(LayerStore):
 logger = logging.getLogger(__name__)
 
 RESERVE = 0.1
-"""The share of the machine's memory that stays free, whatever other processes keep."""
+"""The share of the machine's memory that stays free, whatever other processes use."""
 
 
 @LayerStore.register("memory")
 class MemoryStore(LayerStore):
     """
-    Keeps layers in memory until it has had its share of it, or there is hardly any left; it says
-    so, and keeps no more.
+    Stores layers in memory, until they reach their share of it or hardly any is free. It logs a
+    warning then, and stores nothing while that is so.
 
     Registered as a `LayerStore` with name "memory".
 
     # Parameters
 
     share : `float`, optional (default = `0.5`)
-        How much of the machine's memory they may take, above 0 and at most 1.
+        The largest share of the machine's memory for layers, above 0 and at most 1.
 
     # Raises
 
     ConfigurationError
-        If `share` is no such number.
+        If `share` is out of its range.
     """
 
     def __init__(self, share: float = 0.5) -> None:
@@ -178,15 +166,13 @@ class MemoryStore(LayerStore):
         self._has_warned = False
 
     def __reduce__(self) -> Tuple[type, Tuple[float]]:
-        """Copies and pickles start empty: what is kept may be half of the memory."""
+        """Copies and pickles start empty: the layers may be half of the memory."""
         return type(self), (self._share,)
 
     def get(self, key: bytes) -> Optional[numpy.ndarray]:
-        """As in `LayerStore`."""
         return self._kept.get(key)
 
     def put(self, kept: Dict[bytes, numpy.ndarray]) -> None:
-        """As in `LayerStore`."""
         if free_memory() < self._reserve:
             self._say(
                 "hardly any memory is left: texts pass the biLM in each epoch until there is more"

@@ -1,7 +1,4 @@
-"""
-A frozen biLM that has been run: the layers of all texts lie in a file, and a task does no more than
-mix them.
-"""
+"""ELMo from a file that holds a frozen biLM's layers of all texts: a task only mixes them."""
 
 from typing import TYPE_CHECKING
 

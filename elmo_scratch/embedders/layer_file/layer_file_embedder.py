@@ -23,12 +23,12 @@ from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 @TokenEmbedder.register("elmo_scratch_layer_file")
 class LayerFileEmbedder(TokenEmbedder):
     """
-    Mixes the layers that a file holds of each text, in place of those of a biLM that would be run
-    once an epoch. The vectors are those of `elmo_scratch` with a frozen biLM, as it was when the
-    file was written. Its indexer is `elmo_scratch_layer_file`, with the same `file`.
+    Mixes the layers that a file holds of each text, so that no biLM runs in training. The vectors
+    are those of `elmo_scratch` with a frozen biLM, as it was when the file was written. Its indexer
+    is `elmo_scratch_layer_file`, with the same `file`.
 
-    The layers are not kept in the task's archive: wherever it is loaded there must be a file with
-    those of the new texts.
+    The layers are not saved in the task's archive: wherever it is loaded, a file must hold the
+    layers of the new texts.
 
     Registered as a `TokenEmbedder` with name "elmo_scratch_layer_file".
 
@@ -37,10 +37,9 @@ class LayerFileEmbedder(TokenEmbedder):
     file : `str`
         The file, as `allennlp elmo` writes it.
     mix : `Lazy[LayerMix]`, optional (default = `TrainableMix`)
-        Combines the layers. Where the file holds one layer, made by `--top` or `--average`, there
-        is no mix.
+        Combines the layers. A file with one layer, made by `--top` or `--average`, needs no mix.
     output_mix : `Lazy[LayerMix]`, optional (default = `None`)
-        As in `elmo_scratch`.
+        Makes a second vector, as in `elmo_scratch`.
     dropout : `float`, optional (default = `0.0`)
         Share of the mixed vectors that is dropped in training.
     in_memory : `bool`, optional (default = `False`)
@@ -49,8 +48,8 @@ class LayerFileEmbedder(TokenEmbedder):
     # Raises
 
     ConfigurationError
-        If the file can't be read, has no vectors of tokens or doesn't know its sentences, there is
-        a `mix` for one layer, or no room in memory; later, if the file comes from another biLM than
+        If the file can't be read, has no vectors of tokens or no index of its sentences, there is a
+        `mix` for one layer, or no room in memory; later, if the file comes from another biLM than
         the one that the task was trained with.
 
     # Source
@@ -93,7 +92,6 @@ class LayerFileEmbedder(TokenEmbedder):
         self.register_load_state_dict_post_hook(_check_origin)
 
     def get_output_dim(self) -> int:
-        """The `width` of the biLM, or twice that with `output_mix`."""
         return self._facts.width if self.output_mix is None else 2 * self._facts.width
 
     def forward(self, token_numbers: torch.Tensor) -> torch.Tensor:
@@ -101,8 +99,8 @@ class LayerFileEmbedder(TokenEmbedder):
         # Parameters
 
         token_numbers : `torch.Tensor`
-            Shape `(batch, tokens)`, or with more axes before these: the numbers that the indexer
-            gives, 0 where a row has ended.
+            Shape `(batch, tokens)`, or with more axes first: the indexer's numbers, 0 where a row
+            has ended.
 
         # Returns
 
@@ -118,7 +116,7 @@ class LayerFileEmbedder(TokenEmbedder):
         return mixed.unflatten(0, token_numbers.shape[:-1])
 
     def _read(self, token_numbers: torch.Tensor) -> torch.Tensor:
-        """The layers, shape `(layers, batch, tokens, width)`, zero where a row has ended."""
+        """Returns layers of shape `(layers, batch, tokens, width)`, zero where a row has ended."""
         numbers = token_numbers.cpu().numpy()
         num_layers = self._facts.layers if self._facts.kept == "all" else 1
         layers = numpy.zeros((num_layers, *numbers.shape, self._facts.width), dtype="float32")
@@ -128,7 +126,10 @@ class LayerFileEmbedder(TokenEmbedder):
         return torch.from_numpy(layers)
 
     def _digest(self) -> torch.Tensor:
-        """What tells the biLM, its state and what is kept from others; zeros if it isn't known."""
+        """
+        Returns a digest of the biLM, its state and the layers that are kept; zeros if it isn't
+        known.
+        """
         digest, facts = bytes(32), self._facts
         if facts.model:
             digest = hashlib.sha256(f"{facts.model} {facts.kept} {facts.state}".encode()).digest()

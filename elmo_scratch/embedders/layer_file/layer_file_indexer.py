@@ -12,9 +12,9 @@ from elmo_scratch.files.identity import stamp_of
 @TokenIndexer.register("elmo_scratch_layer_file")
 class LayerFileIndexer(TokenIndexer):
     """
-    Gives each token a number that tells it from all other tokens of a file of layers, and from
-    those of files of other texts. The tokens of a text, with spaces between them, must be a
-    sentence of the file. There is no need for a vocabulary.
+    Gives each token the number that a file of layers has for it; files of different texts have
+    different numbers. The tokens of a text, joined by spaces, must be a sentence of the file. No
+    vocabulary is needed.
 
     Registered as a `TokenIndexer` with name "elmo_scratch_layer_file".
 
@@ -28,14 +28,14 @@ class LayerFileIndexer(TokenIndexer):
     # Raises
 
     ConfigurationError
-        If the file can't be read, has no vectors of tokens or doesn't know its sentences; later, if
-        a text is none of them, or another file took its place.
+        If the file can't be read, has no vectors of tokens or no index of its sentences; later, if
+        a text is not in it, or another file took its place.
     """
 
     def __init__(self, file: str, *, token_min_padding_length: int = 0) -> None:
         super().__init__(token_min_padding_length)
         self.file = file
-        # Processes that are made from this one find the file read.
+        # Forked processes inherit the numbers and don't read the file again.
         shared_token_numbers(file)
         self._stamp = stamp_of(Path(file))
 
@@ -43,22 +43,14 @@ class LayerFileIndexer(TokenIndexer):
         """Counts nothing."""
 
     def get_empty_token_list(self) -> Dict[str, List[Any]]:
-        """No tokens."""
         return {"token_numbers": []}
 
     def tokens_to_indices(
         self, tokens: List[Token], vocabulary: Vocabulary
     ) -> Dict[str, List[Any]]:
         """
-        # Returns
-
-        `Dict[str, List[int]]`
-            `token_numbers`: one a token, above 0.
-
-        # Raises
-
-        ConfigurationError
-            If the file doesn't hold the text, or another one took its place.
+        Returns `token_numbers`: one a token, above 0. Raises `ConfigurationError` if the file lacks
+        the text, or another one took its place.
         """
         words = [token.ensure_text() for token in tokens]
         return {"token_numbers": list(shared_token_numbers(self.file, self._stamp).of(words))}

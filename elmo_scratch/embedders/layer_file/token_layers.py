@@ -22,21 +22,15 @@ SHOWN = 300
 
 TOKEN_BITS, TEXT_BITS = 40, 22
 """
-The lower bits of a number tell a token from others of its file, the higher ones its text from
-others. A number of 64 bits, with its sign, has room for both.
+The lower bits of a number are the token's place in its file; the higher ones identify the text. A
+signed 64-bit integer has room for both.
 """
 
 
 class TokenPlaces(NamedTuple):
     """
-    Where tokens are.
-
-    # Parameters
-
-    sentences : `numpy.ndarray`
-        Shape `(n,)`: the places of their sentences in the file.
-    offsets : `numpy.ndarray`
-        Shape `(n,)`: their own places in these.
+    The places of tokens: of their sentences in the file, and their own in the sentences. Shape
+    `(n,)` each.
     """
 
     sentences: numpy.ndarray
@@ -45,19 +39,9 @@ class TokenPlaces(NamedTuple):
 
 class TokenNumbers:
     """
-    Numbers the tokens of all sentences of a file of layers, one sentence after the other. The
-    numbers of another text are others, so that an embedder that reads another file than the indexer
-    doesn't take them for its own.
-
-    # Parameters
-
-    file : `str`
-        The file.
-
-    # Raises
-
-    ConfigurationError
-        If it can't be read, has no vectors of tokens, or doesn't know its sentences.
+    Numbers the tokens of all sentences of a file of layers, one sentence after the other. Numbers
+    of different texts differ, so that an embedder with another file than the indexer notices.
+    Raises `ConfigurationError` if the file can't be read, has no vectors of tokens, or no index.
     """
 
     def __init__(self, file: str) -> None:
@@ -75,33 +59,27 @@ class TokenNumbers:
                     f"{file}: expected a file that knows its sentences. Export the text without "
                     "--forget-sentences."
                 )
-        # Before the sentence at a place there are so many tokens.
+        # `_starts[place]` is the number of tokens before the sentence at that place.
         self._starts = numpy.concatenate([[0], numpy.cumsum(counts, dtype="int64")])
         text = int.from_bytes(digest.digest(), "big") % 2**TEXT_BITS
         self.before_first = text << TOKEN_BITS
         """One less than the number of the first token."""
 
     def __len__(self) -> int:
-        """How many tokens there are."""
         return int(self._starts[-1])
 
     @property
     def num_sentences(self) -> int:
-        """How many sentences there are."""
         return len(self._index)
 
     def of(self, words: Sequence[str]) -> Sequence[int]:
         """
-        The numbers of the tokens of a sentence.
-
-        # Raises
-
-        ConfigurationError
-            If the file doesn't hold it.
+        Returns the numbers of a sentence's tokens. Raises `ConfigurationError` if the file lacks
+        it.
         """
         sentence = " ".join(words)
         place = self._index.find(sentence) if words else None
-        # A word with a space in it would stand for two tokens.
+        # A word with a space in it would read as two tokens.
         if words and (place is None or self.num_tokens(place) != len(words)):
             shown = sentence if len(sentence) <= SHOWN else f"{sentence[:SHOWN]}..."
             raise ConfigurationError(
@@ -114,20 +92,8 @@ class TokenNumbers:
 
     def rows(self, numbers: numpy.ndarray) -> numpy.ndarray:
         """
-        # Parameters
-
-        numbers : `numpy.ndarray`
-            Shape `(n,)`: numbers of tokens.
-
-        # Returns
-
-        `numpy.ndarray`
-            Shape `(n,)`: how many tokens come before each, from 0.
-
-        # Raises
-
-        ConfigurationError
-            If a number is none of a token of this text.
+        Returns how many tokens come before each token; both of shape `(n,)`. Raises
+        `ConfigurationError` if a number is no token of this text.
         """
         rows = numbers - (self.before_first + 1)
         if rows.size and not 0 <= rows.min() <= rows.max() < len(self):
@@ -141,49 +107,24 @@ class TokenNumbers:
 
     def places(self, numbers: numpy.ndarray) -> TokenPlaces:
         """
-        # Parameters
-
-        numbers : `numpy.ndarray`
-            Shape `(n,)`: numbers of tokens.
-
-        # Returns
-
-        `TokenPlaces`
-            Where they are.
-
-        # Raises
-
-        ConfigurationError
-            As `rows`.
+        Returns the places of tokens, given their numbers of shape `(n,)`. Raises as `rows` does.
         """
         rows = self.rows(numbers)
         sentences = numpy.searchsorted(self._starts, rows, "right") - 1
         return TokenPlaces(sentences, rows - self._starts[sentences])
 
     def key(self, place: int) -> str:
-        """The name of the data set of the sentence at a place."""
+        """Returns the name of the data set of the sentence at a place."""
         return self._index.key(place)
 
     def num_tokens(self, place: int) -> int:
-        """How many tokens the sentence at a place has."""
         return int(self._starts[place + 1] - self._starts[place])
 
 
 def shared_token_numbers(file: str, stamp: Optional[Stamp] = None) -> TokenNumbers:
     """
-    The numbers of a file. An indexer and an embedder share them, and so do all fields.
-
-    # Parameters
-
-    file : `str`
-        The file.
-    stamp : `Stamp`, optional (default = `None`)
-        That of the file that is meant, if it must be a certain one.
-
-    # Raises
-
-    ConfigurationError
-        As `TokenNumbers`; also if the file is missing, or another one took its place.
+    Returns the numbers of a file; an indexer, an embedder and all fields share them. Raises
+    `ConfigurationError` as `TokenNumbers` does, or if the file is missing or has another `stamp`.
     """
     if not Path(file).exists():
         raise ConfigurationError(
@@ -202,7 +143,7 @@ def shared_token_numbers(file: str, stamp: Optional[Stamp] = None) -> TokenNumbe
 
 @lru_cache(maxsize=8)
 def _token_numbers(file: str, *identity: object) -> TokenNumbers:
-    """As `shared_token_numbers`, as long as the file stays the same."""
+    """Caches the numbers by path and stamp."""
     return TokenNumbers(file)
 
 
@@ -210,8 +151,8 @@ def _counted(
     layer_file: LayerFile, counts: array, digest: "hashlib.blake2b"
 ) -> Iterator[Tuple[str, str]]:
     """
-    Yields tokens between single spaces and a key, notes how many tokens there are, and adds the
-    sentence to the digest of the text.
+    Yields each sentence, its tokens between single spaces, with its key. Appends its number of
+    tokens to `counts` and adds it to the digest of the text.
     """
     for sentence, key in layer_file.sentences():
         tokens = sentence.split()
@@ -222,7 +163,7 @@ def _counted(
 
 
 KEPT_BYTES = 2**28
-"""What the sentences that were read last may take in memory."""
+"""How much memory the cache of recently read sentences may take."""
 
 
 class TokenLayers(ABC):
@@ -231,35 +172,14 @@ class TokenLayers(ABC):
     @abstractmethod
     def of(self, numbers: numpy.ndarray) -> numpy.ndarray:
         """
-        # Parameters
-
-        numbers : `numpy.ndarray`
-            Shape `(n,)`: numbers of tokens, at least one.
-
-        # Returns
-
-        `numpy.ndarray`
-            Shape `(layers, n, width)`, in the file's type; where the file keeps one layer, `layers`
-            is 1.
-
-        # Raises
-
-        ConfigurationError
-            If there is no such token, or the file can't be read.
+        Returns the layers of tokens, given at least one number, of shape `(n,)`. The result has the
+        shape `(layers, n, width)` and the file's type; `layers` is 1 where the file keeps one
+        layer. Raises `ConfigurationError` if there is no such token, or the file can't be read.
         """
 
 
 class LayersOnDisk(TokenLayers):
-    """
-    Reads sentences when they are needed, and remembers the last ones.
-
-    # Parameters
-
-    layer_file : `LayerFile`
-        The file.
-    numbers : `TokenNumbers`
-        Those of its tokens.
-    """
+    """Reads sentences when they are needed, and caches the last ones."""
 
     def __init__(self, layer_file: LayerFile, numbers: TokenNumbers) -> None:
         self._layer_file = layer_file
@@ -268,7 +188,6 @@ class LayersOnDisk(TokenLayers):
         self._last_bytes = 0
 
     def of(self, numbers: numpy.ndarray) -> numpy.ndarray:
-        """As in `TokenLayers`."""
         places = self._numbers.places(numbers)
         distinct, rows = numpy.unique(places.sentences, return_inverse=True)
         sentences = [self._sentence(int(place)) for place in distinct]
@@ -277,7 +196,7 @@ class LayersOnDisk(TokenLayers):
         return together[:, starts[rows] + places.offsets]
 
     def _sentence(self, place: int) -> numpy.ndarray:
-        """The layers of a sentence, shape `(layers, tokens, width)`."""
+        """Returns the layers of a sentence, shape `(layers, tokens, width)`."""
         if place in self._last:
             self._last.move_to_end(place)
             return self._last[place]
@@ -291,19 +210,8 @@ class LayersOnDisk(TokenLayers):
 
 class LayersInMemory(TokenLayers):
     """
-    Reads the whole file once.
-
-    # Parameters
-
-    layer_file : `LayerFile`
-        The file.
-    numbers : `TokenNumbers`
-        Those of its tokens.
-
-    # Raises
-
-    ConfigurationError
-        If memory has no room for it, or it can't be read.
+    Reads the whole file once. Raises `ConfigurationError` if it doesn't fit into memory or can't be
+    read.
     """
 
     def __init__(self, layer_file: LayerFile, numbers: TokenNumbers) -> None:
@@ -324,12 +232,11 @@ class LayersInMemory(TokenLayers):
             start += sentence.shape[1]
 
     def of(self, numbers: numpy.ndarray) -> numpy.ndarray:
-        """As in `TokenLayers`."""
         return self._layers[:, self._numbers.rows(numbers)]
 
 
 def _read(layer_file: LayerFile, numbers: TokenNumbers, place: int) -> numpy.ndarray:
-    """The layers of the sentence at a place, shape `(layers, tokens, width)`."""
+    """Reads the layers of the sentence at a place, shape `(layers, tokens, width)`."""
     key = numbers.key(place)
     try:
         layers = layer_file.read(key)

@@ -1,8 +1,7 @@
 """
 The ids of a biLM from an archive, by the reader that it was trained with.
 
-This file stands alone because `allennlp.data` takes seconds to import: whoever reads official files
-doesn't wait for it.
+This file stands alone because `allennlp.data` takes seconds to import, which only archives need.
 """
 
 from typing import Dict
@@ -26,18 +25,9 @@ from elmo_scratch.modules.token_encoders.token_ids import token_ids
 
 class ReaderWordIndexer(WordIndexer):
     """
-    Spells with the indexers of a dataset reader, of any kind. What the reader does to a text
-    besides, its tokenizer above all, plays no part: words come split.
-
-    # Parameters
-
-    reader : `DatasetReader`
-        The reader of a language model, with `text_to_instance` from a list of tokens to a field
-        "sentence".
-    vocab : `Vocabulary`
-        What the reader's indexers use.
-    encoder : `TokenEncoder`
-        Tells which of the indexers' ids it reads.
+    Makes ids by the indexers of a dataset reader of any kind. The reader needs `text_to_instance`
+    from a list of tokens to a field "sentence"; its tokenizer plays no part, since words come
+    split. `vocab` is the indexers' vocabulary; `encoder` tells which of the indexers' ids are read.
     """
 
     def __init__(self, reader: DatasetReader, vocab: Vocabulary, encoder: TokenEncoder) -> None:
@@ -46,15 +36,14 @@ class ReaderWordIndexer(WordIndexer):
         self._encoder = encoder
 
     def spell(self, sentences: Sentences) -> IndexedBatch:
-        """As `WordIndexer.spell`."""
         check_sentences(sentences)
         lengths = [len(sentence) for sentence in sentences]
         return IndexedBatch.of(self._ids_of(sentences), lengths)
 
     def _ids_of(self, sentences: Sentences) -> torch.Tensor:
-        """Shape `(batch, tokens)` or `(batch, tokens, characters)`."""
+        """Returns ids of shape `(batch, tokens)` or `(batch, tokens, characters)`."""
         if not any(len(sentence) for sentence in sentences):
-            # AllenNLP makes no batch of nothing.
+            # AllenNLP can't make an empty batch.
             return torch.zeros(len(sentences), 0, dtype=torch.long, device="cpu")
         instances = [
             self._reader.text_to_instance([Token(word) for word in sentence])
@@ -70,15 +59,8 @@ class ReaderWordIndexer(WordIndexer):
 
 def archive_word_indexer(pretrained: PretrainedBiLm) -> WordIndexer:
     """
-    # Parameters
-
-    pretrained : `PretrainedBiLm`
-        A biLM and the reader that it was trained with.
-
-    # Returns
-
-    `WordIndexer`
-        The reader's indexers; or, many times faster, what makes the same ids without them.
+    Returns the indexers of the reader that the biLM was trained with; or, where it makes the same
+    ids, a `CharacterWordIndexer`, which is many times faster.
     """
     encoder, reader = pretrained.bilm.token_encoder, pretrained.reader
     if isinstance(encoder, CharCnnEncoder) and isinstance(reader, SentencesReader):
@@ -89,7 +71,7 @@ def archive_word_indexer(pretrained: PretrainedBiLm) -> WordIndexer:
         ]
         if len(makers) == 1 and isinstance(makers[0], CharacterIndexer):
             max_characters = makers[0].max_characters_per_token
-            # Otherwise the error of the slower way says what doesn't fit.
+            # If it doesn't fit, the slower indexer raises an error that says why.
             if max_characters == encoder.max_characters_per_token:
                 return CharacterWordIndexer(max_characters)
     return ReaderWordIndexer(reader, pretrained.vocab, encoder)

@@ -1,4 +1,4 @@
-"""Sentences of words as the ids that a biLM reads, and the ids of a biLM over characters."""
+"""Sentences of words as the ids that a biLM reads."""
 
 from abc import ABC, abstractmethod
 from itertools import chain
@@ -11,21 +11,12 @@ from elmo_scratch.data.spelling import check_sentences, spelled_words
 
 class IndexedBatch(NamedTuple):
     """
-    Sentences in numbers.
+    Sentences as ids, padded with 0. `mask` has the shape `(batch, tokens)`; `lengths` are the
+    numbers of tokens.
 
-    # Parameters
-
-    ids : `torch.Tensor`
-        Of shape `(batch, tokens)` the places of the words in `words`. Where there are none, what
-        the token encoder reads, of shape `(batch, tokens)` or `(batch, tokens, characters)`. 0
-        where a sentence has ended.
-    mask : `torch.BoolTensor`
-        Shape `(batch, tokens)`.
-    lengths : `List[int]`
-        How many tokens each sentence has.
-    words : `torch.Tensor`, optional
-        Shape `(words, characters)`: for a biLM of characters, each word once, however often it
-        comes.
+    With `words`, of shape `(words, characters)`, each distinct word of a biLM of characters stands
+    there once, and `ids`, of shape `(batch, tokens)`, are places in it. Without, `ids` are the
+    input of the token encoder, shape `(batch, tokens)` or `(batch, tokens, characters)`.
     """
 
     ids: torch.Tensor
@@ -38,19 +29,8 @@ class IndexedBatch(NamedTuple):
         cls, ids: torch.Tensor, lengths: List[int], words: Optional[torch.Tensor] = None
     ) -> "IndexedBatch":
         """
-        # Parameters
-
-        ids : `torch.Tensor`
-            Shape `(batch, tokens)` or `(batch, tokens, characters)`.
-        lengths : `List[int]`
-            How many tokens each sentence has.
-        words : `torch.Tensor`, optional
-            Shape `(words, characters)`, where `ids` are places in it.
-
-        # Returns
-
-        `IndexedBatch`
-            As many tokens long as its longest sentence.
+        Makes a batch that is as long as its longest sentence, from ids of shape `(batch, tokens)`
+        or `(batch, tokens, characters)`. With `words`, `ids` are places in it.
         """
         longest = max(lengths, default=0)
         ends = torch.tensor(lengths, dtype=torch.long, device="cpu").unsqueeze(1)
@@ -58,11 +38,11 @@ class IndexedBatch(NamedTuple):
         return cls(ids[:, :longest], mask, lengths, words)
 
     def rows(self, first: int, last: int) -> "IndexedBatch":
-        """The sentences from number `first` up to, but without, `last`, and their words alone."""
+        """Returns the sentences from `first` up to, but without, `last`, and only their words."""
         part = self.of(self.ids[first:last], self.lengths[first:last])
         if self.words is None:
             return part
-        # Half of a batch that did not fit into memory shall have less to encode.
+        # Half of a batch that did not fit into memory has fewer words to encode.
         come, places = part.ids[part.mask].unique(return_inverse=True)
         ids = torch.zeros_like(part.ids)
         ids[part.mask] = places
@@ -70,10 +50,7 @@ class IndexedBatch(NamedTuple):
 
     def token_ids(self) -> torch.Tensor:
         """
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch, tokens)` or `(batch, tokens, characters)`: what the token encoder reads.
+        Returns the token encoder's input, shape `(batch, tokens)` or `(batch, tokens, characters)`.
         """
         if self.words is None:
             return self.ids
@@ -91,28 +68,15 @@ class WordIndexer(ABC):
     @abstractmethod
     def spell(self, sentences: Sentences) -> IndexedBatch:
         """
-        # Parameters
-
-        sentences : `Sequence[Sequence[str]]`
-            The words of each sentence.
-
-        # Raises
-
-        ValueError
-            If a sentence is not a sequence of words.
-        ConfigurationError
-            If what makes the ids doesn't go with the biLM.
+        Makes ids of the words of each sentence. Raises `ValueError` if a sentence is not a sequence
+        of words, `ConfigurationError` if the ids don't suit the biLM.
         """
 
 
 class CharacterWordIndexer(WordIndexer):
     """
-    Spells for biLMs of characters, which know every word.
-
-    # Parameters
-
-    max_characters_per_token : `int`
-        Ids of a word, marks and padding included.
+    Makes ids for biLMs of characters, which know every word: `max_characters_per_token` ids for
+    each word, marks and padding included.
     """
 
     def __init__(self, max_characters_per_token: int) -> None:
@@ -120,8 +84,8 @@ class CharacterWordIndexer(WordIndexer):
 
     def spell(self, sentences: Sentences) -> IndexedBatch:
         """
-        As `WordIndexer.spell`. Each word is spelled once: texts repeat theirs, and a biLM would go
-        through all of their characters before it knows the distinct ones.
+        Makes the ids of each distinct word once: words repeat in texts, and a biLM would otherwise
+        have to compare the characters of all of them.
         """
         check_sentences(sentences)
         lengths = [len(sentence) for sentence in sentences]

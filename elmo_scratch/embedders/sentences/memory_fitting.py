@@ -17,34 +17,24 @@ from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
 
 MAX_POSITIONS_LAID = 2**16
 """
-How many positions a batch of layers may have, with what fills its shorter sentences up; unless one
-sentence has more. With the released original model they take 800 MB.
+How many positions a batch of layers may have, padding included, unless one sentence has more. With
+the released original model they take 800 MB.
 """
 
 WARM_UP_AT_ONCE = 64
-"""Sentences whose words are encoded together while a text warms the biLM up."""
+"""How many sentences' words are encoded together during a warm-up."""
 
 
 def split_ragged_batch(lengths: Sequence[int]) -> Iterator[slice]:
     """
-    Cuts a batch where one sentence is so long that all others, filled up to its length, would take
-    memory out of proportion.
-
-    # Parameters
-
-    lengths : `Sequence[int]`
-        How many tokens each sentence has.
-
-    # Returns
-
-    `Iterator[slice]`
-        The sentences of each group, in their order: at least one, and no more than
-        `MAX_POSITIONS_LAID` allows.
+    Splits a batch in which one long sentence would pad all others out of proportion, given the
+    number of tokens of each sentence. Yields slices in order, each of at least one sentence and of
+    no more positions than `MAX_POSITIONS_LAID` otherwise.
     """
     first = longest = 0
     for row, length in enumerate(lengths):
         longest = max(longest, length)
-        # Each has its two marks.
+        # Each sentence has two marks.
         if row > first and (row + 1 - first) * (longest + 2) > MAX_POSITIONS_LAID:
             yield slice(first, row)
             first, longest = row, length
@@ -54,20 +44,8 @@ def split_ragged_batch(lengths: Sequence[int]) -> Iterator[slice]:
 
 def warm_up_batches(sentences: Iterable[Sequence[str]]) -> Iterator[List[List[str]]]:
     """
-    # Parameters
-
-    sentences : `Iterable[Sequence[str]]`
-        The words of each sentence of a text to warm up with, in its order.
-
-    # Returns
-
-    `Iterator[List[List[str]]]`
-        The same, `WARM_UP_AT_ONCE` at a time, or fewer where one is very long.
-
-    # Raises
-
-    ValueError
-        As `check_sentences` does.
+    Yields the sentences of a text to warm up with, `WARM_UP_AT_ONCE` at a time, or fewer where one
+    is very long. Raises `ValueError` as `check_sentences` does.
     """
     for number, group in enumerate(lazy_groups_of(sentences, WARM_UP_AT_ONCE)):
         check_sentences(group, number * WARM_UP_AT_ONCE)
@@ -79,25 +57,21 @@ def warm_up_batches(sentences: Iterable[Sequence[str]]) -> Iterator[List[List[st
 logger = logging.getLogger(__name__)
 
 MAX_POSITIONS_AT_ONCE = 2**13
-"""How many positions of a batch are read in one go; what has more is read in pieces. With the
-released original model a piece takes some 100 MiB."""
+"""
+How many positions of a batch are read in one go; a larger batch is read in pieces. With the
+released original model a piece takes some 100 MiB.
+"""
 
 
 ALLOCATION_FAILURES = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
-"""How cuBLAS and cuDNN call it that there is no memory."""
+"""The names that cuBLAS and cuDNN give to a lack of memory."""
 
 
 class OutOfMemorySplitter:
     """
-    Reads batches. Where a GPU's memory doesn't hold a batch, it reads half of the sentences, and
-    pieces half as long, from then on; each row keeps the state that is its own.
-
-    # Parameters
-
-    bilm : `BiLm`
-        In evaluation mode.
-    positions_at_once : `int`, optional (default = `MAX_POSITIONS_AT_ONCE`)
-        How many positions to read in one go at most.
+    Reads batches with a biLM in evaluation mode, `positions_at_once` positions at most in one go.
+    When a batch doesn't fit into a GPU's memory, it reads half of the sentences, in pieces half as
+    long, from then on; each row keeps its own state.
     """
 
     def __init__(self, bilm: BiLm, positions_at_once: int = MAX_POSITIONS_AT_ONCE) -> None:
@@ -107,24 +81,11 @@ class OutOfMemorySplitter:
 
     def read(self, batch: IndexedBatch, first_row: int = 0) -> torch.Tensor:
         """
-        # Parameters
+        Returns the layers of a batch of at least one sentence, on the CPU, shape `(layers, batch,
+        tokens, width)`, zero where a sentence has ended. `first_row` is as in `StateMemory.start`.
 
-        batch : `IndexedBatch`
-            At least one sentence.
-        first_row : `int`, optional (default = `0`)
-            As in `StateMemory.start`.
-
-        # Returns
-
-        `torch.Tensor`
-            On the CPU, shape `(layers, batch, tokens, width)`, zero where a sentence has ended.
-
-        # Raises
-
-        ConfigurationError
-            If the GPU's memory holds no part of the batch.
-        ValueError
-            If the `warm` state is not known.
+        Raises `ConfigurationError` if no part of the batch fits into the GPU's memory, `ValueError`
+        if the `warm` state is not known.
         """
         memory, num_rows = self._bilm.state_memory, len(batch.lengths)
         start = memory.start(next(self._bilm.parameters()), num_rows, first_row)
@@ -146,14 +107,17 @@ class OutOfMemorySplitter:
         layers = remove_boundaries(parts[0] if is_whole else _put_together(parts))
         lengths = torch.tensor(batch.lengths, device="cpu")
         shorter = (lengths < layers.size(2)).nonzero().squeeze(1)
-        # There lie their end marks.
+        # The end marks lie there.
         layers[:, shorter, lengths[shorter]] = 0.0
         return layers
 
     def _read_if_it_fits(
         self, batch: IndexedBatch, start: LstmState, first: int, last: int
     ) -> Optional[ReadSentences]:
-        """Some of the sentences, on the CPU; `None` if a GPU's memory doesn't hold them."""
+        """
+        Reads some of the sentences, onto the CPU; returns `None` if they don't fit into a GPU's
+        memory.
+        """
         try:
             if last - first == len(batch.lengths):
                 return self._read(batch, start)
@@ -162,11 +126,11 @@ class OutOfMemorySplitter:
         except RuntimeError as error:
             if not _is_out_of_memory(error):
                 raise
-            # What the failed try holds is let go of only outside of this block.
+            # The memory of the failed try is freed only outside of this block.
             return None
 
     def _read(self, batch: IndexedBatch, start: LstmState) -> ReadSentences:
-        """All sentences of a batch, on the CPU."""
+        """Reads all sentences of a batch, onto the CPU."""
         num_sentences, longest = batch.mask.shape
         if num_sentences * (longest + 2) > self._positions_at_once:
             ids = batch.token_ids()
@@ -176,14 +140,17 @@ class OutOfMemorySplitter:
         return ReadSentences(output._replace(layers=output.layers.cpu()), final)
 
     def _encoded(self, batch: IndexedBatch, device: torch.device) -> EncodedTokens:
-        """The token layer."""
+        """Returns the token layer."""
         encoder, mask = self._bilm.token_encoder, batch.mask.to(device)
         if batch.words is not None and isinstance(encoder, CharCnnEncoder):
             return encoder.encode_laid(batch.words.to(device), batch.ids.to(device), mask)
         return encoder(batch.token_ids().to(device), mask)
 
     def _halve(self, num_rows: int) -> None:
-        """Reads less at once from now on than `num_rows` sentences, or says that it can't."""
+        """
+        Halves the sentences and positions that are read at once, after `num_rows` sentences didn't
+        fit; raises `ConfigurationError` if there is nothing to halve.
+        """
         if num_rows == 1 and self._positions_at_once == 1:
             raise ConfigurationError(
                 "the GPU's memory doesn't hold the work on a single word. Free some of it, take "
@@ -204,14 +171,14 @@ class OutOfMemorySplitter:
 
 
 def _is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether a GPU's memory is at its end. Libraries of products say so in words of their own."""
+    """Whether a GPU is out of memory. cuBLAS and cuDNN report it in words of their own."""
     return isinstance(error, torch.cuda.OutOfMemoryError) or any(
         name in str(error) for name in ALLOCATION_FAILURES
     )
 
 
 def _put_together(parts: List[torch.Tensor]) -> torch.Tensor:
-    """Parts of a batch, each as long as its longest sentence, as one."""
+    """Joins parts of a batch, each as long as its longest sentence."""
     num_layers, _, _, width = parts[0].shape
     longest = max(part.size(2) for part in parts)
     layers = torch.zeros(

@@ -34,15 +34,8 @@ from elmo_scratch.modules.token_encoders import CharCnnEncoder
 
 def device_of(cuda_device: int) -> torch.device:
     """
-    # Parameters
-
-    cuda_device : `int`
-        The number of a GPU, or -1 for the processor.
-
-    # Raises
-
-    ConfigurationError
-        If it is no number, or there is no such GPU.
+    Returns the GPU of that number, or the processor for -1. Raises `ConfigurationError` if
+    `cuda_device` is no number or there is no such GPU.
     """
     if isinstance(cuda_device, bool) or not isinstance(cuda_device, int):
         raise ConfigurationError(
@@ -60,9 +53,9 @@ def device_of(cuda_device: int) -> torch.device:
 
 def leaves_a_processor(device: torch.device, is_alone: bool = True) -> bool:
     """
-    Whether PyTorch's work on a device leaves a processor to other threads: on a GPU always, on
-    processors where it has fewer threads than there are of them, and no other process is to compute
-    on the rest.
+    Whether PyTorch's work on a device leaves a processor to other threads. A GPU always does;
+    processors do where PyTorch uses fewer threads than there are processors, and no other process
+    computes on the rest.
     """
     if device.type != "cpu":
         return True
@@ -74,14 +67,8 @@ Source = Union[str, PathLike]
 
 class ReadableBiLm(NamedTuple):
     """
-    # Parameters
-
-    bilm : `BiLm`
-        With its trained weights; its `state` says what a sentence starts from.
-    word_indexer : `WordIndexer`
-        Makes the ids that it reads.
-    files : `ReadFiles`
-        Where it came from.
+    A biLM with its trained weights, the indexer that makes its ids, and the files that it was read
+    from. The biLM's `state` says what a sentence starts from.
     """
 
     bilm: BiLm
@@ -91,18 +78,9 @@ class ReadableBiLm(NamedTuple):
     @classmethod
     def from_official(cls, options_file: Source, weight_file: Source, state: str) -> "ReadableBiLm":
         """
-        # Parameters
-
-        options_file, weight_file : `Union[str, PathLike]`
-            Paths or addresses of an `options.json` and a `weights.hdf5`.
-        state : `str`
-            As in `BiLm`.
-
-        # Raises
-
-        ConfigurationError
-            If the files can't be read, or the biLM reads words: their file of words is not among
-            the official files.
+        Reads paths or addresses of an `options.json` and a `weights.hdf5`. Raises
+        `ConfigurationError` if they can't be read, or the biLM reads words: the official files lack
+        the list of words.
         """
         files = ReadFiles([local_file(options_file), local_file(weight_file)])
         bilm = read_official_bilm(options_file, weight_file, state=state)
@@ -118,18 +96,9 @@ class ReadableBiLm(NamedTuple):
     @classmethod
     def from_archive(cls, archive_file: Source, state: str) -> "ReadableBiLm":
         """
-        # Parameters
-
-        archive_file : `Union[str, PathLike]`
-            The archive of a language model (a path or an address), or the output folder of its
-            training.
-        state : `str`
-            As in `BiLm`. A biLM that was trained with the state `"warm"` is warm already.
-
-        # Raises
-
-        ConfigurationError
-            If it can't be read.
+        Reads the archive of a language model (a path or an address), or the output folder of its
+        training. A biLM that was trained with the state `"warm"` is warm already. Raises
+        `ConfigurationError` if it can't be read.
         """
         # An archive's reader needs `allennlp.data`, which takes seconds to import. Whoever reads
         # official files doesn't wait for it.
@@ -143,7 +112,7 @@ class ReadableBiLm(NamedTuple):
 
 
 CACHED_AT_ONCE = 2**13
-"""Words that are encoded ahead together."""
+"""How many words `cache_words` encodes together."""
 
 
 class SentenceLayers:
@@ -155,8 +124,8 @@ class SentenceLayers:
     readable : `ReadableBiLm`
         The biLM.
     matmul_dtype : `str`, optional (default = `"float32"`)
-        With `"bfloat16"`, matrix products run in bfloat16 where that is faster. What they run in
-        is in the attribute of this name.
+        With `"bfloat16"`, matrix products run in bfloat16 where that is faster. The attribute of
+        this name says which type they run in.
     cuda_device : `int`, optional (default = `-1`)
         The number of a GPU, or -1 for the processor.
 
@@ -194,19 +163,9 @@ class SentenceLayers:
         cuda_device: int = -1,
     ) -> "SentenceLayers":
         """
-        # Parameters
-
-        options_file, weight_file : `Union[str, PathLike]`
-            As in `ReadableBiLm.from_official`.
-        state : `str`, optional (default = `"carry"`, as in AllenNLP)
-            What a sentence starts from, as in `BiLm`; `"warm"` needs `warm_up`.
-        matmul_dtype, cuda_device
-            As in the constructor.
-
-        # Raises
-
-        ConfigurationError
-            If the files or the device can't be used.
+        Reads paths or addresses of an `options.json` and a `weights.hdf5`. Sentences start from
+        `state`, as in `BiLm`; `"warm"` needs `warm_up`. The other arguments are the constructor's.
+        Raises `ConfigurationError` if the files or the device can't be used.
         """
         device_of(cuda_device)
         readable = ReadableBiLm.from_official(options_file, weight_file, state)
@@ -222,17 +181,9 @@ class SentenceLayers:
         cuda_device: int = -1,
     ) -> "SentenceLayers":
         """
-        # Parameters
-
-        archive_file : `Union[str, PathLike]`
-            As in `ReadableBiLm.from_archive`.
-        state, matmul_dtype, cuda_device
-            As in `from_official`.
-
-        # Raises
-
-        ConfigurationError
-            If the archive or the device can't be used.
+        Reads the archive of a language model (a path or an address), or the output folder of its
+        training. The other arguments are those of `from_official`. Raises `ConfigurationError` if
+        the archive or the device can't be used.
         """
         device_of(cuda_device)
         readable = ReadableBiLm.from_archive(archive_file, state)
@@ -241,9 +192,9 @@ class SentenceLayers:
     @property
     def identity(self) -> str:
         """
-        `"sha256:"` and a number in hexadecimal, made of the bytes of the files that the biLM was
-        read from, and of the words that it was warmed up with: the same for equal files wherever
-        they lie. An error if they are not those any more that were read.
+        `"sha256:"` and a hexadecimal number, made of the bytes of the files that the biLM was read
+        from, and of the words that it was warmed up with. It is the same for equal files wherever
+        they lie. Raises an error if the files have changed since they were read.
         """
         if self._warmed_up_with is None:
             return self._files.identity
@@ -252,7 +203,6 @@ class SentenceLayers:
 
     @property
     def bilm(self) -> BiLm:
-        """What computes the layers, on its device."""
         return self._bilm
 
     def is_read_from(self, path: Path) -> bool:
@@ -261,25 +211,14 @@ class SentenceLayers:
 
     @property
     def leaves_a_processor(self) -> bool:
-        """Whether `read` leaves a processor to other threads: a GPU does."""
         return leaves_a_processor(self._device, self.is_alone)
 
     def spell(self, sentences: Sentences) -> IndexedBatch:
         """
-        Makes of words what `read` takes. It needs neither the biLM nor its device: another thread
-        may spell while one reads.
-
-        # Parameters
-
-        sentences : `Sequence[Sequence[str]]`
-            The words of each sentence.
-
-        # Raises
-
-        ConfigurationError
-            If the reader's indexers don't make what the biLM reads.
-        ValueError
-            If a sentence is not a sequence of words.
+        Makes the ids that `read` takes of the words of each sentence. It uses neither the biLM nor
+        its device, so that one thread can make ids while another reads. Raises `ConfigurationError`
+        if the reader's indexers don't suit the biLM, `ValueError` if a sentence is not a sequence
+        of words.
         """
         return self._speller.spell(sentences)
 
@@ -288,10 +227,10 @@ class SentenceLayers:
         # Parameters
 
         batch : `IndexedBatch`
-            What `spell` returned. Where the state is `"carry"`, each row starts from where the row
+            A batch from `spell`. Where the state is `"carry"`, each row starts from where the row
             of its number last ended; a batch without a word changes nothing.
         first_row : `int`, optional (default = `0`)
-            The number of the first row, where `batch` is a part of one.
+            The number of the first row, where `batch` is a part of a larger one.
 
         # Returns
 
@@ -302,7 +241,7 @@ class SentenceLayers:
         # Raises
 
         ConfigurationError
-            If the GPU's memory holds no part of the batch.
+            If no part of the batch fits into the GPU's memory.
         ValueError
             If the state is `"warm"`, and there was no `warm_up`.
         """
@@ -311,18 +250,14 @@ class SentenceLayers:
             return torch.zeros(self.num_layers, num_sentences, 0, self.width, device="cpu")
         with torch.inference_mode():
             layers = self._reader.read(batch, first_row)
-        # The same memory, as an ordinary tensor: one of the inference mode can't enter a model that
+        # The same memory as an ordinary tensor: an inference tensor can't enter a model that
         # is trained.
         return torch.from_numpy(layers.numpy())
 
     def __call__(self, sentences: Sentences) -> List[numpy.ndarray]:
         """
-        `spell` and `read` in one.
-
-        # Returns
-
-        `List[numpy.ndarray]`
-            For each sentence its layers, float32, shape `(layers, tokens, width)`.
+        `spell` and `read` in one. Returns for each sentence its layers, float32, shape `(layers,
+        tokens, width)`.
         """
         check_sentences(sentences)
         found: List[numpy.ndarray] = []
@@ -337,7 +272,7 @@ class SentenceLayers:
 
     def cache_words(self, words: Iterable[str]) -> None:
         """
-        Encodes words ahead and keeps their vectors, of `2 * width` bytes each. It changes no
+        Encodes words ahead and caches their vectors, of `2 * width` bytes each. It changes no
         vector, and has no effect on a biLM of words.
         """
         encoder = self._bilm.token_encoder
@@ -347,17 +282,9 @@ class SentenceLayers:
 
     def warm_up(self, sentences: Iterable[Sequence[str]]) -> None:
         """
-        Finds the state that sentences start from where `state` is `"warm"`.
-
-        # Parameters
-
-        sentences : `Iterable[Sequence[str]]`
-            The words of each sentence of a text, in its order.
-
-        # Raises
-
-        ValueError
-            If `state` is not `"warm"`, or there is no sentence.
+        Computes the state that sentences start from where `state` is `"warm"`, from the words of
+        each sentence of a text, in order. Raises `ValueError` if `state` is not `"warm"`, or there
+        is no sentence.
         """
         digest = sha256()
 
@@ -372,7 +299,7 @@ class SentenceLayers:
 
     @property
     def is_warm(self) -> bool:
-        """Whether sentences start from a state that a text has left, perhaps in its training."""
+        """Whether there is a warm state, from a text or from the biLM's training."""
         return self._bilm.state_memory.is_warm
 
     def reset_states(self) -> None:
@@ -381,12 +308,9 @@ class SentenceLayers:
 
     def carried(self) -> Optional[Dict[str, numpy.ndarray]]:
         """
-        # Returns
-
-        `Optional[Dict[str, numpy.ndarray]]`
-            Where states are carried, what the next batch starts from: `hidden`, of shape
-            `(2 * LSTM layers, batch, dim)`, and `cell`, of shape `(2 * LSTM layers, batch, cell)`,
-            with all rows that there have been. `None` for zeros.
+        Returns the state that the next batch starts from, where states are carried: `hidden`, of
+        shape `(2 * LSTM layers, batch, dim)`, and `cell`, of shape `(2 * LSTM layers, batch,
+        cell)`, with all rows so far. `None` stands for zeros.
         """
         carried = self._bilm.state_memory.carried()
         if carried is None:
@@ -395,17 +319,9 @@ class SentenceLayers:
 
     def carry_on_from(self, carried: Optional[Dict[str, numpy.ndarray]]) -> None:
         """
-        Lets the next batch start from what `carried` returned once, perhaps in another process.
-
-        # Parameters
-
-        carried : `Dict[str, numpy.ndarray]`, optional
-            `None` for zeros.
-
-        # Raises
-
-        ValueError
-            If there is a state, but the biLM's are not carried or have another shape.
+        Lets the next batch start from a state that `carried` returned, perhaps in another process;
+        `None` stands for zeros. Raises `ValueError` if there is a state, but the biLM's are not
+        carried or have another shape.
         """
         if carried is None:
             self.reset_states()
