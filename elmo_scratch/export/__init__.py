@@ -1,4 +1,4 @@
-"""Texts and sentences to layers, and to files of them."""
+"""Exports the layers of texts and sentences to arrays and files."""
 
 from elmo_scratch.export.elmo_embedder import ElmoEmbedder as ElmoEmbedder
 from elmo_scratch.export.engines import Engine as Engine

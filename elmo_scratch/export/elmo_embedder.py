@@ -25,12 +25,12 @@ FilePath = Union[str, PathLike]
 
 class ElmoEmbedder:
     """
-    Runs a biLM over sentences that are split already, in place of AllenNLP 0.9's
+    Runs a biLM over sentences that are split already. It replaces AllenNLP 0.9's
     `allennlp.commands.elmo.ElmoEmbedder`.
 
     By default a sentence starts from where the one of the same place in the batch before ended, as
-    it always did, so that the same sentence gets other vectors the second time. With the state
-    `"reset"` or `"warm"` its vectors depend on nothing but its words.
+    in AllenNLP, so that the same sentence gets other vectors the second time. With the state
+    `"reset"` or `"warm"` its vectors depend only on its words.
 
     # Parameters
 
@@ -40,7 +40,7 @@ class ElmoEmbedder:
     cuda_device : `int`, optional (default = `-1`)
         The number of a GPU, or -1 for the processor.
     state : `str`, optional (default = `"carry"`, as in AllenNLP)
-        What a sentence starts from, as in `BiLm`. `"warm"` needs `warm_up`.
+        The state that a sentence starts from, as in `BiLm`. `"warm"` needs `warm_up`.
     matmul_dtype : `str`, optional (default = `"float32"`)
         With `"bfloat16"`, matrix products run in bfloat16.
 
@@ -86,8 +86,8 @@ class ElmoEmbedder:
 
         `Tuple[torch.Tensor, torch.Tensor]`
             The layers, shape `(batch, layers, tokens, width)`, zero where a sentence has ended; and
-            the mask, shape `(batch, tokens)`, of whole numbers, 1 for a token, as AllenNLP 0.9 had
-            it. Both on the device.
+            the mask, shape `(batch, tokens)`, an integer tensor with 1 for a token, as in AllenNLP
+            0.9. Both are on the device.
 
         # Raises
 
@@ -101,20 +101,8 @@ class ElmoEmbedder:
 
     def embed_sentence(self, sentence: Sequence[str]) -> numpy.ndarray:
         """
-        # Parameters
-
-        sentence : `Sequence[str]`
-            Its words.
-
-        # Returns
-
-        `numpy.ndarray`
-            Its layers, float32, shape `(layers, tokens, width)`.
-
-        # Raises
-
-        ValueError
-            If it is not a sequence of words.
+        Returns the layers of a sentence, given its words: float32, shape `(layers, tokens, width)`.
+        Raises `ValueError` if it is not a sequence of words.
         """
         return self.embed_batch([sentence])[0]
 
@@ -128,8 +116,8 @@ class ElmoEmbedder:
         # Returns
 
         `List[numpy.ndarray]`
-            For each sentence its layers, float32, shape `(layers, tokens, width)`; an empty one
-            has no tokens.
+            The layers of each sentence, float32, shape `(layers, tokens, width)`; an empty one has
+            no tokens.
 
         # Raises
 
@@ -154,7 +142,7 @@ class ElmoEmbedder:
         # Returns
 
         `Iterator[numpy.ndarray]`
-            For each sentence its layers, float32, shape `(layers, tokens, width)`.
+            The layers of each sentence, float32, shape `(layers, tokens, width)`.
 
         # Raises
 
@@ -179,8 +167,8 @@ class ElmoEmbedder:
     ) -> None:
         """
         Writes an HDF5 file, as `allennlp elmo` does, with one data set for each line of a text. The
-        first sentences start from zeros, or from the warm state. A file that was there is replaced
-        when the new one is whole. After an interruption the same call goes on.
+        first sentences start from zeros, or from the warm state. An old file is replaced when the
+        new one is whole. After an interruption the same call goes on.
 
         # Parameters
 
@@ -196,7 +184,7 @@ class ElmoEmbedder:
         forget_sentences : `bool`, optional (default = `False`)
             Leave out the data set that says which sentence has which key.
         use_sentence_keys : `bool`, optional (default = `False`)
-            Make each sentence the key of its vectors, in place of the number of its line.
+            Make each sentence the key of its vectors, instead of the number of its line.
 
         # Raises
 
@@ -204,7 +192,7 @@ class ElmoEmbedder:
             If a line is blank, sentences can't be keys, a file can't be read or written, or an
             interrupted export of another text or biLM lies beside it.
         OSError
-            If the disk is full. What is done is kept: the same call goes on.
+            If the disk is full. Finished parts are kept: the same call goes on.
         ValueError
             If an argument is wrong.
         """
@@ -224,17 +212,9 @@ class ElmoEmbedder:
 
     def warm_up(self, sentences: Iterable[Sequence[str]]) -> None:
         """
-        Finds the state that sentences start from where `state` is `"warm"`.
-
-        # Parameters
-
-        sentences : `Iterable[Sequence[str]]`
-            The words of each sentence of a text, in its order.
-
-        # Raises
-
-        ValueError
-            If `state` is not `"warm"`, or there is no sentence.
+        Computes the state that sentences start from where `state` is `"warm"`, from the words of
+        each sentence of a text, in order. Raises `ValueError` if `state` is not `"warm"`, or there
+        is no sentence.
         """
         self._layers.warm_up(sentences)
 
@@ -244,13 +224,13 @@ class ElmoEmbedder:
 
 
 def _check_batch_size(batch_size: int) -> None:
-    """Without a sentence in a batch there would be no end, or no result."""
+    """Refuses empty batches, which would give no end, or no result."""
     if batch_size < 1:
         raise ValueError(f"expected `batch_size` of 1 or more, got {batch_size}")
 
 
 def _text_of(input_file: Union[IO[str], FilePath]) -> InputText:
-    """The text of a file or a path. A file is read to its end and closed."""
+    """Returns the text of a file or a path. A file is read to its end and closed."""
     if isinstance(input_file, (str, PathLike)):
         return InputText(str(input_file), Path(input_file))
     name = str(getattr(input_file, "name", "the input"))

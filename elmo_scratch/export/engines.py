@@ -1,4 +1,4 @@
-"""The processes that do the work of an export: this one, or Ray's."""
+"""The engines of an export: this process, or workers of Ray."""
 
 import logging
 import math
@@ -19,15 +19,13 @@ from elmo_scratch.export.plan import Span, facts_of
 
 SECONDS_A_PART = 300.0
 """
-What an interruption costs at most, about. A shorter export has one part, which becomes the output
-as it is; the parts of a longer one are copied at the end.
+About the most work that an interruption loses. A shorter export has one part, which becomes the
+output as it is; the parts of a longer one are copied at the end.
 """
 
 
 class Engine(ABC):
-    """
-    Writes the parts of an export. Abstract.
-    """
+    """Writes the parts of an export. Abstract."""
 
     follows_the_text = False
     """Whether every sentence is read after all before it, as carried states need."""
@@ -55,7 +53,7 @@ class Engine(ABC):
         # Raises
 
         ConfigurationError
-            As `PartWriting.write`, or if what does the work is not to be had.
+            As `PartWriting.write`, or if workers can't be had.
         OSError
             If the disk is full.
         """
@@ -83,37 +81,32 @@ class OneProcess(Engine):
         layers: SentenceLayers,
         done: Callable[[int], None],
     ) -> None:
-        """
-        One span after the other.
-
-        # Raises
-
-        As `PartWriting.write`.
-        """
         for span in missing:
             writing.write(span, layers, done, self._seconds_a_part)
 
 
 TASKS_A_WORKER = 4
-"""
-At least so many spans for each worker, so that all end at about the same time.
-"""
+"""At least so many spans for each worker, so that all end at about the same time."""
 
 SENTENCES_A_TASK = 8192
-"""At most; what a worker has done of a task is lost when it dies, or all are interrupted."""
+"""
+The most sentences of a task. If its worker dies or the export is interrupted, its work is lost.
+"""
 
 MAX_RETRIES = 3
-"""Of a task whose worker dies; one that always kills its workers is an error."""
+"""
+How often a task is retried whose worker dies. A task that always kills its workers is an error.
+"""
 
 logger = logging.getLogger(__name__)
 
 
 class RayEngine(Engine):
     """
-    Has workers of a Ray cluster write the parts: that of the environment variable `RAY_ADDRESS`, or
-    one that is started on this machine. Each worker holds a biLM of its own. One that dies is
-    started again, and so is what it was doing. All machines must reach the input, the model and
-    the output under the same paths.
+    Has workers of a Ray cluster write the parts. The environment variable `RAY_ADDRESS` names the
+    cluster; without it one is started on this machine. Each worker holds a biLM of its own. A
+    worker that dies is started again, and so is its task. All machines must reach the input, the
+    model and the output under the same paths.
 
     # Parameters
 
@@ -122,7 +115,7 @@ class RayEngine(Engine):
     num_workers : `int`, optional (default = as many as the cluster has GPUs or processors free)
         How many processes.
     packages : `Sequence[str]`, optional (default = none)
-        What workers import before they load the biLM, as `--include-package` does.
+        Packages that workers import before they load the biLM, as `--include-package` does.
 
     # Raises
 
@@ -155,14 +148,14 @@ class RayEngine(Engine):
         done: Callable[[int], None],
     ) -> None:
         """
-        Shares the spans out.
+        Shares the spans out among the workers.
 
         # Raises
 
         ConfigurationError
             As `PartWriting.write`; or if the cluster has fewer processors or GPUs than workers are
-            asked for, a worker can't start or reads another biLM, or one ends again and again at
-            the same sentences.
+            asked for, a worker can't start or reads another biLM, or workers keep dying at the same
+            sentences.
         OSError
             If the disk is full.
         """
@@ -177,7 +170,7 @@ class RayEngine(Engine):
             is_on_gpus = self._source.cuda_device >= 0
             num_workers = self._workers(ray, "GPU" if is_on_gpus else "CPU")
             tasks = cut(missing, num_workers)
-            # Each computes with one thread.
+            # Each worker computes with one thread.
             is_alone = ray.cluster_resources().get("CPU", 0) >= 2 * num_workers
             worker = ray.remote(_Worker).options(
                 num_cpus=1, num_gpus=int(is_on_gpus), max_restarts=-1, max_task_retries=MAX_RETRIES
@@ -194,20 +187,20 @@ class RayEngine(Engine):
                 f"could not start: {_reason(error)}"
             ) from None
         finally:
-            # In a cluster that goes on they would write what nobody waits for.
+            # In a cluster that goes on they would keep writing for nobody.
             for one in workers:
                 ray.kill(one)
             if is_own:
                 ray.shutdown()
 
     def _workers(self, ray: Any, resource: str) -> int:
-        """How many processes, each with a processor or a GPU of its own."""
+        """Returns the number of processes, each with a processor or a GPU of its own."""
         described = {"CPU": "processor", "GPU": "GPU"}[resource]
         there_are = int(ray.cluster_resources().get(resource, 0))
         free = int(ray.available_resources().get(resource, 0))
         wanted = self._num_workers or max(1, free)
         if there_are < wanted:
-            # Ray would wait for more to join, without a word.
+            # Ray would silently wait for more machines to join.
             raise ConfigurationError(
                 f"--engine ray: expected one {described} for each of {wanted} workers, but the "
                 f"cluster has {there_are}"
@@ -223,13 +216,13 @@ class RayEngine(Engine):
 
 
 def _start(ray: Any) -> None:
-    """Starts Ray, or joins the cluster, and leaves it to the caller what SIGTERM does."""
+    """Starts Ray, or joins the cluster, and keeps the caller's handler of SIGTERM."""
     before = signal.getsignal(signal.SIGTERM)
     is_terminated = False
     try:
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
     except SystemExit:
-        # What Ray makes of the signal while it starts.
+        # Ray turns SIGTERM into this exit while it starts.
         is_terminated = True
     finally:
         if before is not None and threading.current_thread() is threading.main_thread():
@@ -240,19 +233,19 @@ def _start(ray: Any) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The last line of Ray's own words, which end with the error that was raised."""
+    """Returns the last line of Ray's message, which holds the error that was raised."""
     return [line.strip() for line in str(error).splitlines() if line.strip()][-1]
 
 
 class _Worker:
-    """What runs in a process of the cluster."""
+    """Runs in a process of the cluster."""
 
     def __init__(
         self, source: ModelSource, writing: PartWriting, packages: Sequence[str], is_alone: bool
     ) -> None:
         for package in packages:
             import_module_and_submodules(package)
-        # Ray gives each worker the GPU that is its own, as the first that it sees.
+        # Ray makes each worker's own GPU the first that it sees.
         own = source._replace(cuda_device=min(source.cuda_device, 0))
         self._layers = own.load()
         self._layers.is_alone = is_alone
@@ -265,7 +258,6 @@ class _Worker:
         writing.text.check_unchanged()
 
     def write(self, span: Span) -> int:
-        """Writes a span as one part."""
         self._writing.write(span, self._layers, lambda _: None, math.inf)
         return span.num_sentences
 
@@ -276,11 +268,8 @@ def _written(worker: Any, span: Span) -> Any:
 
 def cut(spans: List[Span], num_workers: int) -> List[Span]:
     """
-    # Returns
-
-    `List[Span]`
-        The same sentences in pieces: at least `TASKS_A_WORKER` for each worker if there are
-        sentences enough, none larger than `SENTENCES_A_TASK`.
+    Cuts spans into pieces: at least `TASKS_A_WORKER` for each worker if there are enough sentences,
+    none larger than `SENTENCES_A_TASK`.
     """
     total = sum(span.num_sentences for span in spans)
     size = min(SENTENCES_A_TASK, max(1, math.ceil(total / (TASKS_A_WORKER * num_workers))))

@@ -40,8 +40,8 @@ def export_layers(
     engine: Optional[Engine] = None,
 ) -> None:
     """
-    Writes the layers of the sentences of a text. `output_file` appears when it is whole; until
-    then what is done lies in `NAME.parts` beside it.
+    Writes the layers of the sentences of a text. `output_file` appears when it is whole; until then
+    the finished parts lie in `NAME.parts` beside it.
 
     # Parameters
 
@@ -52,27 +52,27 @@ def export_layers(
     layers : `SentenceLayers`
         The biLM.
     settings : `ExportSettings`
-        What is kept, and how.
+        The layers to keep, and their form in the file.
     span : `Span`, optional (default = all)
         Which sentences.
     resume : `bool`, optional (default = `False`)
-        Go on with what an interrupted run has left. If it left nothing, begin.
+        Resume an interrupted run. If it left nothing, begin.
     overwrite : `bool`, optional (default = `False`)
         Replace whatever is there.
     keep_parts : `bool`, optional (default = `False`)
-        Of interrupted runs: go on with what one of this export has left, and don't replace that of
-        another, whatever `resume` and `overwrite` say.
+        Resume an interrupted run of this export, and don't replace the parts of another, whatever
+        `resume` and `overwrite` say.
     engine : `Engine`, optional (default = `OneProcess`)
-        What does the work.
+        The processes that do the work.
 
     # Raises
 
     ConfigurationError
-        If the settings don't go together, the output can't be written or would replace what is
-        read, it or its parts belong to another export, or parts are removed or the text is changed
+        If the settings don't go together, the output can't be written or would replace an input, it
+        or its parts belong to another export, or parts are removed or the text is changed
         meanwhile.
     OSError
-        If the disk is full. What is done is kept.
+        If the disk is full. Finished parts are kept.
     """
     engine = engine or OneProcess()
     if text.is_file(output_file):
@@ -98,7 +98,7 @@ def export_layers(
     with folder.opened(
         facts.export, resume=resume or keep_parts, overwrite=overwrite and not keep_parts
     ):
-        # Only now: a run that was killed may have left what takes room and is of no use.
+        # The room is checked only now: leftovers of a killed run, now removed, may have taken some.
         check_room(
             output_file,
             size,
@@ -118,7 +118,7 @@ def export_layers(
 
 
 def has_parts(output_file: Path) -> bool:
-    """Whether an export to that file has left something to go on with."""
+    """Whether an interrupted export to that file has left parts to resume from."""
     try:
         return bool(PartFolder(Path(os.path.realpath(output_file))).finished())
     except OSError:
@@ -126,7 +126,7 @@ def has_parts(output_file: Path) -> bool:
 
 
 def _has_one_part(whole: Span, folder: PartFolder, engine: Engine) -> bool:
-    """Whether nothing is put together at the end, if it doesn't take long."""
+    """Whether a short export has one part, so that nothing has to be joined at the end."""
     is_short = whole.num_sentences <= SENTENCES_A_PART
     return is_short and engine.follows_the_text and folder.finished() in ([], [whole])
 
@@ -134,12 +134,7 @@ def _has_one_part(whole: Span, folder: PartFolder, engine: Engine) -> bool:
 def check_settings(
     text: InputText, settings: ExportSettings, state: str, span: Optional[Span], engine: Engine
 ) -> None:
-    """
-    # Raises
-
-    ConfigurationError
-        If the settings don't go together, or with the text.
-    """
+    """Raises `ConfigurationError` if the settings don't go together, or don't suit the text."""
     for option, number in (
         ("batch-size", settings.batch_size),
         ("max-tokens", settings.max_tokens),
@@ -164,7 +159,7 @@ def check_settings(
 def estimated_output_size(
     text: InputText, span: Span, layers: SentenceLayers, settings: ExportSettings
 ) -> int:
-    """The size of the output, in bytes, before compression."""
+    """Returns the size of the output in bytes, before compression."""
     num_tokens = text.num_tokens * span.num_sentences // max(1, text.num_sentences)
     return estimated_size(
         settings.num_bytes(layers.num_layers, layers.width, span.num_sentences, num_tokens),

@@ -1,4 +1,4 @@
-"""Where the biLM of an export comes from."""
+"""The source of an export's biLM."""
 
 import os
 from typing import NamedTuple, Optional, Sequence
@@ -13,12 +13,14 @@ from elmo_scratch.interop.official.weight_file import local_file
 
 class ModelSource(NamedTuple):
     """
+    The files of a biLM, and the settings to load it with.
+
     # Parameters
 
     options_file, weight_file : `str`, optional (default = the released original model's addresses)
         Official files; or an archive of a language model as `weight_file` alone.
     state : `str`, optional (default = `"carry"`)
-        What a sentence starts from, as in `BiLm`.
+        The state that a sentence starts from, as in `BiLm`.
     matmul_dtype : `str`, optional (default = `"float32"`)
         The precision of matrix products.
     cuda_device : `int`, optional (default = `-1`)
@@ -28,7 +30,7 @@ class ModelSource(NamedTuple):
     default_warm_up : `Sequence[Sequence[str]]`, optional (default = `None`)
         The same, for a biLM that no text has warmed up yet.
     words : `Sequence[str]`, optional (default = none)
-        Words whose vectors are computed ahead.
+        Words whose vectors are cached.
     """
 
     options_file: Optional[str] = None
@@ -42,10 +44,8 @@ class ModelSource(NamedTuple):
 
     def load(self) -> SentenceLayers:
         """
-        # Raises
-
-        ConfigurationError
-            If a file or the device can't be used, or `state` and `warm_up` don't go together.
+        Loads the biLM, warms it up and caches `words`. Raises `ConfigurationError` if a file or the
+        device can't be used, or `state` and `warm_up` don't go together.
         """
         if self.state != "warm" and self.warm_up is not None:
             raise ConfigurationError(
@@ -67,22 +67,22 @@ class ModelSource(NamedTuple):
         return layers
 
     def from_anywhere(self) -> "ModelSource":
-        """The same files, for a process that runs in another folder."""
+        """Returns the same files, for a process with another working folder."""
         return self._replace(
             options_file=_absolute(self.options_file), weight_file=_absolute(self.weight_file)
         )
 
     def at_rest(self) -> "ModelSource":
         """
-        The same biLM, for a process that computes nothing of the output: it takes no GPU, which is
-        for those that do. Only a GPU tells whether its products in less precision are as asked for.
+        Returns the same biLM for a process that computes nothing of the output. It takes no GPU,
+        unless only a GPU can tell whether its products have the precision that was asked for.
         """
         is_told_by_gpu = self.matmul_dtype != "float32"
         device = self.cuda_device if is_told_by_gpu else min(self.cuda_device, -1)
         return self._replace(cuda_device=device, words=())
 
     def read(self) -> SentenceLayers:
-        """The biLM as the files have it: not warmed up, no word encoded ahead."""
+        """Returns the biLM as the files have it: not warmed up, no words cached."""
         weight_file = self.weight_file or RELEASED_WEIGHTS
         if self.options_file is None and not _is_hdf5(weight_file):
             return SentenceLayers.from_archive(
@@ -115,16 +115,18 @@ class ModelSource(NamedTuple):
 
 
 def _absolute(name: Optional[str]) -> Optional[str]:
-    """The whole path, if it is one and no address."""
+    """Returns the absolute path; addresses stay as they are."""
     return os.path.abspath(name) if name is not None and os.path.exists(name) else name
 
 
 def _is_hdf5(weight_file: str) -> bool:
-    """Whether a file is one of weights and no archive; if there is none, what its name promises."""
+    """
+    Whether a file holds weights and is no archive, by the ending of its name or else its content.
+    """
     if weight_file.endswith((".hdf5", ".h5")):
         return True
     try:
         return bool(h5py.is_hdf5(local_file(weight_file)))
     except ConfigurationError:
-        # It is told by what reads it.
+        # The reader of the file reports the error.
         return False

@@ -1,4 +1,4 @@
-"""The unfinished parts of an export, kept beside its output until that is whole."""
+"""The unfinished parts of an export, kept beside its output until the output is whole."""
 
 import json
 import os
@@ -33,21 +33,16 @@ from elmo_scratch.interop import LayerFile, LayerFileFacts, LayerFileWriter
 IDENTITY, LOCK = "export.json", "lock"
 
 LEFTOVERS = re.compile(r"\..*\.part|unfinished-.*")
-"""What a process was about to write when it was killed."""
+"""Files that a process was writing when it was killed."""
 
 PART, STATE = re.compile(r"(\d{12})-(\d{12})\.hdf5"), re.compile(r"\d{12}\.state\.npz")
-"""What a run can go on from."""
+"""Files that a run can resume from."""
 
 
 class PartFolder:
     """
-    The folder `NAME.parts` beside an output file `NAME`. It holds whole layer files, each of one
-    span of sentences, and, where states are carried, the state that the next one starts from.
-
-    # Parameters
-
-    output_file : `Path`
-        The output file.
+    The folder `NAME.parts` beside an output file `NAME`. It holds complete layer files, each of one
+    span of sentences, and, where states are carried, the state that the next span starts from.
     """
 
     def __init__(self, output_file: Path) -> None:
@@ -57,22 +52,12 @@ class PartFolder:
     @contextmanager
     def opened(self, identity: str, *, resume: bool, overwrite: bool) -> Iterator[None]:
         """
-        The folder belongs to this process while the block runs.
+        Locks the folder for this process while the block runs. With `resume`, parts of this export
+        (`identity`) are kept; with `overwrite`, all others are removed.
 
-        # Parameters
-
-        identity : `str`
-            Of the export.
-        resume : `bool`
-            Keep the parts of this export that are there.
-        overwrite : `bool`
-            Remove all others.
-
-        # Raises
-
-        ConfigurationError
-            If another process writes there; if there are parts and neither is wanted; or parts of
-            another export and `overwrite` is not; or if something else lies there.
+        Raises `ConfigurationError` if another process writes there, if there are parts and neither
+        is set, if there are parts of another export without `overwrite`, or if something else lies
+        there.
         """
         with self._locked():
             self._claim(identity, resume, overwrite)
@@ -80,23 +65,14 @@ class PartFolder:
             try:
                 yield
             finally:
-                # What the block has removed may be there again, for another process.
+                # The block may have removed the folder, and another process made it anew.
                 if not self._is_removed and not self.finished():
                     self.remove()
 
     def remove_if_of(self, identity: str) -> None:
         """
-        Removes what a run left that was killed when its output was whole.
-
-        # Parameters
-
-        identity : `str`
-            Of the export.
-
-        # Raises
-
-        ConfigurationError
-            If another process writes there.
+        Removes what a run of this export left that was killed when its output was whole. Raises
+        `ConfigurationError` if another process writes there.
         """
         if self._is_of(identity):
             with self._locked():
@@ -104,7 +80,6 @@ class PartFolder:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """For this process alone."""
         try:
             self.path.mkdir(exist_ok=True)
             self._check_content()
@@ -126,18 +101,17 @@ class PartFolder:
             lock.release()
 
     def file_of(self, span: Span) -> Path:
-        """The layer file of a span."""
         return self.path / f"{span.start:012d}-{span.stop:012d}.hdf5"
 
     def finished(self) -> List[Span]:
-        """The spans that are there, in their order."""
+        """Returns the spans of all parts, in order."""
         names = [PART.fullmatch(path.name) for path in self.path.glob("*.hdf5")]
         return sorted(Span(int(name[1]), int(name[2])) for name in names if name)
 
     def parts(self) -> List[Span]:
         """
-        The spans that are there, without those that overlap with an earlier one: a worker that
-        nobody could stop may have gone on beside the next run, which has divided the text anew.
+        Returns the spans of all parts, without those that overlap with an earlier one: a worker
+        that nobody could stop may have gone on beside the next run, which has split the text anew.
         """
         chosen: List[Span] = []
         for span in sorted(self.finished(), key=lambda span: (span.start, -span.stop)):
@@ -146,7 +120,7 @@ class PartFolder:
         return chosen
 
     def missing(self, whole: Span) -> List[Span]:
-        """The spans of `whole` that `parts` lacks, in their order."""
+        """Returns the spans of `whole` that `parts` lacks, in order."""
         gaps, start = [], whole.start
         for done in self.parts():
             if done.start > start:
@@ -155,27 +129,18 @@ class PartFolder:
         return gaps + ([Span(start, whole.stop)] if start < whole.stop else [])
 
     def num_done(self, identity: str) -> int:
-        """
-        # Parameters
-
-        identity : `str`
-            Of an export.
-
-        # Returns
-
-        `int`
-            Its sentences that are there.
-        """
+        """Returns how many sentences of an export are there; 0 if the parts are another's."""
         if not self._is_of(identity):
             return 0
         return self._num_finished()
 
     def num_bytes(self) -> int:
-        """What the parts take already."""
         return sum(self.file_of(span).stat().st_size for span in self.finished())
 
     def keep_state(self, stop: int, state: Optional[State]) -> None:
-        """Keeps the state after the sentence before `stop`; before the part is."""
+        """
+        Saves the state after the sentence before `stop`; to be called before the part is finished.
+        """
         if state is not None:
             with atomic_write(self._state_file(stop)) as temporary:
                 with temporary.open("wb") as file:
@@ -184,12 +149,8 @@ class PartFolder:
 
     def state_before(self, start: int) -> Optional[State]:
         """
-        The state that a span starts from; `None` for the first.
-
-        # Raises
-
-        ConfigurationError
-            If it is missing or can't be read.
+        Returns the state that a span starts from; `None` for the first. Raises `ConfigurationError`
+        if it is missing or can't be read.
         """
         if start == 0:
             return None
@@ -204,7 +165,7 @@ class PartFolder:
             ) from None
 
     def remove(self) -> None:
-        """Removes all that an export keeps there, and the folder if nothing else is in it."""
+        """Removes all files of an export, and the folder if nothing else is in it."""
         self._is_removed = True
         with suppress(OSError):
             self._empty()
@@ -212,7 +173,10 @@ class PartFolder:
             self.path.rmdir()
 
     def _claim(self, identity: str, resume: bool, overwrite: bool) -> None:
-        """Sees to it that the parts are of this export."""
+        """
+        Keeps the parts of this export, or removes those of another, as `resume` and `overwrite`
+        allow.
+        """
         record = self.path / IDENTITY
         if record.exists() or self.finished():
             kept = self._is_of(identity)
@@ -240,11 +204,12 @@ class PartFolder:
             temporary.write_text(json.dumps({"export": identity}), encoding="utf-8")
 
     def _num_finished(self) -> int:
-        """The sentences that are there."""
         return sum(span.num_sentences for span in self.parts())
 
     def _check_content(self) -> None:
-        """An error if there is what no export keeps there: with the parts it would be removed."""
+        """
+        Refuses a folder with files that no export writes: they would be removed with the parts.
+        """
         strange = [
             path.name
             for path in self.path.iterdir()
@@ -258,7 +223,7 @@ class PartFolder:
             )
 
     def _is_of(self, identity: str) -> bool:
-        """Whether the parts are known to be of an export."""
+        """Whether the parts are known to belong to an export."""
         try:
             record = (self.path / IDENTITY).read_text(encoding="utf-8")
         except OSError:
@@ -266,7 +231,7 @@ class PartFolder:
         return record == json.dumps({"export": identity})
 
     def _empty(self) -> None:
-        """Removes the parts, and then what says whose they are."""
+        """Removes the parts, and then the record of whose they are."""
         for path in self.path.iterdir():
             if any(kind.fullmatch(path.name) for kind in (PART, STATE, LEFTOVERS)):
                 path.unlink()
@@ -277,31 +242,21 @@ class PartFolder:
 
 
 JOINED = "unfinished-output.hdf5"
-"""The output before it is whole: within the folder of parts, where the next run clears it away."""
+"""
+The output before it is whole. It lies in the folder of parts, so that the next run removes it.
+"""
 
 LOOKS, SECONDS_BETWEEN_LOOKS = 6, 1.0
 """
-How often to look for a part before it is missing: a network file system may list a folder as it was
-some seconds ago.
+How often, and in seconds how far apart, to look for a part before it counts as missing: a network
+file system may list a folder as it was some seconds ago.
 """
 
 
 class PartWriting:
     """
-    What the parts of an export have in common.
-
-    # Parameters
-
-    text : `InputText`
-        The text.
-    whole : `Span`
-        The sentences that the output will hold.
-    folder : `PartFolder`
-        Where the parts lie.
-    facts : `LayerFileFacts`
-        What the output says of itself.
-    settings : `ExportSettings`
-        What is kept, and how.
+    Writes and joins the parts of an export. `whole` are the sentences of the output, `facts` the
+    output's description of itself.
     """
 
     def __init__(
@@ -326,26 +281,12 @@ class PartWriting:
         seconds_a_part: float,
     ) -> None:
         """
-        Writes the parts of a span.
+        Writes the parts of a span of which nothing is there yet. `done` is told how many more
+        sentences have been written; `seconds_a_part` is as in `StepEmbedder`.
 
-        # Parameters
-
-        span : `Span`
-            None of it is there yet.
-        layers : `SentenceLayers`
-            The biLM.
-        done : `Callable[[int], None]`
-            Is told how many more sentences have been written.
-        seconds_a_part : `float`
-            As in `StepEmbedder`.
-
-        # Raises
-
-        ConfigurationError
-            If the text has changed since it was checked, a carried state to go on from can't be
-            read, or a GPU's memory holds no part of a batch.
-        OSError
-            If the disk is full.
+        Raises `ConfigurationError` if the text has changed since it was checked, a carried state
+        can't be read, or no part of a batch fits into a GPU's memory; `OSError` if the disk is
+        full.
         """
         if layers.state == "carry":
             layers.carry_on_from(self.folder.state_before(span.start))
@@ -358,28 +299,17 @@ class PartWriting:
 
     def join(self, output_file: Path) -> None:
         """
-        Makes the output of the parts.
-
-        # Parameters
-
-        output_file : `Path`
-            The output file.
-
-        # Raises
-
-        ConfigurationError
-            If parts are missing or damaged, the text has changed since it was checked, or the index
-            of sentences is too large.
-        OSError
-            If the disk is full.
+        Makes the output of the parts. Raises `ConfigurationError` if parts are missing or damaged,
+        the text has changed since it was checked, or the index of sentences is too large; `OSError`
+        if the disk is full.
         """
         parts = self._all_parts()
         if parts == [self.whole]:
             os.replace(self.folder.file_of(self.whole), output_file)
             return
         joined = self.folder.path / JOINED
-        # In a thread, as the parts themselves: it is given the memory that their threads, and not
-        # this one, have let go of.
+        # Joining runs in a thread, as the parts did: a thread gets the memory that their threads,
+        # and not this one, have freed.
         consume_behind(
             (part for part in parts),
             self.folder.file_of,
@@ -393,7 +323,7 @@ class PartWriting:
         sync(output_file.parent)
 
     def _all_parts(self) -> List[Span]:
-        """The parts, which hold all sentences; an error if they don't."""
+        """Returns the parts; raises `ConfigurationError` if they don't hold all sentences."""
         for _ in range(LOOKS - 1):
             if not self.folder.missing(self.whole):
                 break
@@ -410,7 +340,7 @@ class PartWriting:
         return self.folder.parts()
 
     def _write_joined(self, path: Path, parts: Iterator[Path]) -> None:
-        """Copies what is in the files of all parts into one."""
+        """Copies the contents of all parts into one file."""
         with self._new_file(path) as file:
             # First, while HDF5 holds no memory from copying yet.
             if self.settings.has_index:
@@ -421,7 +351,6 @@ class PartWriting:
     def _write_parts(
         self, span: Span, batches: Iterator[EmbeddedBatch], done: Callable[[int], None]
     ) -> None:
-        """Writes one part after the other."""
         start = span.start
         while start < span.stop:
             # A worker that nobody could stop may write the same.
@@ -436,7 +365,7 @@ class PartWriting:
                 self.folder.keep_state(end.stop, end.state)
             part = Span(start, end.stop)
             if part != self.whole:
-                # By its name it is taken to be whole when others are gone on with.
+                # A part with its final name counts as whole when a run resumes.
                 sync(unfinished)
             os.replace(unfinished, self.folder.file_of(part))
             start = end.stop
@@ -445,7 +374,7 @@ class PartWriting:
         self, batches: Iterator[EmbeddedBatch], file: LayerFileWriter, done: Callable[[int], None]
     ) -> PartEnd:
         """Writes batches up to the end of a part."""
-        # A variable would hold a batch while this waits for the next one.
+        # A variable would keep a batch in memory while this waits for the next one.
         for end in map(lambda batch: self._write_batch(batch, file, done), batches):
             if end is not None:
                 return end
@@ -456,7 +385,7 @@ class PartWriting:
     def _write_batch(
         self, batch: EmbeddedBatch, file: LayerFileWriter, done: Callable[[int], None]
     ) -> Optional[PartEnd]:
-        """Writes a batch, and says whether a part ends with it."""
+        """Writes a batch; returns the end of the part, if the batch ends one."""
         # Taking a part of an array is many times faster than taking one of a tensor.
         array = batch.layers.numpy()
         for row, (number, line, tokens) in enumerate(batch.sentences):
@@ -469,14 +398,14 @@ class PartWriting:
         return LayerFileWriter.open(path, self.facts, compression=self.settings.compression)
 
     def _index(self) -> Iterator[Tuple[str, str]]:
-        """Each sentence and its key."""
+        """Yields each sentence and its key."""
         return ((line, str(number)) for number, line, _ in self.text.sentences(*self.whole))
 
 
 def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = False) -> None:
     """
-    Writes `output_file` from the files `NAME.I-of-N` beside it. It is the same, data set by data
-    set, as if one process had made it.
+    Writes `output_file` from the files `NAME.I-of-N` beside it. Its data sets equal those that one
+    process would have written.
 
     # Parameters
 
@@ -498,7 +427,7 @@ def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = Fa
     facts = _shared_facts(shards)
     is_there = check_output(output_file, facts.export, overwrite)
     are_all_there = len(shards) == next(iter(shards)).total
-    # Some are gone where the run before was ended while it removed them.
+    # Some shards are gone if an earlier run was killed while it removed them.
     if are_all_there or not (is_there and _holds_all(output_file, shards)):
         _join_all(output_file, shards, facts, overwrite)
     if remove:
@@ -507,7 +436,10 @@ def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = Fa
 
 
 def _holds_all(output_file: Path, shards: Dict[Shard, Path]) -> bool:
-    """Whether the output has what the shards have: a shard by its name is of that export too."""
+    """
+    Whether the output has all keys of the shards. A single shard under the output's name would have
+    the same `export` too.
+    """
     with LayerFile(output_file) as output:
         keys = set(output.keys())
     for path in shards.values():
@@ -528,8 +460,8 @@ def _join_all(
             f"{output_file}: the output of --shard {', '.join(missing)} is missing. Run it first, "
             "or once more with --resume if it was interrupted."
         )
-    # Where a link leads; and within a folder in which the next run clears away what is left of one
-    # that was killed.
+    # The output goes to where a link leads. Until it is whole, it lies in a folder that the next
+    # run cleans if this one is killed.
     output_file = Path(os.path.realpath(output_file))
     folder = PartFolder(output_file)
     with folder.opened(facts.export, resume=True, overwrite=overwrite):
@@ -538,12 +470,12 @@ def _join_all(
         sync(joined)
         os.replace(joined, output_file)
         sync(output_file.parent)
-        # Those of an interrupted run without shards are of no more use either.
+        # Parts of an interrupted run without shards are of no more use either.
         folder.remove()
 
 
 def _join(shards: Dict[Shard, Path], facts: LayerFileFacts, output_file: Path) -> None:
-    """Copies what is in the files of all shards into one."""
+    """Copies the contents of all shards into one file."""
     with LayerFileWriter.open(output_file, facts) as file:
         indexes = []
         for path in shards.values():
@@ -558,7 +490,7 @@ def _join(shards: Dict[Shard, Path], facts: LayerFileFacts, output_file: Path) -
 
 
 def _shards_beside(output_file: Path) -> Dict[Shard, Path]:
-    """The files of the shards that are there, in their order."""
+    """Returns the files of the shards that are there, in order."""
     pattern = re.compile(re.escape(output_file.name) + r"\.(\d+)-of-(\d+)")
     matches = [pattern.fullmatch(path.name) for path in output_file.parent.glob("*-of-*")]
     found: Set[Shard] = {Shard(int(match[1]), int(match[2])) for match in matches if match}
@@ -577,7 +509,7 @@ def _shards_beside(output_file: Path) -> Dict[Shard, Path]:
 
 
 def _shared_facts(shards: Dict[Shard, Path]) -> LayerFileFacts:
-    """What all shards say of themselves."""
+    """Returns what all shards say of themselves; raises `ConfigurationError` if they differ."""
     facts: Dict[Path, LayerFileFacts] = {}
     for path in shards.values():
         with LayerFile(path) as shard:

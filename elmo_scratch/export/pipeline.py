@@ -31,12 +31,12 @@ from elmo_scratch.export.text import InputText, Sentence
 Batch = List[Sentence]
 
 BATCHES_SORTED_AT_ONCE = 32
-"""Among the sentences of so many batches those of like length are found."""
+"""Sentences are sorted by length among those of so many batches."""
 
 SENTENCES_SORTED_AT_ONCE, TOKENS_SORTED_AT_ONCE = 2**13, 2**20
 """
-At most, however large a batch is: the words of all lie in memory, and a part of an export ends only
-where they do.
+The most sentences and tokens of a block, however large a batch is: the words of a block lie in
+memory, and a part of an export only ends with a block.
 """
 
 
@@ -44,35 +44,22 @@ def blocks_of_batches(
     sentences: Iterable[Sentence], settings: ExportSettings, is_carried: bool
 ) -> Iterator[List[Batch]]:
     """
-    Sentences in their order, a block after the other. Where states are carried, a block is one
-    batch, its sentences in their order, because vectors depend on it. Otherwise the sentences of a
-    block are batched by length: a batch takes as long as its longest sentence.
-
-    # Parameters
-
-    sentences : `Iterable[Sentence]`
-        In the order of the text.
-    settings : `ExportSettings`
-        `batch_size` and `max_tokens` count.
-    is_carried : `bool`
-        Whether states are carried from batch to batch.
-
-    # Returns
-
-    `Iterator[List[List[Sentence]]]`
-        The batches of each block.
+    Yields the batches of each block of sentences; the blocks are in the order of the text. Where
+    states are carried, a block is one batch with its sentences in order, because vectors depend on
+    it. Otherwise the sentences of a block are batched by length, since a batch takes as long as its
+    longest sentence. `batch_size` and `max_tokens` of `settings` bound the batches.
     """
     if is_carried:
         for batch in lazy_groups_of(sentences, settings.batch_size):
             yield [batch]
         return
     for block in _blocks(sentences, settings):
-        # The longest first: if memory doesn't suffice, that shows at once.
+        # The longest come first: too little memory shows at once.
         yield list(_filled(sorted(block, key=_length, reverse=True), settings))
 
 
 def _blocks(sentences: Iterable[Sentence], settings: ExportSettings) -> Iterator[List[Sentence]]:
-    """Sentences enough for `BATCHES_SORTED_AT_ONCE` batches, or for one of the largest."""
+    """Yields sentences for `BATCHES_SORTED_AT_ONCE` batches, or for one of the largest."""
     enough = SENTENCES_SORTED_AT_ONCE
     enough_tokens = TOKENS_SORTED_AT_ONCE
     if settings.max_tokens is None:
@@ -94,7 +81,7 @@ def _blocks(sentences: Iterable[Sentence], settings: ExportSettings) -> Iterator
 
 
 def _filled(sentences: List[Sentence], settings: ExportSettings) -> Iterator[Batch]:
-    """Batches of sentences, of which the first is the longest of each."""
+    """Yields batches whose first sentence is their longest."""
     batch: Batch = []
     for sentence in sentences:
         if batch and _is_full(batch, settings):
@@ -121,8 +108,7 @@ Step = TypeVar("Step")
 
 DEPTH = 2
 """
-How many items wait between two threads. What waits takes memory; more than keeps both sides busy is
-of no use.
+How many items wait between two threads. Waiting items take memory; a few keep both sides busy.
 """
 
 SECONDS_TO_LOOK_AGAIN = 0.1
@@ -130,8 +116,8 @@ SECONDS_TO_LOOK_AGAIN = 0.1
 
 def run_ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]:
     """
-    Yields the items of a generator that runs up to `DEPTH` of them ahead, in a thread. What it
-    raises is raised here, in its turn; it is closed when this one is.
+    Runs a generator in a thread, up to `DEPTH` items ahead, and yields its items. Its errors are
+    raised here, in their turn; it is closed when this generator is.
     """
     end = object()
     waiting: Deque["Future[Any]"] = deque()
@@ -152,7 +138,7 @@ def run_ahead(items: Generator[Item, None, None]) -> Generator[Item, None, None]
 
 
 class Abandoned(Exception):
-    """What a consumer gets in place of an item when there was an error before it."""
+    """Raised in a consumer that waits for an item when there was an error before it."""
 
 
 def consume_behind(
@@ -162,25 +148,16 @@ def consume_behind(
     depth: int = DEPTH,
 ) -> None:
     """
-    Makes an item of each step, and runs `consume(items)` in a thread behind. The generator runs in
-    this thread, and is closed in the end. An error on either side ends both and is raised here,
-    when both have ended.
+    Makes an item of each step, and runs `consume(items)` in a thread behind. `steps` and `make` run
+    in this thread; `steps` is closed in the end, and its next step is taken while items are still
+    consumed. An error on either side ends both and is raised here, when both have ended.
 
-    # Parameters
-
-    steps : `Generator[Step, None, None]`
-        What there is to do. The next one is taken while items are still consumed.
-    make : `Callable[[Step], Item]`
-        Makes an item of a step, in this thread.
-    consume : `Callable[[Iterator[Item]], None]`
-        Is given all items.
-    depth : `int`, optional (default = `DEPTH`)
-        How many items wait or are consumed, at most, while one is made. With 0 `make` and `consume`
-        take turns.
+    At most `depth` items wait or are consumed while one is made. With 0 `make` and `consume` take
+    turns.
     """
     queue: "SimpleQueue[Any]" = SimpleQueue()
     nothing, end = object(), object()
-    # What Ctrl-C can't leave half done, as it can a semaphore.
+    # A `SimpleQueue` can't be left half done by Ctrl-C, as a semaphore can.
     room: "SimpleQueue[None]" = SimpleQueue()
     for _ in range(depth + 1):
         room.put(None)
@@ -199,7 +176,7 @@ def consume_behind(
                 return
             if item is not nothing:
                 yield item
-                # Memory for another one is taken as soon as there is room.
+                # The item's memory must be free before there is room for the next one.
                 del item
                 room.put(None)
 
@@ -220,7 +197,7 @@ def consume_behind(
         queue.put(end)
         is_whole = True
     finally:
-        # Nothing that another Ctrl-C could come into stands before this.
+        # No statement where another Ctrl-C could strike comes before this one.
         is_abandoned = not is_whole
         try:
             steps.close()
@@ -231,8 +208,8 @@ def consume_behind(
 
 def _started_thread() -> ThreadPoolExecutor:
     """
-    An executor whose one thread runs already. One that starts its thread when work comes forgets
-    the thread, and then doesn't wait for it, if Ctrl-C comes in that moment.
+    Returns an executor whose one thread runs already. An executor that starts its thread when work
+    comes forgets the thread, and doesn't wait for it, if Ctrl-C comes in that moment.
     """
     thread = ThreadPoolExecutor(1)
     thread.submit(int).result()
@@ -241,8 +218,8 @@ def _started_thread() -> ThreadPoolExecutor:
 
 def _wait_for(thread: ThreadPoolExecutor) -> None:
     """
-    Until it has ended what it is at. Ctrl-C comes through after that: who goes on before would let
-    go of files that the thread writes to.
+    Waits until a thread has ended its work, and raises Ctrl-C only after that: the caller would
+    otherwise close files that the thread writes to.
     """
     interruption: Optional[KeyboardInterrupt] = None
     while True:
@@ -256,7 +233,7 @@ def _wait_for(thread: ThreadPoolExecutor) -> None:
 
 
 def _has_room(room: "SimpleQueue[None]", ended: Event) -> bool:
-    """Waits until there is room for an item more; false if nobody takes any."""
+    """Waits until there is room for an item more; `False` if nobody takes any."""
     while not ended.is_set():
         with suppress(Empty):
             room.get(timeout=SECONDS_TO_LOOK_AGAIN)
@@ -265,19 +242,13 @@ def _has_room(room: "SimpleQueue[None]", ended: Event) -> bool:
 
 
 SENTENCES_A_PART = 2**15
-"""Joining parts takes memory for the keys of one, and time: a shorter export has one part alone."""
+"""Joining needs time, and memory for the keys of one part: a shorter export has a single part."""
 
 
 class PartEnd(NamedTuple):
     """
-    Where a part of an export ends.
-
-    # Parameters
-
-    stop : `int`
-        The number of the sentence after its last.
-    state : `Optional[State]`
-        What the next sentence starts from, where states are carried.
+    The end of a part: `stop` is the number of the sentence after its last; `state` is the state
+    that the next sentence starts from, where states are carried.
     """
 
     stop: int
@@ -286,14 +257,8 @@ class PartEnd(NamedTuple):
 
 class EmbeddedBatch(NamedTuple):
     """
-    # Parameters
-
-    sentences : `List[Sentence]`
-        In any order.
-    layers : `torch.Tensor`
-        Shape `(layers, batch, tokens, width)`.
-    end : `Optional[PartEnd]`
-        Given with a batch after which a part can be finished.
+    Sentences in any order, and their layers, shape `(layers, batch, tokens, width)`. `end` is given
+    if a part can be finished after the batch.
     """
 
     sentences: Batch
@@ -303,18 +268,8 @@ class EmbeddedBatch(NamedTuple):
 
 class SpelledStep(NamedTuple):
     """
-    Rows of a batch, ready for the biLM.
-
-    # Parameters
-
-    sentences : `List[Sentence]`
-        In any order.
-    spelled : `IndexedBatch`
-        Their words.
-    first_row : `int`
-        The number of the first of them in its batch.
-    stop : `Optional[int]`
-        Given where all sentences before that number have been spelled with these.
+    Rows of a batch as ids for the biLM, in any order. `first_row` is the number of the first row in
+    its batch. `stop` is given if, with these, the ids of all sentences before that number are made.
     """
 
     sentences: Batch
@@ -327,19 +282,8 @@ def spelled_steps(
     text: InputText, span: Span, layers: SentenceLayers, settings: ExportSettings
 ) -> Generator[SpelledStep, None, None]:
     """
-    Reads a span of a text and spells its words: ahead, in a thread, if there is a processor for it.
-    One that PyTorch computes with has nothing to give: the thread would keep Python from the biLM.
-
-    # Parameters
-
-    text : `InputText`
-        The text.
-    span : `Span`
-        Which of its sentences.
-    layers : `SentenceLayers`
-        The biLM.
-    settings : `ExportSettings`
-        How sentences are batched.
+    Reads a span of a text and makes the ids of its words. A thread does that ahead if PyTorch
+    leaves it a processor; otherwise the thread would keep Python from the biLM.
     """
     steps = _spelled(text, span, layers, settings)
     return run_ahead(steps) if layers.leaves_a_processor else steps
@@ -347,16 +291,9 @@ def spelled_steps(
 
 class StepEmbedder:
     """
-    Embeds the steps of a span, one after the other.
-
-    # Parameters
-
-    span : `Span`
-        Of the text.
-    layers : `SentenceLayers`
-        The biLM, in the state that the first sentence starts from.
-    seconds_a_part : `float`
-        A part ends at the first chance after so many seconds or `SENTENCES_A_PART`, and at the end.
+    Embeds the steps of a span, one after the other. `layers` is in the state that the first
+    sentence starts from. A part ends at the first chance after `seconds_a_part` seconds or
+    `SENTENCES_A_PART` sentences, and at the end.
     """
 
     def __init__(self, span: Span, layers: SentenceLayers, seconds_a_part: float) -> None:
@@ -366,16 +303,6 @@ class StepEmbedder:
         self._begin_part(span.start)
 
     def __call__(self, step: SpelledStep) -> EmbeddedBatch:
-        """
-        # Parameters
-
-        step : `SpelledStep`
-            The next one of the span.
-
-        # Returns
-
-        `EmbeddedBatch`
-        """
         output = self._layers.read(step.spelled, step.first_row)
         end: Optional[PartEnd] = None
         if step.stop is not None and self._ends_part(step.stop):
@@ -396,7 +323,7 @@ class StepEmbedder:
 def _spelled(
     text: InputText, span: Span, layers: SentenceLayers, settings: ExportSettings
 ) -> Generator[SpelledStep, None, None]:
-    """As `spelled_steps`, here."""
+    """Reads a span of a text and makes the ids of its words, in this thread."""
     is_carried = layers.state == "carry"
     blocks: Iterator[List[Batch]] = blocks_of_batches(text.sentences(*span), settings, is_carried)
     stop = span.start

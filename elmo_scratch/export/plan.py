@@ -1,6 +1,4 @@
-"""
-The settings of an export: which layers, which numbers, which part of the text, and their size.
-"""
+"""The settings of an export: which layers, which type, which part of the text, and their size."""
 
 import hashlib
 import json
@@ -25,13 +23,13 @@ KEPT: Dict[str, Callable[[numpy.ndarray], numpy.ndarray]] = {
     "top": lambda layers: layers[-1],
     "average": lambda layers: layers.mean(axis=0),
 }
-"""What is kept of the layers of a sentence, of shape `(layers, tokens, width)`."""
+"""The layers of a sentence that are kept; input of shape `(layers, tokens, width)`."""
 
 POOLS: Dict[str, Callable[[numpy.ndarray], numpy.ndarray]] = {
     "mean": lambda vectors: vectors.mean(axis=-2),
     "max": lambda vectors: vectors.max(axis=-2),
 }
-"""What makes one vector of those of all tokens, of shape `(..., tokens, width)`."""
+"""Functions that pool the vectors of all tokens to one; input of shape `(..., tokens, width)`."""
 
 DTYPES: Tuple[str, ...] = CHOICES["dtype"]
 """The types that numbers can have in a file."""
@@ -39,25 +37,27 @@ DTYPES: Tuple[str, ...] = CHOICES["dtype"]
 
 class ExportSettings(NamedTuple):
     """
+    The layers that an export keeps, and their form in the file.
+
     # Parameters
 
     kept : `str`, optional (default = `"all"`)
         A key of `KEPT`.
     pool : `str`, optional (default = `None`)
-        A key of `POOLS`: one vector a sentence in place of one a token.
+        A key of `POOLS`: one vector a sentence instead of one a token.
     dtype : `str`, optional (default = `"float32"`)
         The type of the numbers in the file.
     compression : `str`, optional (default = `None`)
-        Of the data sets: `"gzip"` or `"lzf"`.
+        The compression of the data sets: `"gzip"` or `"lzf"`.
     batch_size : `int`, optional (default = `64`)
         Sentences a batch.
     max_tokens : `int`, optional (default = `None`)
-        Fill batches up to so many tokens in place of `batch_size`, padding included. Only where
+        Fill batches up to so many tokens, padding included, and ignore `batch_size`. Only where
         states are not carried from batch to batch.
     forget_sentences : `bool`, optional (default = `False`)
         Leave the index of sentences out.
     use_sentence_keys : `bool`, optional (default = `False`)
-        Make each sentence the key of its vectors, in place of its number; then there is no index.
+        Make each sentence the key of its vectors, instead of its number; then there is no index.
     """
 
     kept: str = "all"
@@ -76,21 +76,13 @@ class ExportSettings(NamedTuple):
 
     def of_layers(self, layers: numpy.ndarray) -> numpy.ndarray:
         """
-        # Parameters
-
-        layers : `numpy.ndarray`
-            Of a sentence, shape `(layers, tokens, width)`.
-
-        # Returns
-
-        `numpy.ndarray`
-            What is written.
+        Returns the array to write, given a sentence's layers of shape `(layers, tokens, width)`.
         """
         vectors = KEPT[self.kept](layers)
         return vectors if self.pool is None else POOLS[self.pool](vectors)
 
     def num_bytes(self, layers: int, width: int, num_sentences: int, num_tokens: int) -> int:
-        """The size of the vectors in a file, in bytes, before compression."""
+        """Returns the size of the vectors in a file, in bytes, before compression."""
         vectors = num_tokens if self.pool is None else num_sentences
         kept = layers if self.kept == "all" else 1
         return vectors * kept * width * numpy.dtype(self.dtype).itemsize
@@ -98,8 +90,8 @@ class ExportSettings(NamedTuple):
 
 def facts_of(text: InputText, layers: SentenceLayers, settings: ExportSettings) -> LayerFileFacts:
     """
-    What the output of an export says of itself. Its `export` is the same for two exports if and
-    only if they write the same vectors of the same sentences under the same keys.
+    Returns the description of an export that its output holds. Its `export` is the same for two
+    exports if and only if they write the same vectors of the same sentences under the same keys.
     """
     identity = {
         "text": text.digest,
@@ -111,7 +103,7 @@ def facts_of(text: InputText, layers: SentenceLayers, settings: ExportSettings) 
         "dtype": settings.dtype,
         "has_index": settings.has_index,
         "use_sentence_keys": settings.use_sentence_keys,
-        # Only where states are carried from row to row does it matter which sentences meet.
+        # Batches change vectors only where states are carried from row to row.
         "batch_size": settings.batch_size if layers.state == "carry" else None,
     }
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode("utf-8")).hexdigest()
@@ -129,29 +121,16 @@ def facts_of(text: InputText, layers: SentenceLayers, settings: ExportSettings) 
 
 
 LONGEST_ESCAPE = 6
-"""Bytes that JSON makes of one byte of UTF-8, at most."""
+"""The most bytes of JSON for one byte of UTF-8."""
 
 BYTES_AN_ENTRY = 32
-"""Of its key, quotation marks and separators, at most."""
+"""The most bytes of an entry's key, quotation marks and separators."""
 
 
 def check_index(text: InputText, folder: Path, limit: int = LONGEST_STRING) -> None:
     """
-    Complains before the work rather than after it.
-
-    # Parameters
-
-    text : `InputText`
-        The whole text.
-    folder : `Path`
-        Where there is room for the map.
-    limit : `int`, optional (default = `LONGEST_STRING`)
-        How many bytes it may have.
-
-    # Raises
-
-    ConfigurationError
-        If the map has more.
+    Raises `ConfigurationError`, before the work rather than after it, if the map of the whole
+    text's sentences has more than `limit` bytes. `folder` has room for a temporary map.
     """
     at_most = LONGEST_ESCAPE * text.num_bytes + BYTES_AN_ENTRY * text.num_sentences
     if at_most <= limit:
@@ -170,23 +149,16 @@ logger = logging.getLogger(__name__)
 UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
 
 BYTES_A_DATA_SET = 350
-"""What HDF5 notes of each data set, at most: 350 with a few hundred, 300 with many."""
+"""The most bytes that HDF5 adds to a data set: 350 with a few hundred, 300 with many."""
 
 
 def estimated_size(num_vectors_bytes: int, num_sentences: int) -> int:
-    """
-    # Parameters
-
-    num_vectors_bytes : `int`
-        What the vectors take, in bytes.
-    num_sentences : `int`
-        How many data sets hold them.
-    """
+    """Returns the size in bytes of a file with so many data sets, one a sentence."""
     return num_vectors_bytes + BYTES_A_DATA_SET * num_sentences
 
 
 def in_words(num_bytes: float) -> str:
-    """A size with its unit, in steps of 1,000."""
+    """Returns a size with its unit, in steps of 1,000."""
     for unit in UNITS:
         if num_bytes < 1000 or unit == UNITS[-1]:
             break
@@ -198,23 +170,9 @@ def check_room(
     output_file: Path, size: int, *, num_copies: int = 1, num_there: int = 0, is_compressed: bool
 ) -> None:
     """
-    # Parameters
-
-    output_file : `Path`
-        Where the output will be.
-    size : `int`
-        Its estimated size, in bytes.
-    num_copies : `int`, optional (default = `1`)
-        How often there must be room for that: 2 where the output is put together of parts.
-    num_there : `int`, optional (default = `0`)
-        How many bytes are there already.
-    is_compressed : `bool`
-        Whether it may be smaller than that; then nothing is checked.
-
-    # Raises
-
-    ConfigurationError
-        If there isn't room for it.
+    Raises `ConfigurationError` if the disk hasn't room for `num_copies` outputs of `size` bytes, of
+    which `num_there` bytes are there already. An output that is joined from parts needs 2 copies.
+    Nothing is checked for a compressed output, whose size isn't known.
     """
     try:
         free = shutil.disk_usage(output_file.parent).free
@@ -243,33 +201,18 @@ State = Dict[str, numpy.ndarray]
 
 
 class Span(NamedTuple):
-    """
-    Sentences that follow each other.
-
-    # Parameters
-
-    start, stop : `int`
-        The numbers of the first and of the one after the last.
-    """
+    """Consecutive sentences, from number `start` up to, but without, `stop`."""
 
     start: int
     stop: int
 
     @property
     def num_sentences(self) -> int:
-        """How many they are."""
         return self.stop - self.start
 
 
 class Shard(NamedTuple):
-    """
-    # Parameters
-
-    number : `int`
-        From 1.
-    total : `int`
-        How many there are.
-    """
+    """One of `total` parts of a text that are exported separately; `number` counts from 1."""
 
     number: int
     total: int
@@ -277,15 +220,8 @@ class Shard(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> "Shard":
         """
-        # Parameters
-
-        text : `str`
-            Such as "2/8".
-
-        # Raises
-
-        ConfigurationError
-            If it is of another form, or there is no such shard.
+        Reads a shard such as "2/8". Raises `ConfigurationError` if the form is another, or there is
+        no such shard.
         """
         match = re.fullmatch(r"(\d+)/(\d+)", text)
         shard = cls(*map(int, match.groups())) if match else None
@@ -298,20 +234,13 @@ class Shard(NamedTuple):
 
     @classmethod
     def all_of(cls, count: int) -> "List[Shard]":
-        """Every shard of so many."""
+        """Returns all shards of a text that is cut into `count`."""
         return [cls(number, count) for number in range(1, count + 1)]
 
     def span_of(self, num_sentences: int) -> Span:
         """
-        # Parameters
-
-        num_sentences : `int`
-            Of the whole text.
-
-        # Raises
-
-        ConfigurationError
-            If there are more shards than sentences.
+        Returns the shard's sentences of a text of `num_sentences`. Raises `ConfigurationError` if
+        there are more shards than sentences.
         """
         if self.total > num_sentences:
             raise ConfigurationError(
@@ -324,7 +253,7 @@ class Shard(NamedTuple):
         )
 
     def file_of(self, output_file: Path) -> Path:
-        """Where the output of this shard lies, `NAME.I-of-N`."""
+        """Returns the path of this shard's output, `NAME.I-of-N`."""
         return output_file.with_name(f"{output_file.name}.{self.number}-of-{self.total}")
 
 
@@ -336,28 +265,12 @@ def check_output(
     num_sentences: Optional[int] = None,
 ) -> bool:
     """
-    # Parameters
+    Returns whether the output of this very `export` is there already.
 
-    output_file : `Path`
-        The output.
-    export : `str`
-        Which export it shall be of.
-    overwrite : `bool`
-        Whether another one may be replaced.
-    num_done : `int`, optional (default = `0`)
-        Sentences that an unfinished run of the export has done.
-    num_sentences : `int`, optional (default = `None`)
-        How many the output shall have, if it is known: a shard of the export has fewer.
-
-    # Returns
-
-    `bool`
-        Whether the output of this very export is there already.
-
-    # Raises
-
-    ConfigurationError
-        If the output can't be written, or another file has its name and `overwrite` is not given.
+    `overwrite` allows to replace the output of another export. An unfinished run of this one has
+    done `num_done` sentences. The output shall have `num_sentences`, if that is known: a shard of
+    the export has fewer. Raises `ConfigurationError` if the output can't be written, or another
+    file has its name and `overwrite` is not given.
     """
     check_place(output_file)
     if not output_file.exists():

@@ -20,19 +20,12 @@ NAMED_AT_MOST = 20
 """How many line numbers an error lists."""
 
 LONGEST_OF_SAMPLE = 512
-"""Tokens of a sentence that a sample prefers."""
+"""A sample prefers sentences of at most so many tokens."""
 
 
 class Sentence(NamedTuple):
     """
-    # Parameters
-
-    number : `int`
-        Of its line, from 0.
-    line : `str`
-        The line, stripped.
-    tokens : `List[str]`
-        What white space separates in it, as `str.split` knows white space.
+    A sentence: the `number` of its line, from 0, the line, stripped, and its tokens by `str.split`.
     """
 
     number: int
@@ -42,13 +35,13 @@ class Sentence(NamedTuple):
 
 class InputText:
     """
-    A text that has been read once from its first line to its last, and is read again for its
-    sentences, so that it never has to be in memory.
+    A text that is read once to check it, and again for its sentences, so that it never has to fit
+    into memory.
 
     # Parameters
 
     name : `str`
-        What errors call it.
+        The text's name in errors.
     source : `Union[Path, Sequence[str]]`
         Its file, or its lines.
 
@@ -60,7 +53,7 @@ class InputText:
 
     def __init__(self, name: str, source: Union[Path, Sequence[str]]) -> None:
         self.name = name
-        # Another process may run in another folder.
+        # Another process may have another working folder.
         if isinstance(source, Path):
             source = Path(os.path.expanduser(source)).absolute()
         self._source = source
@@ -88,7 +81,7 @@ class InputText:
         self.digest = f"sha256:{digest.hexdigest()}"
 
     def __getstate__(self) -> Dict[str, Any]:
-        """For another process, which reads the file from its first line."""
+        """Another process reads the file from its first line."""
         return {**self.__dict__, "_stopped": None}
 
     def is_file(self, path: Path) -> bool:
@@ -100,11 +93,8 @@ class InputText:
 
     def sentences(self, start: int = 0, stop: Optional[int] = None) -> Iterator[Sentence]:
         """
-        # Parameters
-
-        start, stop : `int`, optional (default = all)
-            The numbers of the first sentence and of the one after the last. A file is read from
-            its first line, or on from where the last call stopped if that is not behind `start`.
+        Yields the sentences from number `start` up to, but without, `stop`. A file is read from its
+        first line, or on from where the last call stopped if that is not after `start`.
         """
         lines, self._stopped = self._stopped, None
         if lines is None or lines.number > start:
@@ -118,16 +108,8 @@ class InputText:
 
     def sample(self, count: int) -> List[Sentence]:
         """
-        # Parameters
-
-        count : `int`
-            How many sentences, if there are so many.
-
-        # Returns
-
-        `List[Sentence]`
-            Some of the text, chosen and put in order by their words alone: the same ones whatever
-            the order of the lines.
+        Returns `count` sentences, or all if there are fewer. They are chosen and ordered by their
+        words alone: the same ones whatever the order of the lines.
         """
 
         def rank(sentence: Sentence) -> Tuple[bool, bytes]:
@@ -137,12 +119,8 @@ class InputText:
 
     def check_unchanged(self) -> None:
         """
-        Takes no time, unless its file is another one or was written to.
-
-        # Raises
-
-        ConfigurationError
-            If it is no longer the text that it was.
+        Raises `ConfigurationError` if the text is no longer what it was. Takes no time, unless its
+        file was replaced or written to.
         """
         if self._current_stamp() == self._stamp:
             return
@@ -153,13 +131,8 @@ class InputText:
 
     def check_keys(self) -> None:
         """
-        Checks that each sentence can be the key of its vectors.
-
-        # Raises
-
-        ConfigurationError
-            If a sentence comes twice, or holds what no name in an HDF5 file may hold. The message
-            names the lines.
+        Raises `ConfigurationError`, with the line numbers, if sentences can't be the keys of their
+        vectors: a sentence comes twice, or holds what no name in an HDF5 file may hold.
         """
         with TemporaryFile() as digests:
             for sentence in self.sentences():
@@ -177,7 +150,7 @@ class InputText:
         )
 
     def _check_key(self, sentence: Sentence) -> None:
-        """An error if HDF5 has no such name."""
+        """Raises `ConfigurationError` if HDF5 allows no such name."""
         place = f"{self.name}, line {sentence.number + 1}"
         for character, described in FORBIDDEN.items():
             if character in sentence.line:
@@ -192,35 +165,33 @@ class InputText:
             )
 
     def _current_stamp(self) -> Optional[Stamp]:
-        """That of its file; none of lines, or where it is no more."""
+        """Returns the stamp of the text's file; `None` for lines, or if the file is gone."""
         if isinstance(self._source, Path):
             with suppress(OSError):
                 return stamp_of(self._source)
         return None
 
     def _lines(self) -> Iterator[str]:
-        """From the first one on."""
         if isinstance(self._source, Path):
             return text_lines(self._source, name=self.name)
         return iter(self._source)
 
 
 class _Lines:
-    """Lines, and the number of the next one of them."""
+    """Lines, and the number of the next one."""
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
         self.number = 0
 
     def until(self, stop: Optional[int]) -> Iterator[str]:
-        """Yields those before the one of that number, or all."""
+        """Yields the lines before number `stop`, or all."""
         for line in islice(self._lines, None if stop is None else max(0, stop - self.number)):
             self.number += 1
             yield line
 
 
 def _encoded(line: str, place: str) -> bytes:
-    """A line as bytes."""
     try:
         return line.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -231,12 +202,11 @@ def _encoded(line: str, place: str) -> bytes:
 
 
 def _digest(line: str) -> bytes:
-    """What stands for a line where all of them would take too much memory."""
+    """Stands for a line where all lines would take too much memory."""
     return hashlib.blake2b(line.encode("utf-8"), digest_size=DIGEST_SIZE).digest()
 
 
 def _named(numbers: Sequence[int]) -> str:
-    """Line numbers in words."""
     named = ", ".join(map(str, numbers[:NAMED_AT_MOST]))
     more = f" and {len(numbers) - NAMED_AT_MOST} more" if len(numbers) > NAMED_AT_MOST else ""
     return f"line{'s' if len(numbers) > 1 else ''} {named}{more}"
