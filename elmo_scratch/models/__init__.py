@@ -1,4 +1,4 @@
-"""What a config assembles and AllenNLP's trainer trains."""
+"""Models that a config assembles and AllenNLP's trainer trains."""
 
 from elmo_scratch.models.classifier import Classifier as Classifier
 from elmo_scratch.models.language_model import LanguageModel as LanguageModel

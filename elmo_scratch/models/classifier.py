@@ -1,4 +1,4 @@
-"""Text classification."""
+"""A model of text classification."""
 
 from typing import Any, Dict, Optional, Tuple
 
@@ -27,7 +27,7 @@ class Classifier(Model):
     vocab : `Vocabulary`
         Its namespace `labels` names the classes.
     text_field_embedder : `TextFieldEmbedder`
-        Tokens to vectors.
+        Embeds tokens.
     seq2vec_encoder : `Seq2VecEncoder`
         Pools the vectors of a text.
     seq2seq_encoder : `Seq2SeqEncoder`, optional (default = `None`)
@@ -35,16 +35,16 @@ class Classifier(Model):
     dropout : `float`, optional (default = `0.0`)
         Share of the embedded tokens and of the pooled vector that is dropped in training.
     label_smoothing : `float`, optional (default = `0.0`)
-        In training, the share of the probability that is spread evenly over all classes instead of
-        being the right one's (Szegedy et al. 2016, section 7), in `[0, 1)`.
+        In training, the share of the probability that goes evenly to all classes instead of the
+        right one (Szegedy et al. 2016, section 7), in `[0, 1)`.
     initializer : `InitializerApplicator`, optional (default = `None`)
-        Draws weights anew, those whose names it matches. `None` leaves them as the parts drew them.
+        Draws the weights anew whose names it matches. `None` leaves them as the parts drew them.
 
     # Raises
 
     ConfigurationError
-        If `label_smoothing` is no such share, or a part gives vectors of another width than the
-        next one reads.
+        If `label_smoothing` is out of its range, or a part's output has another width than the next
+        one's input.
 
     # Source
 
@@ -114,7 +114,7 @@ class Classifier(Model):
 
         `Dict[str, torch.Tensor]`
             `probabilities`, shape `(batch, classes)`; with `label` also `loss`, shape `()`, the
-            mean cross entropy in nats, in training that of the smoothed classes.
+            mean cross entropy in nats, in training with smoothed labels.
         """
         mask: torch.Tensor = get_text_field_mask(text)  # (batch, tokens)
         tokens = self.dropout(self.text_field_embedder(text))  # (batch, tokens, embedding)
@@ -133,11 +133,8 @@ class Classifier(Model):
 
     def make_output_human_readable(self, output_dict: Dict[str, torch.Tensor]) -> Dict[str, Any]:
         """
-        # Returns
-
-        `Dict[str, Any]`
-            For each text `label`, the name of the most probable class, and `probabilities`, a map
-            from the name of a class to its probability.
+        Returns for each text `label`, the name of the most probable class, and `probabilities`, a
+        map from the name of a class to its probability.
         """
         probabilities = output_dict["probabilities"].tolist()
         readable: Dict[str, Any] = {
@@ -150,13 +147,10 @@ class Classifier(Model):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, Any]:
         """
-        # Returns
-
-        `Dict[str, Any]`
-            `accuracy`, `macro_precision`, `macro_recall` and `macro_f1`. At the end of an epoch
-            (`reset`) also `precision_<class>`, `recall_<class>` and `f1_<class>` of each class,
-            `confusion`, the counts of true classes in rows and predicted ones in columns, and
-            `confusion_classes`, the names of both.
+        Returns `accuracy`, `macro_precision`, `macro_recall` and `macro_f1`. At the end of an epoch
+        (`reset`) also `precision_<class>`, `recall_<class>` and `f1_<class>` of each class,
+        `confusion`, the counts of true classes in rows and predicted ones in columns, and
+        `confusion_classes`, the names of both.
         """
         scores = self._confusion.scores()
         macro = scores.macro()

@@ -27,19 +27,11 @@ from elmo_scratch.modules.token_encoders.token_ids import check_token_ids, token
 
 class Predictions(NamedTuple):
     """
-    The two directions, one after the other.
+    The predictions of the two directions, left-to-right ones first. `states`, of shape `(predicted,
+    dim)`, predict the words with the ids `targets`, of shape `(predicted,)`.
 
-    # Parameters
-
-    states : `torch.Tensor`
-        Shape `(predicted, dim)`: what each word is predicted from; the left-to-right ones first.
-    targets : `torch.Tensor`
-        Shape `(predicted,)`: the ids of the words.
-    num_left_to_right : `int`
-        How many are of the left-to-right direction.
-    fullness : `float`, optional (default = `1.0`)
-        Of a window of running text the share in which there is text, in `[0, 1]`: the last ones of
-        an epoch, where most streams have ended, may hold a single word.
+    `fullness` is the share of a window of running text that holds text, in `[0, 1]`: the last
+    windows of an epoch, where most streams have ended, may hold a single word.
     """
 
     states: torch.Tensor
@@ -52,17 +44,10 @@ class Predictions(NamedTuple):
         cls, top: torch.Tensor, words: torch.Tensor, mask: torch.Tensor
     ) -> "Predictions":
         """
-        Every position but the first is predicted from its left, and every one but the last from its
-        right: as many predictions in both directions.
-
-        # Parameters
-
-        top : `torch.Tensor`
-            Shape `(batch, positions, width)`: the last layer.
-        words : `torch.Tensor`
-            Shape `(batch, positions)`: the ids of the words and the marks around them.
-        mask : `torch.BoolTensor`
-            Shape `(batch, positions)`.
+        Every position except the first is predicted from its left, and every one except the last
+        from its right: the same number of predictions in both directions. `top`, the last layer,
+        has the shape `(batch, positions, width)`; `words`, ids with the boundary marks, and `mask`
+        have the shape `(batch, positions)`.
         """
         left_to_right, right_to_left = top.chunk(2, dim=-1)  # each (batch, positions, dim)
         followed = mask[:, 1:]  # (batch, positions - 1)
@@ -83,15 +68,9 @@ class Predictions(NamedTuple):
         mask: torch.Tensor,
     ) -> "Predictions":
         """
-        # Parameters
-
-        left_to_right, right_to_left : `torch.Tensor`
-            Shape `(batch, positions, dim)`: the last layer of each direction, in its own order of
-            reading.
-        left_to_right_targets, right_to_left_targets : `torch.Tensor`
-            Shape `(batch, positions)`: the word that follows in each direction, 0 for none.
-        mask : `torch.BoolTensor`
-            Shape `(batch, positions)`: where a stream goes on.
+        `left_to_right` and `right_to_left` are the last layer of each direction in its own reading
+        order, shape `(batch, positions, dim)`. Their targets, the next words in each direction, 0
+        for none, and `mask`, `True` where a stream goes on, have the shape `(batch, positions)`.
         """
         from_left = left_to_right[left_to_right_targets > 0]
         from_right = right_to_left[right_to_left_targets > 0]
@@ -110,8 +89,8 @@ logger = logging.getLogger(__name__)
 @Model.register(LANGUAGE_MODEL)
 class LanguageModel(Model):
     """
-    Predicts each word, and the end, of a sentence from the words before it, and each word, and
-    the beginning, from the words after it. Both directions share one softmax.
+    Predicts each word, and the end, of a sentence from the words before it, and each word, and the
+    beginning, from the words after it. Both directions share one softmax.
 
     Registered as a `Model` with name "elmo_scratch_bilm".
 
@@ -128,25 +107,25 @@ class LanguageModel(Model):
     namespace : `str`, optional (default = `"tokens"`)
         The namespace of the words in `vocab`.
     pretrained_file : `str`, optional (default = `None`)
-        A text file of word vectors, in the format of word2vec, that the token encoder `word`
-        starts from: as `allennlp elmo-vectors` writes it. Words that it lacks start at random. The
-        archive of the training loads where the file is no more.
+        A text file of word vectors, in the format of word2vec, that the token encoder `word` starts
+        from: as `allennlp elmo-vectors` writes it. Words that it lacks start at random. The archive
+        of the training loads where the file is gone.
     matmul_dtype : `str`, optional (default = `None`)
-        With `"bfloat16"` all matrix products of the training run in bfloat16, those of the softmax
-        too; weights, memory cells and losses stay in float32. `None` leaves it to `bilm`.
+        With `"bfloat16"` all matrix products of the training run in bfloat16, including those of
+        the softmax; weights, memory cells and losses stay in float32. `None` leaves it to `bilm`.
     loss_weight : `float`, optional (default = `1.0`)
-        Multiplies the loss that is trained on. The original trains on the loss of a window, not of
-        a word: its settings of optimizer and clipping go with the weight `unroll_steps`.
+        Multiplies the training loss. The original trains on the loss of a window, not of a word:
+        its settings of optimizer and clipping go with the weight `unroll_steps`.
     state_reset_probability : `float`, optional (default = `0.0`, as in the original)
-        In training on windows of running text, the chance of each row of a window to start from
-        zeros, not from what the window before has left. With 0 an epoch's first window alone starts
-        from zeros, too rarely to learn how: at high learning rates one layer may then run to the
-        bounds of its clipping and stay there for all of an evaluation.
+        In training on windows of running text, each row of a window starts from zeros with this
+        probability, and not from the state that the window before has left. With 0 only an epoch's
+        first window starts from zeros, too rarely to learn how: at high learning rates one layer
+        may then reach the bounds of its clipping and stay there for all of an evaluation.
     num_confusion_words : `int`, optional (default = `20`)
         The confusion matrix tells this many of the most frequent words apart, at most 1,000.
     initializer : `InitializerApplicator`, optional (default = `None`)
-        Draws weights anew, those whose names it matches. `None` leaves them as the parts drew them:
-        `training_config/bilm/official.libsonnet` tells how the original draws them.
+        Draws the weights anew whose names it matches. `None` leaves them as the parts drew them:
+        `training_config/bilm/official.libsonnet` shows how the original draws them.
 
     # Raises
 
@@ -208,11 +187,11 @@ class LanguageModel(Model):
         if pretrained_file is not None:
             start_words(self.bilm.token_encoder, words, pretrained_file)
         if isinstance(self.ddp_accelerator, (TorchDdpAccelerator, type(None))):
-            # By this name PyTorch's `DistributedDataParallel` asks for what it shall leave alone.
+            # PyTorch's `DistributedDataParallel` ignores the parameters that this attribute names.
             self._ddp_params_and_buffers_to_ignore = [
                 f"softmax.{name}" for name in self.softmax.average_gradients()
             ]
-        # A vocabulary counts its words in order of frequency, after the padding.
+        # A vocabulary numbers its words in order of frequency, after the padding.
         marks = (BEGIN_SENTENCE_WORD, END_SENTENCE_WORD, words.unknown_word)
         known = [word for word in words.words[1:] if word not in marks]
         self._confusion_words = known[:num_confusion_words]
@@ -234,19 +213,19 @@ class LanguageModel(Model):
         # Parameters
 
         sentence : `TextFieldTensors`, optional (default = `None`)
-            A batch of sentences, each on its own: the ids of their words by a `single_id` indexer,
-            and those of their characters by an `elmo_scratch_characters` if the biLM reads them.
+            A batch of independent sentences: the ids of their words by a `single_id` indexer, and
+            those of their characters by an `elmo_scratch_characters` if the biLM reads them.
         windows : `Dict[str, torch.Tensor]`, optional (default = `None`)
-            Or a batch of the loader `elmo_scratch_stream`: windows of running text. What the LSTMs
-            remember is carried from window to window.
+            Or a batch of the loader `elmo_scratch_stream`: windows of running text. The states of
+            the LSTMs are carried from window to window.
 
         # Returns
 
         `Dict[str, Any]`
-            `loss`, shape `()`: the mean over both directions of the loss of a word, in nats, in
-            training times `loss_weight` and the share of the window in which there is text;
-            `num_tokens`, shape `()`: how many words each direction predicted, and what `loss` is
-            to be weighted by where it is averaged over batches (`--batch-weight-key num_tokens`).
+            `loss`, shape `()`: the mean loss of a word over both directions, in nats; in training
+            multiplied by `loss_weight` and the share of the window that holds text. `num_tokens`,
+            shape `()`: how many words each direction predicted; the weight of `loss` in an average
+            over batches (`--batch-weight-key num_tokens`).
         """
         if windows is not None:
             predictions = self._of_windows(windows)
@@ -255,7 +234,7 @@ class LanguageModel(Model):
         else:
             raise ValueError("expected a batch with the field `sentence` or `windows`")
         states, targets, num_left_to_right, fullness = predictions
-        # Losses are not rounded, whatever the trainer's `use_amp` does to the rest.
+        # Losses stay in float32, even with the trainer's `use_amp`.
         states = self.dropout(states.to(torch.promote_types(states.dtype, torch.float32)))
         with without_autocast(states.device):
             scored = self.softmax(states, targets)  # over (predicted,)
@@ -264,17 +243,16 @@ class LanguageModel(Model):
             self._right_to_left(scored.losses[num_left_to_right:])
         if scored.best.size(1):
             self._prediction(scored.best, targets)
-        # AllenNLP's workers average their gradients as if all had predicted as many words.
+        # AllenNLP averages the workers' gradients as if all had predicted the same number of words.
         share = len(targets) / (mean_over_workers(len(targets)) or 1.0)
         if self.training:
-            # In each window of an epoch a word weighs the same. The mean over the few words of a
+            # A word weighs the same in each window of an epoch. The mean over the few words of a
             # last one would throw weights far off: to an optimizer such as Adam it is a gradient
             # as large as any, and for rare words larger than all before.
             share *= mean_over_workers(fullness) * self._loss_weight
         return {"loss": scored.loss * share, "num_tokens": torch.tensor(num_left_to_right)}
 
     def _of_sentences(self, sentence: TextFieldTensors) -> Predictions:
-        """What is predicted within sentences."""
         mask = get_text_field_mask(sentence)  # (batch, tokens)
         by_name = {name: ids for tensors in sentence.values() for name, ids in tensors.items()}
         if "tokens" not in by_name:
@@ -288,7 +266,6 @@ class LanguageModel(Model):
         return Predictions.of_sentences(output.layers[-1], bounded.ids, output.mask)
 
     def _of_windows(self, windows: Dict[str, torch.Tensor]) -> Predictions:
-        """What is predicted in windows of running text."""
         if bool(windows["is_first"]):
             self._running_text.forget()
         if self.training:
@@ -320,16 +297,15 @@ class LanguageModel(Model):
 
     def get_metrics(self, reset: bool = False) -> Dict[str, Any]:
         """
-        # Returns
+        Returns `perplexity` (the exponential of the mean of both directions' losses),
+        `perplexity_left_to_right` and `perplexity_right_to_left`, where the exact softmax was
+        computed, and the accuracies of the best guess and the five best, `top_1_accuracy` and
+        `top_5_accuracy`, where there were guesses.
 
-        `Dict[str, Any]`
-            `perplexity` (the exponential of the mean of both directions' losses),
-            `perplexity_left_to_right` and `perplexity_right_to_left`, where the exact softmax was
-            computed, and `top_1_accuracy` and `top_5_accuracy`, of the best and the five best
-            guesses, where there were guesses. At the end of an epoch (`reset`) also
-            `loss_left_to_right` and `loss_right_to_left`, the mean losses of a word in nats,
-            `macro_precision`, `macro_recall` and `macro_f1`, `confusion`, the counts of true words
-            in rows and guessed words in columns, and `confusion_words`, the names of both.
+        At the end of an epoch (`reset`) also `loss_left_to_right` and `loss_right_to_left`, the
+        mean losses of a word in nats, `macro_precision`, `macro_recall` and `macro_f1`,
+        `confusion`, the counts of true words in rows and guessed words in columns, and
+        `confusion_words`, the names of both.
         """
         metrics: Dict[str, Any] = {}
         if self._left_to_right.num_tokens or self._right_to_left.num_tokens:
@@ -343,7 +319,6 @@ class LanguageModel(Model):
         return metrics
 
     def _perplexities(self, is_end: bool) -> Dict[str, float]:
-        """What is known of perplexities."""
         losses = {
             "left_to_right": self._left_to_right.loss,
             "right_to_left": self._right_to_left.loss,
@@ -356,7 +331,6 @@ class LanguageModel(Model):
         return metrics
 
     def _guesses(self, is_end: bool) -> Dict[str, Any]:
-        """What is known of guesses."""
         metrics: Dict[str, Any] = {
             "top_1_accuracy": self._prediction.top_1_accuracy,
             "top_5_accuracy": self._prediction.top_5_accuracy,
@@ -372,7 +346,9 @@ class LanguageModel(Model):
 
 
 def mean_over_workers(number: float) -> float:
-    """Of a number that each worker of a distributed training has, or the number itself."""
+    """
+    Returns the mean of a number over the workers of a distributed training, or else the number.
+    """
     if not is_distributed():
         return number
     return dist_reduce_sum(number) / torch.distributed.get_world_size()

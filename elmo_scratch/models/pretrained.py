@@ -34,16 +34,9 @@ from elmo_scratch.modules.token_encoders import WordEncoder
 
 class PretrainedWeights(NamedTuple):
     """
-    What a training starts from.
-
-    # Parameters
-
-    config : `Dict[str, Any]`
-        The configuration of the biLM.
-    words : `WordList`
-        In the order of the rows of its tables of words.
-    bilm, softmax : `Dict[str, torch.Tensor]`
-        The tensors of its parts. Official files have no softmax.
+    The weights that a training starts from. `config` is the configuration of the biLM; `words` are
+    in the order of the rows of its tables of words; `bilm` and `softmax` are the tensors of its
+    parts. Official files have no softmax.
     """
 
     config: Dict[str, Any]
@@ -56,21 +49,13 @@ class PretrainedWeights(NamedTuple):
         cls, options_file: str, weight_file: str, vocab_file: Optional[str]
     ) -> "PretrainedWeights":
         """
-        # Parameters
-
-        options_file, weight_file : `str`
-            As in `read_official_bilm`.
-        vocab_file : `Optional[str]`
-            The words of a biLM of words, one a line, in the order of the rows of `embedding`.
-
-        # Raises
-
-        ConfigurationError
-            If a file is not what it should be, or `vocab_file` is needed and missing.
+        Reads files as `read_official_bilm` does. `vocab_file` holds the words of a biLM of words,
+        one a line, in the order of the rows of `embedding`. Raises `ConfigurationError` if a file
+        is malformed, or `vocab_file` is needed and missing.
         """
         bilm = read_official_bilm(options_file, weight_file)
         config = bilm_config(read_official_options(options_file))
-        # A biLM of characters has no table of words, and one of no words fits all others.
+        # A biLM of characters has no table of words: an empty list of words fits any other.
         words = WordList(["", UNKNOWN_WORD], UNKNOWN_WORD)
         if isinstance(bilm.token_encoder, WordEncoder):
             if vocab_file is None:
@@ -90,17 +75,7 @@ class PretrainedWeights(NamedTuple):
 
     @classmethod
     def of_archive(cls, archive_file: str) -> "PretrainedWeights":
-        """
-        # Parameters
-
-        archive_file : `str`
-            As in `read_language_model`.
-
-        # Raises
-
-        ConfigurationError
-            As `read_language_model` does.
-        """
+        """Reads an archive as `read_language_model` does, with its errors."""
         (bilm, blueprint, _, _), softmax = read_language_model(archive_file)
         return cls(blueprint.config, blueprint.words, bilm.state_dict(), softmax)
 
@@ -114,17 +89,13 @@ ARCHIVED_WEIGHTS = "weights.th"
 """Lies beside the config in an unpacked archive, and never in the output folder of a training."""
 
 WEIGHTS = (ARCHIVED_WEIGHTS, "best.th", "model_state_*.th")
-"""What holds all weights of the language model."""
+"""Files with all weights of the language model."""
 
 
 class Started(NamedTuple):
     """
-    # Parameters
-
-    bilm : `BiLm`
-        Ready to be trained on.
-    point : `Optional[PretrainedWeights]`
-        Where it comes from; `None` where the weights are to come from an archive of the training.
+    A biLM that is ready to be trained on, and the weights that it started from; `point` is `None`
+    where an archive of the training will load the weights.
     """
 
     bilm: BiLm
@@ -138,30 +109,18 @@ def start_bilm(
     serialization_dir: Optional[Union[str, PathLike]] = None,
 ) -> Started:
     """
-    # Parameters
+    Builds a biLM for the training's `words` from the weights that `read` returns. Words that these
+    lack start at random; `changes` are other settings than theirs.
 
-    read : `Callable[[], PretrainedWeights]`
-        Is not called where the archive of the training is loaded: it holds all weights, and the
-        configuration of the biLM beside its vocabulary.
-    words : `WordList`
-        Of the training. Words that the starting point lacks start at random.
-    changes : `BiLmChanges`, optional (default = none)
-        Other settings than those of the starting point.
-    serialization_dir : `Union[str, PathLike]`, optional (default = `None`)
-        The output folder of the training, or what was unpacked of its archive.
+    `serialization_dir` is the output folder of the training, or its unpacked archive. An archive
+    has all weights, and the configuration of the biLM beside its vocabulary, so that `read` isn't
+    called.
 
-    # Returns
-
-    `Started`
-
-    # Raises
-
-    ConfigurationError
-        If there is no such starting point, and no weights in the folder to go on from, or it has no
-        `warm` state that should be started from.
+    Raises `ConfigurationError` if `read` fails and the folder has no weights to go on from, or if a
+    `warm` state is wanted that doesn't exist.
     """
     kept: Optional[Dict[str, Any]] = None
-    # A training that was killed before it saved has no weights, and starts once more.
+    # A training that was killed before it saved has no weights and starts anew.
     if serialization_dir is not None and _has_weights(Path(serialization_dir)):
         kept = kept_bilm_config(serialization_dir)
     point: Optional[PretrainedWeights] = None
@@ -172,7 +131,7 @@ def start_bilm(
             if kept is None:
                 raise
     if point is not None and (kept is None or has_same_weights(kept, point.config)):
-        # Where both are there, what the training began with counts, as in its own archive.
+        # Where both are there, the settings that the training began with count, as in its archive.
         config = changes.of(point.config if kept is None else kept)
         bilm = BiLmBlueprint(config, words).build()
         _copy_bilm(point, words, bilm)
@@ -185,22 +144,9 @@ def start_bilm(
 
 def start_softmax(softmax: OutputSoftmax, point: PretrainedWeights, words: WordList) -> bool:
     """
-    Takes over what the softmax of the starting point knows of the words that both have, or, of a
-    softmax that is more than a table of words, everything if all words are the same.
-
-    # Parameters
-
-    softmax : `OutputSoftmax`
-        Of the training.
-    point : `PretrainedWeights`
-        Where it starts from.
-    words : `WordList`
-        Of the training.
-
-    # Returns
-
-    `bool`
-        Whether there was anything that fits.
+    Copies the rows of words that both vocabularies have from the softmax of `point`. A softmax that
+    is more than a table of words is copied whole, if all words are the same. Returns whether there
+    was anything that fits.
     """
     own, theirs = dict(softmax.named_parameters()), point.softmax
     is_same = point.words.words == words.words
@@ -224,7 +170,7 @@ def start_softmax(softmax: OutputSoftmax, point: PretrainedWeights, words: WordL
 
 
 def _copy_bilm(point: PretrainedWeights, words: WordList, bilm: BiLm) -> None:
-    """Takes over the weights of a biLM of the same form, those of words by their spelling."""
+    """Copies the weights of a biLM of the same form; rows of words are matched by spelling."""
     own = bilm.state_dict()
     missing = [name for name in own if name not in point.bilm]
     if missing:
@@ -240,12 +186,12 @@ def _copy_bilm(point: PretrainedWeights, words: WordList, bilm: BiLm) -> None:
 
 
 def _has_weights(folder: Path) -> bool:
-    """Whether weights lie in the folder of a training or of its archive."""
+    """Whether the folder of a training, or of its archive, holds weights."""
     return any(True for name in WEIGHTS for _ in folder.glob(name))
 
 
 def _rows(own: torch.Tensor, theirs: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """Rows of another table where there is an id, and else its own."""
+    """Returns rows of `theirs` where there is an id, and of `own` elsewhere."""
     rows = own.detach().clone()
     rows[ids >= 0] = theirs[ids[ids >= 0]]
     return rows
@@ -255,13 +201,13 @@ def _rows(own: torch.Tensor, theirs: torch.Tensor, ids: torch.Tensor) -> torch.T
 @Model.register(FROM_ARCHIVE, constructor="from_archive")
 class StartedLanguageModel(FromParams):
     """
-    Makes a `LanguageModel` that starts from a biLM that was trained before: to go on, or to fit it
-    to the texts of a domain. All settings of `LanguageModel` but `bilm` hold here too; what an
-    `initializer` matches starts anew. Words are matched by their spelling; those that are new start
+    Makes a `LanguageModel` that starts from a biLM that was trained before: to go on, or to adapt
+    it to the texts of a domain. All settings of `LanguageModel` except `bilm` hold here too;
+    weights that an `initializer` matches start anew. Words are matched by spelling; new ones start
     at random.
 
-    The configuration of the biLM is kept in the training's own output folder and archive: the
-    archive loads where the files or the other archive are no more.
+    The configuration of the biLM is saved in the training's output folder and archive, so that the
+    archive loads where the files or the other archive are gone.
 
     Registered as a `Model` with names "elmo_scratch_bilm_from_official" and
     "elmo_scratch_bilm_from_archive".
@@ -282,7 +228,7 @@ class StartedLanguageModel(FromParams):
         **settings: Any,
     ) -> LanguageModel:
         """
-        From the official files, which have no softmax: that one starts at random.
+        Starts from the official files. These have no softmax: it starts at random.
 
         # Parameters
 
@@ -293,8 +239,8 @@ class StartedLanguageModel(FromParams):
         vocab_file : `str`, optional (default = `None`)
             A vocabulary file, needed for a biLM of words: the words of the rows of `embedding`.
         bilm : `BiLmChanges`, optional (default = none)
-            `dropout`, `recurrent_dropout`, `state` and `matmul_dtype` of the biLM, and `sparse` of
-            its token encoder, where they shall not be the defaults.
+            Changes of the defaults of the biLM's `dropout`, `recurrent_dropout`, `state` and
+            `matmul_dtype`, and of its token encoder's `sparse`.
         namespace : `str`, optional (default = `"tokens"`)
             As in `LanguageModel`.
 
@@ -326,8 +272,8 @@ class StartedLanguageModel(FromParams):
         **settings: Any,
     ) -> LanguageModel:
         """
-        From the archive of a language model. Its softmax is taken over too, where the new one is of
-        a kind that has the same tensors.
+        Starts from the archive of a language model. Its softmax is copied too, if the new one is of
+        a kind with the same tensors.
 
         # Parameters
 
@@ -336,8 +282,8 @@ class StartedLanguageModel(FromParams):
         archive_file : `str`
             A `model.tar.gz`, or the output folder of a training.
         bilm : `BiLmChanges`, optional (default = none)
-            `dropout`, `recurrent_dropout`, `state` and `matmul_dtype` of the biLM, where they shall
-            not be as they were, and `sparse` of its token encoder, `False` by default.
+            Changes of the archive's `dropout`, `recurrent_dropout`, `state` and `matmul_dtype`, and
+            of its token encoder's `sparse`, which is `False` by default.
         namespace : `str`, optional (default = `"tokens"`)
             As in `LanguageModel`.
 
@@ -365,7 +311,7 @@ def _started(
     serialization_dir: Optional[str],
     ddp_accelerator: Optional[DdpAccelerator],
 ) -> LanguageModel:
-    """A language model of some settings, whose biLM and softmax start from what `read` gives."""
+    """Makes a language model whose biLM and softmax start from the weights that `read` returns."""
     words = WordList.from_vocabulary(vocab, settings.params["namespace"])
     started = start_bilm(read, words, changes, serialization_dir)
     given = settings.pop("softmax", None)
@@ -379,7 +325,7 @@ def _started(
         settings,
         vocab=vocab,
         bilm=Lazy(lambda **sizes: started.bilm),
-        # Started before the model's `initializer` draws what it shall.
+        # The weights are copied before the model's `initializer` draws those that it matches.
         softmax=Lazy(softmax),
         serialization_dir=serialization_dir,
         ddp_accelerator=ddp_accelerator,
@@ -387,7 +333,7 @@ def _started(
 
 
 def _start(softmax: OutputSoftmax, point: Optional[PretrainedWeights], words: WordList) -> None:
-    """Takes over the softmax of the starting point, or says why not."""
+    """Copies the softmax of `point`, or logs why not."""
     if point is not None and point.softmax and not start_softmax(softmax, point, words):
         logger.warning(
             "the softmax starts at random: that of the archive has other tensors, or is no table "

@@ -18,22 +18,11 @@ def start_words(
     encoder: TokenEncoder, words: WordList, pretrained_file: Union[str, PathLike]
 ) -> None:
     """
-    Gives the words that a file has their vectors; all others, and the padding, keep those they had.
+    Copies the vectors of a file, as `read_static_vectors` reads it, to the rows of its words in the
+    token encoder `word`. All other words, and the padding, keep their vectors.
 
-    # Parameters
-
-    encoder : `TokenEncoder`
-        The token encoder `word` of a biLM.
-    words : `WordList`
-        Its words.
-    pretrained_file : `Union[str, PathLike]`
-        As in `read_static_vectors`.
-
-    # Raises
-
-    ConfigurationError
-        If the encoder reads characters, or the file can't be read, has vectors of another size, or
-        has none of the words.
+    Raises `ConfigurationError` if the encoder reads characters, or the file can't be read, has
+    vectors of another size, or has none of the words.
     """
     if not isinstance(encoder, WordEncoder):
         raise ConfigurationError(
