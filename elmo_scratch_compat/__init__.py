@@ -2,10 +2,10 @@
 Lets stock AllenNLP 2.10.1, archived in 2022, run on today's PyTorch.
 
 PyTorch calls `apply` at the end of `import torch` (entry points of the group `torch.backends`), so
-nothing here may import AllenNLP, or the package, or anything slow: every program of the environment
-that imports PyTorch passes by. `apply` leaves a note of the few AllenNLP modules that need help,
-each of which is helped when it is imported, and lets `torch.load` read the kinds of numbers that
-checkpoints of AllenNLP hold (`checkpoints.py`); beyond that nothing changes. The environment
+nothing here may import AllenNLP, or the package, or anything slow: `apply` runs in every program of
+the environment that imports PyTorch. It installs an import hook, which patches the few AllenNLP
+modules in `HELP` when they are imported, and lets `torch.load` read the kinds of numbers that
+checkpoints of AllenNLP hold (`checkpoints.py`). Beyond that nothing changes. The environment
 variable `TORCH_DEVICE_BACKEND_AUTOLOAD=0` turns it all off.
 
 Each function that `HELP` names explains what breaks without it.
@@ -47,14 +47,14 @@ module has run or, if it is a generator, runs around it."""
 
 
 def apply() -> None:
-    """Called by PyTorch; a second call changes nothing."""
+    """Installs the import hook. PyTorch calls this; a second call changes nothing."""
     if not any(isinstance(finder, _HelpingFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _HelpingFinder())
         allow_numpy_scalars()
 
 
 class _HelpingFinder(MetaPathFinder):
-    """Finds the modules of `HELP` where they are, and has them helped when they have run."""
+    """Finds the modules of `HELP` by the other finders, and patches each when it has run."""
 
     def find_spec(
         self, name: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
@@ -72,7 +72,7 @@ class _HelpingFinder(MetaPathFinder):
 
 
 def _run_and_help(run: Callable[[ModuleType], None], module: ModuleType) -> None:
-    """Runs a module's code, and then its help; or within it, where the help is a generator."""
+    """Runs a module's code and then its help; a generator runs around the module's code."""
     room, _, name = HELP[module.__name__].partition(".")
     help_module = getattr(import_module(f"{__name__}.{room}"), name)
     if isgeneratorfunction(help_module):

@@ -24,7 +24,7 @@ UNPACKABLE = (
     *(tarfile.TarError, zlib.error, EOFError, OSError),
     *(ValueError, OverflowError, RecursionError),  # of names, times and headers that make no sense
 )
-"""What unpacking a damaged archive may raise, or one that was made to do harm."""
+"""Errors that unpacking a damaged or malicious archive may raise."""
 
 
 def pack_whole_and_unpack_safely(archival: Any) -> None:
@@ -115,7 +115,7 @@ def unpack_safely(archival: Any) -> None:
 
 
 def _trusts_remote_code(config: Any) -> bool:
-    """Whether any part of a config asks for it."""
+    """Whether any part of a config asks for `trust_remote_code`."""
     if isinstance(config, dict):
         if config.get("trust_remote_code"):
             return True
@@ -127,12 +127,12 @@ def _extract_all(archive: tarfile.TarFile, folder: str) -> None:
     """
     Refuses members that lead out of the folder, links, and contents that would fill the disk.
     """
-    # Python judges links too, but chains of them have led it astray. No training packs any.
+    # Python's filter checks links too, but chains of links have got past it. No training packs any.
     how: Dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
     allowed = ALWAYS_ALLOWED + COMPRESSIBLE * os.path.getsize(str(archive.name))
     size = 0
     for member in archive:
-        # It may have been said anew by a header of its own.
+        # An extended header may have replaced the size after `PlainMember` checked it.
         if member.size < 0:
             raise tarfile.TarError(f"{member.name!r} has a size below 0")
         size += tarfile.BLOCKSIZE + member.size

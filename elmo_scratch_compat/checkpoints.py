@@ -1,4 +1,4 @@
-"""What `torch.load` may read without running any code that a file holds."""
+"""Types that `torch.load` may read without running any code that a file holds."""
 
 
 def allow_numpy_scalars() -> None:

@@ -1,4 +1,4 @@
-"""Configs that are written to files."""
+"""Writing of configs to files."""
 
 import functools
 from os import fspath

@@ -4,17 +4,17 @@ import tarfile
 from typing import Any
 
 LONGEST_HEADER = 2**16
-"""Bytes of what an archive says of a member in a member of its own: a long name, above all."""
+"""The largest size, in bytes, of a member that only describes the next one, such as a long name."""
 
 
 class PlainMember(tarfile.TarInfo):
     """
-    Refuses what would take memory or time before an archive has named a single file: headers
-    without an end, sizes below 0, and maps of sparse files. No training packs any.
+    Refuses headers that would take memory or time before an archive has named a single file: huge
+    headers, sizes below 0, and maps of sparse files. No training packs any.
     """
 
     def _proc_member(self, archive: Any) -> Any:
-        """Called by `tarfile` for each header, which lets it be overridden."""
+        """Checks a header; `tarfile` calls this for each, and lets it be overridden."""
         if self.size < 0:
             raise tarfile.TarError(f"{self.name!r} has a size below 0")
         if self.type == tarfile.GNUTYPE_SPARSE:

@@ -1,4 +1,4 @@
-"""What happens when AllenNLP looks for plugins, that is at the start of every command."""
+"""AllenNLP's search for plugins, which runs at the start of every command."""
 
 from typing import Any, Iterator
 

@@ -1,4 +1,4 @@
-"""Where AllenNLP looks up what configs and command lines name."""
+"""The registries in which AllenNLP looks up the names in configs and command lines."""
 
 import functools
 import sys
@@ -8,13 +8,13 @@ from typing import Any, List
 
 def look_up_safely(registrable: Any) -> None:
     """
-    `import elmo_scratch` imports hardly anything, so that nobody waits for what isn't used. What
-    the package registers is imported when AllenNLP looks up a name that it doesn't know, or lists
-    the names that it knows.
+    `import elmo_scratch` imports hardly anything, so that nobody waits for unused modules. The
+    modules that register names are imported when AllenNLP looks up a name that it doesn't know, or
+    lists the names that it knows.
 
-    In place of a name AllenNLP takes the path of a class, and calls whatever is there. A config in
-    an archive of somebody else's could name `subprocess.Popen`; so it must be a class of the kind
-    that is asked for.
+    AllenNLP also takes the path of a class in place of a name, and calls whatever is there. A
+    config in somebody else's archive could name `subprocess.Popen`; so the path must lead to a
+    class of the kind that is asked for.
     """
     base, wrong = registrable.Registrable, registrable.ConfigurationError
     resolve, list_known = base.resolve_class_name.__func__, base.list_available.__func__
@@ -53,7 +53,7 @@ def _is_of_kind(found: Any, base: type) -> bool:
 
 
 def _import_all(base: type) -> None:
-    """Imports all that the package registers, where it is used and the names aren't its own."""
-    # Its own registries are filled by the room that defines them.
+    """Imports all that the package registers, if it is in use and the registry isn't its own."""
+    # A registry of the package's own is filled by the folder that defines it.
     if "elmo_scratch" in sys.modules and not base.__module__.startswith("elmo_scratch."):
         import_module("elmo_scratch.registered")

@@ -21,7 +21,7 @@ def clip_sparse_norms(module: Any) -> None:
 
 
 def clip_sparse(trainer: Any) -> None:
-    """The same for `grad_norm` and `grad_clipping` of AllenNLP's trainer."""
+    """Lets `grad_norm` and `grad_clipping` of AllenNLP's trainer clip sparse gradients too."""
     clip_sparse_norms(trainer)
     clip_dense = trainer.GradientDescentTrainer.clip_gradient
 
@@ -37,8 +37,8 @@ def clip_sparse(trainer: Any) -> None:
 
 def _with_dense_gradients(parameters: Iterable[Any]) -> List[Any]:
     """
-    The parameters; for one with a sparse gradient a stand-in, whose gradient is the tensor of its
-    values, in the same memory.
+    Returns the parameters, where a parameter with a sparse gradient is replaced by a stand-in whose
+    gradient is the tensor of the values, in the same memory.
     """
     stand_ins = []
     for parameter in parameters:

@@ -12,17 +12,17 @@ from elmo_scratch_compat.sparse_gradients import clip_sparse, clip_sparse_norms
 from elmo_scratch_compat.whole_files import written_beside
 
 LOCK = "training.lock"
-"""What a process that trains with the checkpointer `elmo_scratch_whole` keeps locked."""
+"""The file that the checkpointer `elmo_scratch_whole` keeps locked in a training's folder."""
 
 
 def clip_sparse_norms_and_keep_folders(util: Any) -> None:
-    """Helps what trainings share."""
+    """Patches the functions that all trainings share."""
     clip_sparse_norms(util)
     keep_folders_of_trainings(util)
 
 
 def clip_sparse_and_keep_best_weights(trainer: Any) -> None:
-    """Helps the trainer."""
+    """Patches the trainer."""
     clip_sparse(trainer)
     keep_best_weights(trainer)
 
@@ -89,7 +89,7 @@ def share_processors(train: Any) -> None:
 
 
 def _is_processor(device: Any) -> bool:
-    """Whether a config names a processor by this: AllenNLP calls it -1."""
+    """Whether a device in a config is the CPU, which AllenNLP calls -1."""
     return device == -1 or str(device) == "cpu"
 
 
@@ -149,7 +149,7 @@ def drop_verbose(schedulers: Any) -> None:
 def accept_old_autocast(trainer: Any) -> None:
     """
     PyTorch 2.4 moved `torch.cuda.amp.autocast` to `torch.amp`, and warns of the old name in every
-    training, in full precision too. Both do the same. Who else uses the old name is still warned.
+    training, in full precision too. Both do the same. Other users of the old name are still warned.
     """
     warnings.filterwarnings(
         "ignore",

@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 UNKNOWN_WORD = "<UNK>"
-"""In the vocabulary `elmo_scratch_corpus`."""
+"""The unknown word of the vocabulary `elmo_scratch_corpus`."""
 
 
 CHECKPOINTS = "model_state_e*.th"
-"""What a training has written when its words are no longer to be changed."""
+"""The files of a training after which its words must not change any more."""
 
 
 OTHER_WORDS = (
@@ -28,7 +28,7 @@ ANOTHER_ORDER = (
 
 
 def read_and_write_whole(vocabulary: Any) -> None:
-    """Helps `Vocabulary` to read its files, and to write them."""
+    """Patches how `Vocabulary` reads and writes its files."""
     find_unknown_word(vocabulary)
     keep_words_of_checkpoints(vocabulary)
 
@@ -48,13 +48,13 @@ def keep_words_of_checkpoints(vocabulary: Any) -> None:
         with TemporaryDirectory(dir=folder.absolute().parent, prefix=".vocabulary.") as temporary:
             original(self, temporary)
             new = [file for file in Path(temporary).iterdir() if file.name != ".lock"]
-            # Last what AllenNLP reads first: without it there is no vocabulary yet.
+            # The file that AllenNLP reads first comes last: without it there is no vocabulary yet.
             new.sort(key=lambda file: file.name == vocabulary.NAMESPACE_PADDING_FILE)
             with vocabulary.FileLock(str(folder / ".lock")):
                 if any(folder.absolute().parent.glob(CHECKPOINTS)):
                     for file in new:
                         there = folder / file.name
-                        # Which namespaces are padded is kept in no order.
+                        # The names of namespaces without padding are written in no order.
                         is_set = file.name == vocabulary.NAMESPACE_PADDING_FILE
                         if there.exists() and not _are_equal(file, there, is_set):
                             way_out = (
@@ -81,11 +81,11 @@ def _are_equal(one: Path, other: Path, is_set: bool) -> bool:
 
 def find_unknown_word(vocabulary: Any) -> None:
     """
-    Who asks AllenNLP to read a vocabulary must know what its unknown word is called, and AllenNLP
-    itself doesn't tell when it recovers a distributed training. Where none is named, and the usual
-    one is not there, that of the vocabulary `elmo_scratch_corpus` is tried. Where a training was
-    stopped before it had one, AllenNLP shows a traceback. And it takes the vocabulary of an archive
-    by the name of the archive, but not that of a training's output folder.
+    A caller that lets AllenNLP read a vocabulary must name its unknown word, and AllenNLP itself
+    doesn't when it recovers a distributed training. If no word is named and the default is missing,
+    the unknown word of the vocabulary `elmo_scratch_corpus` is tried. If a training was stopped
+    before it had a vocabulary, AllenNLP shows a traceback; here it is an error. And AllenNLP finds
+    the vocabulary in an archive, but not in a training's output folder.
     """
     original = vocabulary.Vocabulary.from_files.__func__
 
