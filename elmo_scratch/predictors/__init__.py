@@ -1,4 +1,4 @@
-"""JSON in, JSON out."""
+"""Predictors: JSON in, JSON out."""
 
 from elmo_scratch.predictors.ag_news_predictor import AgNewsPredictor as AgNewsPredictor
 

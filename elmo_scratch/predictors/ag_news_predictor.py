@@ -1,4 +1,4 @@
-"""The class of a piece of news."""
+"""A predictor of the class of a piece of news."""
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
@@ -20,7 +20,7 @@ class AgNewsPredictor(Predictor):
     """
 
     def load_line(self, line: str) -> JsonDict:
-        # Some editors begin a file with one.
+        # Some editors begin a file with a byte order mark.
         found: JsonDict = super().load_line(line.removeprefix(BYTE_ORDER_MARK))
         return found
 
