@@ -1,6 +1,6 @@
 """
-The outside world's files: trained archives, exported layers. This room knows the modules; the
-modules have never heard of files.
+Reads and writes other programs' files: trained archives, official weights, exported layers. This
+room imports `modules`; `modules` knows nothing of files.
 """
 
 from typing import TYPE_CHECKING

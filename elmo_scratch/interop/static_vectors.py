@@ -1,4 +1,4 @@
-"""Static word vectors in the text format of word2vec: a word and its numbers a line."""
+"""Reads and writes static word vectors in word2vec's text format: a word and its numbers a line."""
 
 import gzip
 import io
@@ -32,7 +32,7 @@ from elmo_scratch.files.atomic import atomic_write
 _SHOWN_AT_MOST = 40
 
 _OTHER_COMPRESSED = (".bz2", ".lz4", ".lzma", ".tar", ".tgz", ".xz", ".zip", ".zst")
-"""What AllenNLP, gensim or a reader would unpack, and the writer doesn't pack."""
+"""Suffixes that AllenNLP, gensim or a reader would decompress, but the writer doesn't compress."""
 
 
 _UNREADABLE = (
@@ -44,37 +44,26 @@ _UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What opening and unpacking raise for a file that is not what its name says."""
+"""The errors of opening and decompressing a file that is not what its name says."""
 
 
 class StaticVectors(NamedTuple):
-    """
-    # Parameters
-
-    words : `List[str]`
-        In the order of the file.
-    vectors : `numpy.ndarray`
-        Shape `(words, dim)`, of float32.
-    """
+    """The words in the order of the file, and their vectors, float32 of shape `(words, dim)`."""
 
     words: List[str]
     vectors: numpy.ndarray
 
 
 def is_writable(word: str) -> bool:
-    """Whether all that reads the format finds a word as it is: white space would end it."""
+    """Whether every reader of the format gets the word back unchanged: white space would end it."""
     is_text = word.encode("utf-8", "ignore").decode("utf-8") == word
     return is_text and word.split() == [word]
 
 
 def check_name(path: Union[str, PathLike]) -> None:
     """
-    Complains before the work rather than after it.
-
-    # Raises
-
-    ConfigurationError
-        If a file of this name would be taken for one that is compressed, and not by gzip.
+    Checks a file name before the work starts. Raises `ConfigurationError` if readers would take a
+    file of this name for one that is compressed, but not by gzip.
     """
     suffix = Path(path).suffix.lower()
     if suffix in _OTHER_COMPRESSED:
@@ -95,11 +84,11 @@ def write_static_vectors(
     # Parameters
 
     words : `Sequence[str]`
-        None of them twice.
+        Distinct words.
     vectors : `numpy.ndarray`
         Shape `(words, dim)`, of float32.
     path : `Union[str, PathLike]`
-        Where to; the text is compressed if the name ends in `.gz`.
+        The output file; the text is compressed if the name ends in `.gz`.
 
     # Raises
 
@@ -122,7 +111,7 @@ def write_static_vectors(
         part = files.enter_context(atomic_write(path))
         raw: BinaryIO = files.enter_context(open(part, "wb"))
         if path.suffix.lower() == ".gz":
-            # Without a time, so that the same vectors make the same file.
+            # Without a time stamp the same vectors make the same file.
             packed = files.enter_context(gzip.GzipFile("", "wb", fileobj=raw, mtime=0))
             raw = cast(BinaryIO, packed)
         file = files.enter_context(io.TextIOWrapper(raw, encoding="utf-8", newline="\n"))
@@ -134,18 +123,20 @@ def read_static_vectors(
     path: Union[str, PathLike], words: Optional[Collection[str]] = None
 ) -> StaticVectors:
     """
+    Reads static vectors of all words, or of some.
+
     # Parameters
 
     path : `Union[str, PathLike]`
         A text file, plain or compressed, as AllenNLP's embedder `embedding` reads it, or its
         address. The first line may tell the number of words and the size of a vector, or not.
     words : `Collection[str]`, optional (default = `None`)
-        Pass over all words but these. `None` reads all.
+        Read only these words; `None` reads all.
 
     # Returns
 
     `StaticVectors`
-        Of the words that are in the file; of one that is there twice, the last vector.
+        The words that are in the file. If a word is there twice, its last vector counts.
 
     # Raises
 
@@ -161,7 +152,7 @@ def read_static_vectors(
             dim = line.count(" ")
         elif wanted is not None and line.split(" ", 1)[0] not in wanted:
             continue
-        # From the end: words of other people's files may hold spaces.
+        # Split from the end: words in other programs' files may hold spaces.
         word, *numbers = line.rsplit(" ", dim)
         try:
             vector = numpy.array(numbers, dtype=numpy.float32)
@@ -183,8 +174,8 @@ def read_static_vectors(
 
 def _numbered_lines(path: Union[str, PathLike]) -> Iterator[Tuple[int, str]]:
     """
-    The lines of vectors and their numbers. Each character stands for a byte of the file: only words
-    that are kept need to be text.
+    Yields the lines with vectors and their numbers. Each character stands for a byte of the file:
+    only words that are kept need to be valid text.
     """
     try:
         with EmbeddingsTextFile(str(path), encoding="latin-1") as file:
@@ -199,12 +190,12 @@ def _numbered_lines(path: Union[str, PathLike]) -> Iterator[Tuple[int, str]]:
 
 
 def _as_bytes_read(word: str) -> str:
-    """How a word looks in a file in which each character stands for a byte."""
+    """The word as it looks in a file in which each character stands for a byte."""
     return word.encode("utf-8", "replace").decode("latin-1")
 
 
 def _decoded(word: str, path: Union[str, PathLike], number: int) -> str:
-    """The other way round."""
+    """The inverse of `_as_bytes_read`. Raises `ConfigurationError` if the word is not UTF-8."""
     try:
         return word.encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:

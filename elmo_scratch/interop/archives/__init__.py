@@ -1,3 +1,3 @@
-"""AllenNLP's archives: their weights, their biLM, and what is kept beside them."""
+"""AllenNLP's archives: their weights, their biLM, and the files stored beside them."""
 
 __all__: list = []

@@ -1,4 +1,4 @@
-"""A biLM, or a language model, read from a trained archive."""
+"""Reads a biLM, or a whole language model, from a trained archive."""
 
 import os
 import tarfile
@@ -24,13 +24,8 @@ from elmo_scratch.modules import BiLm
 
 def fill_with_nan(bilm: BiLm) -> BiLm:
     """
-    Makes each weight of a biLM no number: if none are loaded, because an archive lacks them, no
-    vector passes for a right one.
-
-    # Parameters
-
-    bilm : `BiLm`
-        Changed, and returned.
+    Sets all weights of a biLM to NaN, and returns it. If an archive lacks some, no vector passes
+    for a right one.
     """
     with torch.no_grad():
         for weight in bilm.parameters():
@@ -42,16 +37,18 @@ LANGUAGE_MODEL = "elmo_scratch_bilm"
 """The registered name of the model whose archives are read here."""
 
 FROM_OFFICIAL, FROM_ARCHIVE = f"{LANGUAGE_MODEL}_from_official", f"{LANGUAGE_MODEL}_from_archive"
-"""The names of the same model where a training started from another's weights."""
+"""The registered names of the same model when its training starts from another biLM's weights."""
 
 BILM_PREFIX, SOFTMAX_PREFIX = "bilm.", "softmax."
-"""Begin the names of the tensors of the language model's parts."""
+"""The prefixes of the tensor names of the language model's parts."""
 
 MOST_SHARED = 4
-"""How many times the bytes of their file tensors may have, as some lie there once for several."""
+"""
+Tensors may take this many times the bytes of their file, as one stored tensor can serve several.
+"""
 
 VOCABULARY_LOCK = ".lock"
-"""A file without content that AllenNLP writes to whenever it reads a vocabulary."""
+"""An empty file that AllenNLP writes to whenever it reads a vocabulary."""
 
 Tensors = Dict[str, torch.Tensor]
 
@@ -63,9 +60,9 @@ class PretrainedBiLm(NamedTuple):
     # Parameters
 
     bilm : `BiLm`
-        With its trained weights.
+        The biLM with its trained weights.
     blueprint : `BiLmBlueprint`
-        To build it again.
+        Builds the biLM again.
     vocab : `Vocabulary`
         The vocabulary of the language model, which `reader`'s indexers use.
     reader : `DatasetReader`
@@ -79,16 +76,7 @@ class PretrainedBiLm(NamedTuple):
 
 
 class PretrainedLanguageModel(NamedTuple):
-    """
-    A trained biLM and what predicted words from its states.
-
-    # Parameters
-
-    pretrained : `PretrainedBiLm`
-        The biLM.
-    softmax : `Dict[str, torch.Tensor]`
-        The tensors of the softmax, by the names they have in it.
-    """
+    """A trained biLM and the tensors of its softmax, by their names in the softmax."""
 
     pretrained: PretrainedBiLm
     softmax: Tensors
@@ -96,21 +84,8 @@ class PretrainedLanguageModel(NamedTuple):
 
 def read_bilm_archive(archive_file: Union[str, PathLike]) -> PretrainedBiLm:
     """
-    # Parameters
+    Reads a biLM with its vocabulary and reader from an archive of the model "elmo_scratch_bilm".
 
-    archive_file : `Union[str, PathLike]`
-        As in `read_language_model`.
-
-    # Raises
-
-    ConfigurationError
-        As `read_language_model` does.
-    """
-    return read_language_model(archive_file).pretrained
-
-
-def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguageModel:
-    """
     # Parameters
 
     archive_file : `Union[str, PathLike]`
@@ -120,8 +95,13 @@ def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguag
 
     ConfigurationError
         If it is missing, is not an archive of the model "elmo_scratch_bilm", or its weights can't
-        be read, don't fit its config or are no finite numbers.
+        be read, don't fit its config or are not finite.
     """
+    return read_language_model(archive_file).pretrained
+
+
+def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguageModel:
+    """Reads a biLM and its softmax. The argument and the errors are as in `read_bilm_archive`."""
     with _opened(archive_file) as folder:
         config = Params.from_file(str(folder / CONFIG_NAME))
         model = config.get("model", Params({}))
@@ -138,11 +118,11 @@ def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguag
         else:
             plan = kept_bilm_config(folder)
             if plan is not None:
-                # They may have been changed where the training was recovered.
+                # The changes may differ from the first run's if the training was recovered.
                 plan = BiLmChanges.from_params(model.get("bilm") or Params({})).of(plan)
         if not plan:
             raise ConfigurationError(f"{archive_file}: it holds no configuration of a biLM")
-        # Sparse gradients are for the optimizer of that training, and few others know them.
+        # Sparse gradients suit the optimizer of that training; few others support them.
         blueprint = BiLmBlueprint(dense(plan), words)
         state = _read_weights(get_weights_path(str(folder)), archive_file)
         _check_sizes(plan, blueprint, _part(state, BILM_PREFIX), archive_file)
@@ -155,21 +135,9 @@ def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguag
 
 def archive_files(archive_file: Union[str, PathLike]) -> List[Path]:
     """
-    # Parameters
-
-    archive_file : `Union[str, PathLike]`
-        As in `read_language_model`.
-
-    # Returns
-
-    `List[Path]`
-        The files whose bytes make the language model what it is: the archive, or of a training's
-        output folder those that go into its archive, as far as they are there.
-
-    # Raises
-
-    ConfigurationError
-        If there is no such archive or folder.
+    Lists the files whose bytes make the language model what it is: the archive itself, or, in a
+    training's output folder, the existing files that go into its archive. Raises
+    `ConfigurationError` if there is no such archive or folder.
     """
     path = _found(archive_file)
     if not path.is_dir():
@@ -182,7 +150,9 @@ def archive_files(archive_file: Union[str, PathLike]) -> List[Path]:
 def _read_vocabulary(
     config: Params, folder: Path, archive_file: Union[str, PathLike]
 ) -> Vocabulary:
-    """As AllenNLP does where it loads a model: the kind of the vocabulary knows its files."""
+    """
+    Reads the vocabulary like AllenNLP's model loading: the vocabulary's class knows its files.
+    """
     settings = config.get("vocabulary", Params({}))
     kind = settings.get("type", Vocabulary.list_available()[0])
     try:
@@ -191,7 +161,7 @@ def _read_vocabulary(
             str(folder / "vocabulary"), settings.get("padding_token"), settings.get("oov_token")
         )
     except (AssertionError, ConfigurationError) as error:
-        # The assertion is AllenNLP's, about a vocabulary that lacks the unknown word.
+        # AllenNLP asserts that a vocabulary has the unknown word.
         reason = error.message if isinstance(error, ConfigurationError) else error
         raise ConfigurationError(
             f"{archive_file}: its vocabulary, of the type {kind!r}, can't be read. {reason}"
@@ -199,7 +169,7 @@ def _read_vocabulary(
 
 
 def _read_weights(file: str, archive_file: Union[str, PathLike]) -> Tensors:
-    """The tensors of an archive by their names."""
+    """Reads the tensors of an archive by their names."""
     try:
         check_not_compressed(file)
         state = read_state_dict(file)
@@ -222,7 +192,7 @@ def _check_sizes(
     state: Tensors,
     archive_file: Union[str, PathLike],
 ) -> None:
-    """Whether the weights are as many as the config says, before it takes memory for them."""
+    """Checks tensor names and shapes against the config, before memory is taken for the biLM."""
     encoder = plan.get("token_encoder")
     parts: Dict[str, Any] = encoder if isinstance(encoder, dict) else {}
     filters = parts.get("filters")
@@ -257,7 +227,7 @@ def _check_sizes(
 
 
 def _fill(bilm: BiLm, state: Tensors, archive_file: Union[str, PathLike]) -> None:
-    """Gives a biLM the weights of an archive."""
+    """Loads the weights of an archive into a biLM; all must be finite."""
     try:
         bilm.load_state_dict(state)
     except RuntimeError as error:
@@ -274,7 +244,7 @@ def _fill(bilm: BiLm, state: Tensors, archive_file: Union[str, PathLike]) -> Non
 
 
 def _part(state: Tensors, prefix: str) -> Tensors:
-    """The tensors of a part of the language model, by the names they have in it."""
+    """The tensors of a part of the language model, with the prefix removed from their names."""
     return {
         name.removeprefix(prefix): tensor
         for name, tensor in state.items()
@@ -284,7 +254,7 @@ def _part(state: Tensors, prefix: str) -> Tensors:
 
 @contextmanager
 def _opened(archive_file: Union[str, PathLike]) -> Iterator[Path]:
-    """The folder that holds the archive's files, for as long as the block runs."""
+    """Yields the folder that holds the archive's files, for the block."""
     path = _found(archive_file)
     with ExitStack() as unpacked:
         folder = str(path)
@@ -305,7 +275,6 @@ def _opened(archive_file: Union[str, PathLike]) -> Iterator[Path]:
 
 
 def _found(archive_file: Union[str, PathLike]) -> Path:
-    """Where an archive lies."""
     try:
         return resolve_path(archive_file)
     except FileNotFoundError:

@@ -18,16 +18,17 @@ from elmo_scratch.modules import BiLm
 @dataclass(frozen=True)
 class BiLmChanges(FromParams):
     """
-    What a training may do otherwise than the training before. `None` leaves a setting as it was;
-    official files tell none of them, so it is then `BiLm`'s default.
+    Settings that a training may change against the training before. `None` leaves a setting as it
+    was; official files store none of them, so `BiLm`'s default applies there.
 
     # Parameters
 
     dropout, recurrent_dropout : `float`, optional (default = `None`)
+        Dropout probabilities, see `BiLm`.
     state, matmul_dtype : `str`, optional (default = `None`)
-        As in `BiLm`.
+        See `BiLm`.
     sparse : `bool`, optional (default = `None`)
-        As in `WordEncoder`, for a biLM of words. It belongs to the optimizer, so that what is read
+        For a biLM of words, see `WordEncoder`. It belongs to the optimizer: a biLM that is read
         from an archive has `False`, whatever it was trained with.
     """
 
@@ -38,7 +39,7 @@ class BiLmChanges(FromParams):
     sparse: Optional[bool] = None
 
     def of(self, config: Dict[str, Any]) -> Dict[str, Any]:
-        """The configuration of a biLM with these changes."""
+        """Applies the changes to the configuration of a biLM."""
         changes = {key: value for key, value in asdict(self).items() if value is not None}
         sparse = changes.pop("sparse", None)
         if sparse is not None:
@@ -58,13 +59,15 @@ def dense(config: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def has_same_weights(one: Dict[str, Any], other: Dict[str, Any]) -> bool:
-    """Whether two configurations of a biLM differ in what `BiLmChanges` can change, if at all."""
+    """
+    Whether two configurations of a biLM differ at most in settings that `BiLmChanges` can change.
+    """
     changeable = [field.name for field in fields(BiLmChanges)]
     return _without(changeable, dense(one)) == _without(changeable, dense(other))
 
 
 def _without(keys: Iterable[str], config: Dict[str, Any]) -> Dict[str, Any]:
-    """A configuration without some of its settings."""
+    """A configuration without the settings `keys`."""
     return {key: value for key, value in config.items() if key not in keys}
 
 
@@ -89,19 +92,9 @@ class WordList:
     @classmethod
     def from_vocabulary(cls, vocab: Vocabulary, namespace: str) -> "WordList":
         """
-        The words of a namespace. Boundary marks that the namespace lacks are added to it.
-
-        # Parameters
-
-        vocab : `Vocabulary`
-            The vocabulary of a language model.
-        namespace : `str`
-            The namespace of its words.
-
-        # Raises
-
-        ConfigurationError
-            If the vocabulary has no such namespace, or that no unknown word.
+        Takes the words of a namespace of a language model's vocabulary. Adds boundary marks to the
+        namespace if it lacks them. Raises `ConfigurationError` if there is no such namespace, or if
+        it has no unknown word.
         """
         if namespace not in vocab.get_namespaces():
             raise ConfigurationError(
@@ -121,11 +114,12 @@ class WordList:
 
     @property
     def unknown_id(self) -> int:
-        """The id of `unknown_word`."""
         return self._ids[self.unknown_word]
 
     def sizes(self) -> Dict[str, int]:
-        """What the token encoders and softmaxes of `modules` ask about a vocabulary."""
+        """
+        The arguments that the token encoders and softmaxes of `modules` need about a vocabulary.
+        """
         return {
             "num_words": len(self.words),
             "begin_id": self._ids[BEGIN_SENTENCE_WORD],
@@ -134,19 +128,8 @@ class WordList:
 
     def ids_from(self, vocab: Vocabulary, namespace: str) -> torch.Tensor:
         """
-        A table that translates the ids of another vocabulary into ids of this list.
-
-        # Parameters
-
-        vocab : `Vocabulary`
-            The vocabulary of a task.
-        namespace : `str`
-            One of its namespaces.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(words of the namespace,)`: for each the id here, or the unknown word's.
+        A table from the ids of a task's vocabulary to ids of this list; unknown words get
+        `unknown_id`. Shape `(words of the namespace,)`.
         """
         by_id = vocab.get_index_to_token_vocabulary(namespace)
         return torch.tensor(
@@ -156,16 +139,8 @@ class WordList:
 
     def ids_in(self, other: "WordList") -> torch.Tensor:
         """
-        # Parameters
-
-        other : `WordList`
-            The words of another biLM.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(words,)`: for each word here the id of the same one there, or -1. Padding and
-            the unknown word are the same whatever their spelling.
+        A table from the ids of this list to ids of another biLM's list, or -1 for missing words.
+        Shape `(words,)`. Padding and the unknown word correspond whatever their spelling.
         """
         ids = [other._ids.get(word, -1) for word in self.words]
         ids[0] = 0
@@ -179,8 +154,8 @@ class WordList:
 
 class BiLmBlueprint(NamedTuple):
     """
-    The configuration and the words of a biLM. A task's archive keeps it beside the vocabulary, so
-    that the archive can be loaded where the biLM's own archive is no more.
+    The configuration and the words of a biLM. A task's archive stores it beside the vocabulary, so
+    that the archive can be loaded when the biLM's own archive no longer exists.
 
     # Parameters
 
@@ -194,25 +169,15 @@ class BiLmBlueprint(NamedTuple):
     words: WordList
 
     def build(self) -> BiLm:
-        """A biLM of this plan with fresh random weights."""
+        """Builds the biLM with fresh random weights."""
         sizes: Dict[str, Any] = dict(self.words.sizes())
         return BiLm.from_params(Params(deepcopy(self.config)), **sizes)
 
     def write(self, serialization_dir: Union[str, PathLike], name: str) -> None:
         """
-        Puts the blueprint where AllenNLP packs it into the archive of the training.
-
-        # Parameters
-
-        serialization_dir : `Union[str, PathLike]`
-            The output folder of a training.
-        name : `str`
-            Tells several biLMs of one model apart.
-
-        # Raises
-
-        ConfigurationError
-            If the folder holds the blueprint of another biLM by this name.
+        Writes the blueprint to where AllenNLP packs it into the archive of the training. `name`
+        tells several biLMs of one model apart. Raises `ConfigurationError` if the folder holds the
+        blueprint of another biLM by this name.
         """
         plan = {
             "bilm": self.config,
@@ -230,12 +195,8 @@ class BiLmBlueprint(NamedTuple):
     @classmethod
     def read(cls, serialization_dir: Union[str, PathLike], name: str) -> "BiLmBlueprint":
         """
-        The blueprint that `write` put into a folder.
-
-        # Raises
-
-        ConfigurationError
-            If there is none.
+        Reads the blueprint that `write` put into a folder; raises `ConfigurationError` if there is
+        none.
         """
         plan = kept_in_archive(serialization_dir, f"_{name}")
         if plan is None:

@@ -10,28 +10,15 @@ from elmo_scratch.files.atomic import atomic_write
 
 def archived_path(serialization_dir: Union[str, PathLike], name: str) -> Path:
     """
-    Where AllenNLP packs it: it archives the whole folder `vocabulary`, and takes every file in it
-    for a namespace, but for those whose names begin with a dot.
-
-    # Parameters
-
-    serialization_dir : `Union[str, PathLike]`
-        The output folder of a training, or what was unpacked of its archive.
-    name : `str`
-        Tells what is kept from all else that is.
+    The path of a JSON file that AllenNLP packs into the archive: it archives the whole folder
+    `vocabulary` of a training's output, and takes every file there for a namespace unless the name
+    begins with a dot. `name` tells several such files apart.
     """
     return Path(serialization_dir, "vocabulary", f".elmo_scratch{name}.json")
 
 
 def keep_in_archive(serialization_dir: Union[str, PathLike], name: str, value: Any) -> None:
-    """
-    # Parameters
-
-    serialization_dir, name
-        As in `archived_path`.
-    value : `Any`
-        What is kept, in place of what was kept before by this name.
-    """
+    """Stores a JSON value at `archived_path`, in place of an older one."""
     path = archived_path(serialization_dir, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as temporary:
@@ -39,17 +26,7 @@ def keep_in_archive(serialization_dir: Union[str, PathLike], name: str, value: A
 
 
 def kept_in_archive(serialization_dir: Union[str, PathLike], name: str) -> Any:
-    """
-    # Parameters
-
-    serialization_dir, name
-        As in `archived_path`.
-
-    # Returns
-
-    `Any`
-        What `keep_in_archive` kept; `None` if it kept nothing.
-    """
+    """Reads the value that `keep_in_archive` stored; `None` if there is none."""
     try:
         text = archived_path(serialization_dir, name).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -61,30 +38,11 @@ NAME = "-start"
 
 
 def keep_bilm_config(serialization_dir: Union[str, PathLike], config: Dict[str, Any]) -> None:
-    """
-    Puts a configuration where AllenNLP packs it into the archive of the training.
-
-    # Parameters
-
-    serialization_dir : `Union[str, PathLike]`
-        The output folder of a training.
-    config : `Dict[str, Any]`
-        What the block `bilm` of a language model's config would be.
-    """
+    """Stores the `bilm` block of a language model's config for the archive of the training."""
     keep_in_archive(serialization_dir, NAME, config)
 
 
 def kept_bilm_config(serialization_dir: Union[str, PathLike]) -> Optional[Dict[str, Any]]:
-    """
-    # Parameters
-
-    serialization_dir : `Union[str, PathLike]`
-        The output folder of a training, or what was unpacked of its archive.
-
-    # Returns
-
-    `Optional[Dict[str, Any]]`
-        What `keep_bilm_config` kept, if it did.
-    """
+    """Reads the config that `keep_bilm_config` stored; `None` if there is none."""
     kept: Optional[Dict[str, Any]] = kept_in_archive(serialization_dir, NAME)
     return kept

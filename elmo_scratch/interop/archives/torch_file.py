@@ -1,4 +1,4 @@
-"""Files of `torch.save`, whole and checked."""
+"""Reads and writes files of `torch.save`, whole and checked."""
 
 import pickle
 import zipfile
@@ -14,26 +14,18 @@ UNREADABLE = (
     *(OSError, EOFError, RuntimeError, ValueError, LookupError),
     *(pickle.UnpicklingError, zipfile.BadZipFile, zlib.error),
 )
-"""What reading a damaged file may raise, or one that holds code."""
+"""The errors that reading may raise if a file is damaged or holds code."""
 
 
 def reason_of(error: Exception) -> str:
-    """
-    # Returns
-
-    `str`
-        Why a file can't be read, without the advice that PyTorch adds: to run what the file holds.
-    """
+    """The reason why a file can't be read, without PyTorch's advice to run the code in it."""
     return " ".join(str(error).partition(". ")[0].split())
 
 
 def check_not_compressed(path: Union[str, Path]) -> None:
     """
-    # Raises
-
-    ValueError
-        If a file holds compressed parts. `torch.save` makes none, and they would take more memory
-        than the file tells.
+    Raises `ValueError` if a file holds compressed parts. `torch.save` makes none, and they would
+    take more memory than the file's size tells.
     """
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as file:
@@ -43,17 +35,10 @@ def check_not_compressed(path: Union[str, Path]) -> None:
 
 def read_torch_file(path: Union[str, Path]) -> Any:
     """
-    # Returns
-
-    `Any`
-        What `torch.save` has written to a file, if its checksums are right. No code in it is run.
-
-    # Raises
-
-    One of `UNREADABLE`
-        If they are not, or the file is damaged otherwise or holds code.
+    Loads a file of `torch.save` without running code in it. Raises one of `UNREADABLE` if a
+    checksum is wrong, or the file is damaged otherwise or holds code.
     """
-    # PyTorch writes them, but doesn't compare them.
+    # PyTorch writes checksums, but doesn't compare them.
     with zipfile.ZipFile(path) as file:
         damaged = file.testzip()
     if damaged is not None:
@@ -63,12 +48,8 @@ def read_torch_file(path: Union[str, Path]) -> Any:
 
 def write_torch_file(state: Any, path: Path) -> None:
     """
-    Writes a file as `torch.save` does, whole and on the disk before it has its name.
-
-    # Raises
-
-    OSError
-        If it can't be written.
+    Saves by `torch.save` to a file that gets its name once it is whole and on the disk. Raises
+    `OSError` if it can't be written.
     """
     try:
         with atomic_write(path) as part, open(part, "wb") as file:
@@ -76,7 +57,7 @@ def write_torch_file(state: Any, path: Path) -> None:
             file.flush()
             sync(part)
     except RuntimeError as error:
-        # PyTorch covers the error of the system by one of its own when it closes the file.
+        # PyTorch hides the system's error behind its own when it closes the file.
         if not isinstance(error.__context__, OSError):
             raise
         raise error.__context__ from None

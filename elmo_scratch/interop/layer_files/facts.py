@@ -1,4 +1,4 @@
-"""What a file of layers says of itself."""
+"""The facts that a layer file records about itself."""
 
 from numbers import Integral
 from typing import Any, Dict, NamedTuple, Optional, Tuple
@@ -15,13 +15,13 @@ CHOICES: Dict[str, Tuple[Any, ...]] = {
     "state": STATES,
     "keys": (None, "sentences"),
 }
-"""The values of those facts that are a choice."""
+"""The allowed values of the facts that are a choice."""
 
 
 class LayerFileFacts(NamedTuple):
     """
-    How the vectors of a file of layers came about. The file keeps them as attributes of its root
-    group, but for what is `None`.
+    How the vectors of a layer file came about. The file stores each fact that is not `None` as an
+    attribute of its root group.
 
     # Parameters
 
@@ -43,7 +43,7 @@ class LayerFileFacts(NamedTuple):
     state : `str`
         What sentences started from: `"carry"`, `"reset"` or `"warm"`; empty if unknown.
     keys : `Optional[str]`, optional (default = `None`)
-        `"sentences"` where these are the keys of their vectors; `None` for numbers of lines, or if
+        `"sentences"` if sentences are the keys of their vectors; `None` if line numbers are, or if
         unknown.
     """
 
@@ -60,12 +60,8 @@ class LayerFileFacts(NamedTuple):
     @classmethod
     def read(cls, file: h5py.File, source: str) -> Optional["LayerFileFacts"]:
         """
-        The facts that a file holds; `None` where it holds none, as files of AllenNLP 0.9.
-
-        # Raises
-
-        ConfigurationError
-            If only some are there, or one makes no sense.
+        Reads the facts of a file; `None` if it has none (AllenNLP 0.9 wrote none). Raises
+        `ConfigurationError` if only some are there, or one makes no sense.
         """
         found = {name: _value(file, name) for name in cls._fields if name in file.attrs}
         if not found:
@@ -85,22 +81,22 @@ class LayerFileFacts(NamedTuple):
         return cls(**found)
 
     def write(self, file: h5py.File) -> None:
-        """Makes them the attributes of a file's root group."""
+        """Stores the facts as attributes of a file's root group."""
         for name, value in self._asdict().items():
             if value is not None:
                 file.attrs[name] = value
 
     def admits(self, shape: Tuple[int, ...]) -> bool:
-        """Whether the vectors of a sentence can have the shape."""
+        """Whether the vectors of one sentence can have this shape."""
         layers = (self.layers,) if self.kept == "all" else ()
-        # Any number of tokens is right.
+        # A sentence may have any number of tokens.
         tokens = shape[len(layers) : len(layers) + 1] if self.pool is None else ()
         has_tokens = self.pool is not None or len(tokens) == 1
         return has_tokens and tuple(shape) == (*layers, *tokens, self.width)
 
 
 def _value(file: h5py.File, name: str) -> Any:
-    """An attribute: a text or a whole number, or else something that equals neither."""
+    """An attribute that is a text or a whole number; `()`, which equals neither, for any other."""
     try:
         value = file.attrs[name]
     except Exception:

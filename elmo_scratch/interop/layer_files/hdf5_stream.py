@@ -1,4 +1,4 @@
-"""The bytes of an HDF5 file on their way to the disk, and the errors that they meet there."""
+"""Streams the bytes of an HDF5 file to the disk and reports write errors safely."""
 
 import errno
 import io
@@ -14,17 +14,17 @@ from h5py import h5f, h5fd, h5p
 from elmo_scratch.files.signals import interruptions_held
 
 ARRAYS_AT_ONCE = 1024
-"""As many as Linux takes in one call."""
+"""Linux takes this many buffers in one call of `pwritev`."""
 
 
 class OutputStream(io.FileIO):
     """
     A new file for HDF5 to write to, which never tells HDF5 that the disk is full.
 
-    HDF5 holds on to what it could not write: it tries again when the file is closed and when the
-    process ends, and dies there of a segmentation fault. So the stream remembers the first error
-    and pretends from then on that all goes well, until HDF5 has closed the file. Ctrl-C and other
-    signals, which HDF5 would take for such an error, it remembers as well.
+    HDF5 keeps what it could not write: it tries again when the file is closed and when the process
+    ends, and dies there of a segmentation fault. So the stream remembers the first error and
+    pretends from then on that all goes well, until HDF5 has closed the file. The stream also holds
+    back Ctrl-C and other signals, which HDF5 would take for a write error.
 
     Made by `OutputStream.open`.
     """
@@ -39,21 +39,10 @@ class OutputStream(io.FileIO):
     @contextmanager
     def open(cls, path: Path, name: Path) -> Iterator["OutputStream"]:
         """
-        A stream for the block.
+        Opens a stream for the block. `path` is created anew; errors name the file `name`.
 
-        # Parameters
-
-        path : `Path`
-            The file, which is made anew.
-        name : `Path`
-            What errors call it.
-
-        # Raises
-
-        OSError
-            At the end of the block, if something could not be written.
-        KeyboardInterrupt
-            Likewise, if it came while something was written.
+        The end of the block raises the first `OSError` of a write, or a `KeyboardInterrupt` that
+        came during one.
         """
         stream = cls(path, name)
         called = [
@@ -69,22 +58,19 @@ class OutputStream(io.FileIO):
     @contextmanager
     def hdf5_file(self, *, has_many_names: bool = False) -> Iterator[h5py.File]:
         """
-        An HDF5 file in the stream, for the block. After an error the file is good for nothing.
+        Opens an HDF5 file in the stream for the block. After an error the file is unusable.
 
-        # Parameters
-
-        has_many_names : `bool`, optional (default = `False`)
-            Whether it is in the form of HDF5 1.8, of 2008, which takes less memory to write. All
-            versions read the other form, which has all names of a group in one piece.
+        `has_many_names` selects the format of HDF5 1.8 (2008), which takes less memory to write.
+        All versions read the other format, which stores all names of a group in one piece.
         """
         access = h5p.create(h5p.FILE_ACCESS)
-        # What is written is written at once, not when a data set is closed.
+        # Writes go out at once, not when a data set is closed.
         access.set_sieve_buf_size(0)
         earliest = h5f.LIBVER_V18 if has_many_names else h5f.LIBVER_EARLIEST
         access.set_libver_bounds(earliest, h5f.LIBVER_LATEST)
         access.set_fileobj_driver(h5fd.fileobj_driver, self)
         creation = h5p.create(h5p.FILE_CREATE)
-        # The same numbers make the same file, whenever they are written.
+        # Without time stamps the same numbers always make the same file.
         creation.set_obj_track_times(False)
         created = h5f.create(os.fsencode(self._path), h5f.ACC_TRUNC, fcpl=creation, fapl=access)
         file: Optional[h5py.File] = None
@@ -98,28 +84,14 @@ class OutputStream(io.FileIO):
             (created if file is None else file).close()
 
     def check(self) -> None:
-        """
-        # Raises
-
-        OSError
-            If something could not be written.
-        KeyboardInterrupt
-            If it came while something was written.
-        """
+        """Raises the `OSError` or `KeyboardInterrupt` that a write met, if any."""
         if self._error is not None:
             raise self._error
 
     def write_at(self, place: int, arrays: Sequence[numpy.ndarray]) -> None:
         """
-        Writes whole arrays end to end, or pretends to. HDF5 and its own place in the file have no
-        part in it.
-
-        # Parameters
-
-        place : `int`
-            Where in the file, in bytes.
-        arrays : `Sequence[numpy.ndarray]`
-            Each lies in memory in one piece.
+        Writes C-contiguous arrays end to end at the byte `place`, or pretends to. The write
+        bypasses HDF5 and leaves the stream's own position alone.
         """
         for start in range(0, len(arrays), ARRAYS_AT_ONCE):
             place += self._write_group(place, arrays[start : start + ARRAYS_AT_ONCE])
@@ -155,11 +127,13 @@ class OutputStream(io.FileIO):
         return size
 
     def _write_some(self, buffer: Any) -> int:
-        """As much as the system takes at once."""
+        """Writes as much as the system takes at once, and returns how many bytes that was."""
         return super().write(buffer)
 
     def _write_group(self, place: int, arrays: Sequence[Any]) -> int:
-        """By one call, unless the system takes less. What all of them take, in bytes."""
+        """
+        Writes arrays by one call, or by more if the system takes less. Returns their size in bytes.
+        """
         size = written = sum(array.nbytes for array in arrays)
         try:
             if not self._is_discarded:
@@ -175,7 +149,7 @@ class OutputStream(io.FileIO):
         return size
 
     def _keep(self, error: BaseException) -> None:
-        """Remembers what went wrong first."""
+        """Remembers the first error, and discards all later writes."""
         if isinstance(error, OSError):
             number = error.errno or errno.EIO
             error = OSError(number, os.strerror(number), str(self._name))

@@ -1,4 +1,4 @@
-"""Reads HDF5 files of the layers of sentences."""
+"""Reads HDF5 files that hold the layers of sentences."""
 
 import os
 from os import PathLike
@@ -21,47 +21,35 @@ from elmo_scratch.interop.layer_files.sentence_map import (
 from elmo_scratch.interop.official.weight_file import refused_size
 
 FORBIDDEN = {"/": "a slash", "\0": "a NUL"}
-"""What no name in an HDF5 file may hold: the first divides groups, the second ends a name."""
+"""Characters that no HDF5 name may contain: a slash separates groups, a NUL ends a name."""
 
 NO_NAMES = ("", ".")
-"""What HDF5 takes for the group itself."""
+"""Names by which HDF5 means the group itself."""
 
 
 def is_key(key: str) -> bool:
-    """Whether a data set can have that name."""
+    """Whether a data set can have this name."""
     return key not in NO_NAMES and not any(character in key for character in FORBIDDEN)
 
 
 KINDS = {2: "float16", 4: "float32", 8: "float64"}
-"""The types of vectors by their bytes."""
+"""The float types of vectors by their size in bytes."""
 
 
 class DataSet:
     """
-    Only numbers that lie in the file itself are read, and never more than fits to what is stored.
+    One data set of vectors. Only numbers stored in the file itself are read, and never many more
+    than the stored bytes account for.
 
-    # Parameters
-
-    file : `h5py.File`
-        The file.
-    key : `str`
-        The name of the data set.
-    source : `str`
-        The file's name, for error messages.
-
-    # Raises
-
-    KeyError
-        If there is nothing of that name.
-    ConfigurationError
-        If it holds no vectors.
+    Raises `KeyError` if `file` has nothing of the name `key`, `ConfigurationError` if it holds no
+    vectors. Error messages call the file `source`.
     """
 
     def __init__(self, file: h5py.File, key: str, source: str) -> None:
         self._place = f"{source}: {key!r}"
         self._file = file
         self._name = key.encode("utf-8", "surrogateescape")
-        # HDF5 would take a path for a path, and nothing after a NUL for part of the name.
+        # HDF5 would resolve a path, and would cut the name at a NUL.
         if not is_key(key):
             raise KeyError(key)
         try:
@@ -76,14 +64,7 @@ class DataSet:
         self._found = found
 
     def read(self) -> numpy.ndarray:
-        """
-        The vectors.
-
-        # Raises
-
-        ConfigurationError
-            If the file is damaged.
-        """
+        """Reads the vectors. Raises `ConfigurationError` if the file is damaged."""
         vectors = numpy.empty(self.shape, self.dtype)
         try:
             if vectors.size:
@@ -93,21 +74,14 @@ class DataSet:
         return vectors
 
     def copy(self, file: h5py.File) -> None:
-        """
-        Copies it, as it is stored, to another file.
-
-        # Raises
-
-        ConfigurationError
-            If the file is damaged.
-        """
+        """Copies the data set as stored to another file. Raises `ConfigurationError` on damage."""
         try:
             h5o.copy(self._file.id, self._name, file.id, self._name)
         except Exception as error:
             raise self._damage(error) from None
 
     def _open(self) -> Optional[h5d.DatasetID]:
-        """The data set, if it is there and fit to be read."""
+        """Opens the data set and checks it; `None` if it is missing."""
         links = self._file.id.links
         if not links.exists(self._name):
             return None
@@ -128,7 +102,7 @@ class DataSet:
         return found
 
     def _check_place(self, properties: h5p.PropDCID) -> None:
-        """Refuses numbers that lie elsewhere than in the file."""
+        """Refuses numbers that are stored outside the file."""
         layout = properties.get_layout()
         if layout not in (h5d.COMPACT, h5d.CONTIGUOUS, h5d.CHUNKED):
             raise self._refusal("stored in other files")
@@ -136,20 +110,20 @@ class DataSet:
             raise self._refusal("stored in another file")
 
     def _check_size(self, found: h5d.DatasetID) -> None:
-        """Refuses what would take far more memory than the file can have numbers for."""
+        """Refuses a shape that would take far more memory than the stored bytes account for."""
         reason = refused_size(self._file, found)
         if reason:
             raise ConfigurationError(f"{self._place} has the shape {self.shape} and {reason}")
 
     def _refusal(self, what: str) -> ConfigurationError:
-        """What to raise for something else than vectors."""
+        """The error for a thing that is not vectors."""
         return ConfigurationError(
             f"{self._place}: expected vectors, a data set of numbers with a fraction, but it is "
             f"{what}"
         )
 
     def _damage(self, error: Exception) -> ConfigurationError:
-        """What to raise for what HDF5 can't read."""
+        """The error for bytes that HDF5 can't read."""
         return ConfigurationError(
             f"{self._place} can't be read; the file is damaged or was not copied to its end. "
             f"{error}"
@@ -161,7 +135,7 @@ SENTENCE_INDEX = "sentence_to_index"
 
 
 def opened(path: Path) -> h5py.File:
-    """The file, if it is there and can be read."""
+    """Opens the file. Raises `ConfigurationError` if it is missing or can't be read."""
     if not path.is_file():
         reason = "expected a file, but it is a folder" if path.is_dir() else "there is no such file"
         raise ConfigurationError(f"{path}: {reason}")
@@ -172,12 +146,7 @@ def opened(path: Path) -> h5py.File:
 
 
 def unreadable(path: Path, error: Exception) -> ConfigurationError:
-    """
-    # Returns
-
-    `ConfigurationError`
-        That a file is damaged, or is another one: h5py raises nearly every kind of error there is.
-    """
+    """The error for a file that is damaged or is no HDF5 file of layers."""
     return ConfigurationError(
         f"{path}: expected an HDF5 file of layers, as `allennlp elmo` writes it, but it can't be "
         f"read; it may not have been copied to its end. {error}"
@@ -185,7 +154,7 @@ def unreadable(path: Path, error: Exception) -> ConfigurationError:
 
 
 def has_sentence_index(file: h5py.File) -> bool:
-    """Whether a file has a map from sentences to keys, and no sentence of that name."""
+    """Whether `sentence_to_index` in the file is the map, not the vectors of such a sentence."""
     if not isinstance(file.get(SENTENCE_INDEX, getlink=True), h5py.HardLink):
         return False
     index = file[SENTENCE_INDEX]
@@ -196,7 +165,9 @@ def has_sentence_index(file: h5py.File) -> bool:
 
 
 def has_numbers_for_keys(file: h5py.File) -> bool:
-    """Whether keys look like line numbers, where the file doesn't say it; in doubt they do."""
+    """
+    Guesses whether keys are line numbers, for files that don't say; an empty file counts as such.
+    """
     count = len(file)
     ends = {file.id.get_objname_by_idx(place) for place in (0, count - 1)} if count else set()
     return all(name.isdigit() for name in ends)
@@ -204,15 +175,15 @@ def has_numbers_for_keys(file: h5py.File) -> bool:
 
 class LayerFile:
     """
-    The layers of sentences that `allennlp elmo` wrote, as arrays: `layer_file[3]` are those of the
-    line number 3, counted from 0; `layer_file["The river"]` those of a sentence, the last one where
-    it repeats; `layer_file[2:5]` is a list. The files of AllenNLP 0.9 are read as well.
+    Reads the layers of sentences that `allennlp elmo` wrote, as arrays: `layer_file[3]` gives the
+    line number 3, counted from 0; `layer_file["The river"]` gives a sentence, its last occurrence
+    if it repeats; `layer_file[2:5]` is a list. Files of AllenNLP 0.9 are read as well.
 
-    Where the sentences themselves are the keys, lines have no numbers. In the file of a shard they
-    have those of the whole text, and a slice is of the lines that are there.
+    If the sentences themselves are the keys, lines have no numbers. The file of a shard numbers its
+    lines as in the whole text, and a slice gives the lines that are there.
 
-    The file is open until `close`, or the end of a `with` block. Another process that is given the
-    object opens it anew. Opened anew it must be the same file, or there is an error.
+    The file stays open until `close` or the end of a `with` block. A process that receives the
+    object opens the file anew; an error is raised if it is then another file.
 
     # Parameters
 
@@ -222,12 +193,12 @@ class LayerFile:
     # Raises
 
     ConfigurationError
-        If it is missing, or no file of layers.
+        If it is missing, or is no file of layers.
     """
 
     def __init__(self, path: Union[str, PathLike]) -> None:
         self.path = Path(path)
-        # The process may go to another folder.
+        # An absolute path stays right when the process changes its folder.
         self._place = Path(os.path.expanduser(path)).absolute()
         self._file: Optional[h5py.File] = None
         self._process = 0
@@ -238,7 +209,7 @@ class LayerFile:
         try:
             self.has_index = has_sentence_index(file)
             self.facts = LayerFileFacts.read(file, str(path)) or self._derived_facts()
-            # Files of AllenNLP 0.9 don't say it.
+            # Files of AllenNLP 0.9 don't say whether keys are numbers.
             self._is_numbered = self.facts.keys is None and (
                 self.has_index or has_numbers_for_keys(file)
             )
@@ -262,17 +233,17 @@ class LayerFile:
         return {**self.__dict__, "_file": None, "_index": None}
 
     def close(self) -> None:
-        """Closes the file; it opens again by itself when something is asked of it."""
+        """Closes the file; the next access opens it again."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def __len__(self) -> int:
-        """How many sentences it holds, repeated ones counted each time."""
+        """How many sentences the file holds, repeated ones counted each time."""
         return len(self._open()) - self.has_index
 
     def __contains__(self, sentence: str) -> bool:
-        """Whether it is known to hold a sentence."""
+        """Whether the file is known to hold a sentence."""
         return self._key_of(sentence) is not None
 
     @overload
@@ -285,6 +256,8 @@ class LayerFile:
         self, place: Union[int, str, slice]
     ) -> Union[numpy.ndarray, List[numpy.ndarray]]:
         """
+        Reads vectors by line number, sentence or slice.
+
         # Parameters
 
         place : `Union[int, str, slice]`
@@ -293,8 +266,8 @@ class LayerFile:
         # Returns
 
         `Union[numpy.ndarray, List[numpy.ndarray]]`
-            Shape `(layers, tokens, width)`; without the axis `layers` where one layer was kept,
-            without `tokens` where these were pooled. For a slice a list of them.
+            Shape `(layers, tokens, width)`; without the axis `layers` if one layer was kept,
+            without `tokens` if these were pooled. A slice gives a list of such arrays.
 
         # Raises
 
@@ -316,8 +289,8 @@ class LayerFile:
 
     def sentences(self) -> Iterator[Tuple[str, str]]:
         """
-        Yields the sentences that the file is known to hold, each once, and the names of their data
-        sets. There are none where the file was told to forget them.
+        Yields each sentence that the file is known to hold, once, with the name of its data set.
+        Yields nothing if the file was written without its sentences.
 
         # Raises
 
@@ -339,20 +312,12 @@ class LayerFile:
 
     def read(self, key: str) -> numpy.ndarray:
         """
-        # Parameters
-
-        key : `str`
-            The name of a data set.
-
-        # Returns
-
-        `numpy.ndarray`
-            Its vectors, as for a sentence.
+        Reads the vectors of a data set by its name. The shape is as in `LayerFile.__getitem__`.
 
         # Raises
 
         ConfigurationError
-            If it holds no vectors that go with the file's facts, or is damaged.
+            If the data set holds no vectors that go with the file's facts, or is damaged.
         KeyError
             If there is none of that name.
         """
@@ -360,27 +325,18 @@ class LayerFile:
 
     def copy(self, key: str, file: h5py.File) -> None:
         """
-        # Parameters
-
-        key : `str`
-            The name of a data set of vectors.
-        file : `h5py.File`
-            The file to copy it to, as it is stored here.
-
-        # Raises
-
-        As `read`.
+        Copies the data set `key` to another file as it is stored here. Raises the errors of `read`.
         """
         self._data_set(key).copy(file)
 
     def keys(self) -> Iterator[str]:
-        """The names of all data sets of vectors."""
+        """Yields the names of all data sets of vectors."""
         for name in self._open().id:
             if not self.has_index or name != SENTENCE_INDEX.encode():
                 yield name.decode("utf-8", "surrogateescape")
 
     def _open(self) -> h5py.File:
-        """The file, open in this process."""
+        """Opens the file in this process, unless it is open."""
         if self._file is None or self._process != os.getpid():
             self.close()
             self._file, self._process = opened(self._place), os.getpid()
@@ -394,7 +350,7 @@ class LayerFile:
         return self._file
 
     def _data_set(self, key: str) -> DataSet:
-        """A data set that goes with the facts."""
+        """Opens a data set and checks it against the facts."""
         data_set = DataSet(self._open(), key, str(self.path))
         if not self.facts.admits(data_set.shape) or data_set.dtype != self.facts.dtype:
             raise ConfigurationError(
@@ -404,14 +360,12 @@ class LayerFile:
         return data_set
 
     def _key_of(self, sentence: str) -> Optional[str]:
-        """The key of a sentence."""
         if self._index is None:
             self._index = SentenceIndex(self.sentences())
         place = self._index.find(sentence)
         return None if place is None else self._index.key(place)
 
     def _key_at(self, number: int) -> str:
-        """The key of a line."""
         if not self._is_numbered:
             raise ConfigurationError(
                 f"{self.path}: the keys are sentences, and the order of the lines is not known: "
@@ -423,7 +377,7 @@ class LayerFile:
         raise IndexError(f"{self.path} holds {len(self)} sentences, but not number {number}")
 
     def _first_number(self) -> int:
-        """The least number of a line; in the file of a shard it is not 0."""
+        """The lowest line number; in the file of a shard it is not 0."""
         if self._first is None:
             is_from_0 = not self._is_numbered or "0" in self._open()
             self._first = (
@@ -432,7 +386,7 @@ class LayerFile:
         return self._first
 
     def _derived_facts(self) -> LayerFileFacts:
-        """What the first data set tells, where the file says nothing."""
+        """Derives facts from the first data set, for files without facts."""
         for key in self.keys():
             data_set = DataSet(self._open(), key, str(self.path))
             if data_set.shape and len(data_set.shape) <= 3:

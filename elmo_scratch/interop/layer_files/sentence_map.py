@@ -15,18 +15,18 @@ import h5py
 import numpy
 
 DIGEST_SIZE = 16
-"""Bytes that stand for a sentence: among so many no two sentences will ever share theirs."""
+"""Bytes of a sentence's digest: enough that no two sentences will ever share one."""
 
 GROUPS = 16
 """Digests are compared group by group, one group in memory at a time."""
 
 READ_AT_ONCE = 2**16
-"""Digests, 1 MiB of them."""
+"""Digests read at once, 1 MiB of them."""
 
 
 class IndexText:
     """
-    The text, in a temporary file. In memory there are few bytes a sentence.
+    The JSON text in a temporary file. It takes only a few bytes of memory a sentence.
 
     Made by `IndexText.of`.
     """
@@ -40,14 +40,8 @@ class IndexText:
     @contextmanager
     def of(cls, sentences: Iterable[Tuple[str, str]], folder: Path) -> Iterator["IndexText"]:
         """
-        The text, for the block.
-
-        # Parameters
-
-        sentences : `Iterable[Tuple[str, str]]`
-            Sentences and their keys. Of equal sentences the last one's key counts.
-        folder : `Path`
-            Where there is room for the text.
+        Writes the text to a temporary file in `folder`, for the block. `sentences` yields sentences
+        and their keys; if sentences are equal, the last one's key counts.
         """
         with TemporaryFile(dir=folder) as entries, TemporaryFile(dir=folder) as digests:
             for sentence, key in sentences:
@@ -57,7 +51,7 @@ class IndexText:
             yield cls(entries, is_last(digests))
 
     def pieces(self) -> Iterator[bytes]:
-        """The text in pieces, `self.size` bytes together."""
+        """Yields the text in pieces, `self.size` bytes together."""
         yield b"{"
         separator = b""
         self._entries.seek(0)
@@ -70,15 +64,7 @@ class IndexText:
 
 def is_last(digests: IO[bytes]) -> numpy.ndarray:
     """
-    # Parameters
-
-    digests : `IO[bytes]`
-        `n` digests, one after the other, as they were written: it stands at its end.
-
-    # Returns
-
-    `numpy.ndarray`
-        Shape `(n,)`: whether no later one is equal.
+    For `n` digests in a file that stands at its end: whether no later one is equal. Shape `(n,)`.
     """
     result = numpy.ones(digests.tell() // DIGEST_SIZE, dtype=bool)
     for group in range(GROUPS):
@@ -91,7 +77,7 @@ def is_last(digests: IO[bytes]) -> numpy.ndarray:
 
 
 def _of_group(digests: IO[bytes], group: int) -> Tuple[numpy.ndarray, numpy.ndarray]:
-    """The places of the digests of a group, shape `(n,)`, and their halves, shape `(n, 2)`."""
+    """The places of a group's digests, shape `(n,)`, and their halves, shape `(n, 2)`."""
     places, chosen = [numpy.empty(0, "int64")], [numpy.empty((0, 2), "uint64")]
     start = 0
     digests.seek(0)
@@ -105,45 +91,30 @@ def _of_group(digests: IO[bytes], group: int) -> Tuple[numpy.ndarray, numpy.ndar
 
 
 HEAP_HEAD = struct.Struct("<4sB3xQ")
-"""What a global heap begins with: its signature, its version and its size in bytes."""
+"""The head of a global heap: its signature, its version and its size in bytes."""
 
 OBJECT_HEAD = struct.Struct("<HH4xQ")
-"""What an object there begins with: its number, how many refer to it, and its size in bytes."""
+"""The head of an object in a heap: its number, its reference count and its size in bytes."""
 
 REFERENCE = struct.Struct("<IQI")
-"""What a data set holds of a string: its size, where its heap lies, and its number there."""
+"""How a data set stores a string: its size, the address of its heap, and its number there."""
 
 SMALLEST_HEAP = 4096
 LONGEST_STRING = 2**32 - 1
-"""Bytes that a string in an HDF5 file may have."""
+"""The most bytes that a string in an HDF5 file may have."""
 
 BLOCK = 2**20
 
 
 def write_long_string(file: h5py.File, name: str, size: int, pieces: Iterable[bytes]) -> None:
     """
-    Makes a data set of the shape `(1,)` with one string of variable length, in UTF-8.
+    Makes a data set `name` of shape `(1,)` with one variable-length UTF-8 string of `size` bytes,
+    at most `LONGEST_STRING`. Raises `ValueError` if `pieces` have more or fewer bytes.
 
-    HDF5 itself takes a string whole and holds it several times. Here the heap, which is where
-    strings of variable length lie, is written piece by piece as the numbers of another data set:
-    one that no reader meets and that is never deleted, for only a group leads to it which nothing
-    but the group itself leads to.
-
-    # Parameters
-
-    file : `h5py.File`
-        An HDF5 file open for writing.
-    name : `str`
-        The name of the data set.
-    size : `int`
-        The bytes of all pieces together, at most `LONGEST_STRING`.
-    pieces : `Iterable[bytes]`
-        The string.
-
-    # Raises
-
-    ValueError
-        If the pieces have more or fewer bytes than `size`.
+    HDF5 itself takes a string whole and copies it several times. Here the heap, in which HDF5 keeps
+    variable-length strings, is written piece by piece as the numbers of a second data set. No
+    reader meets that data set and HDF5 never deletes it: only a group leads to it, and only the
+    group itself leads to that group.
 
     # Source
 
@@ -160,14 +131,8 @@ def write_long_string(file: h5py.File, name: str, size: int, pieces: Iterable[by
 
 def read_long_string(file: h5py.File, name: str) -> Iterator[bytes]:
     """
-    Yields a string that `write_long_string` wrote in pieces; any other whole, as HDF5 gives it.
-
-    # Parameters
-
-    file : `h5py.File`
-        An HDF5 file.
-    name : `str`
-        A data set of the shape `(1,)` of a string of variable length.
+    Yields the string of a data set of shape `(1,)`: in pieces if `write_long_string` wrote it,
+    whole as HDF5 gives it otherwise.
     """
     string = file[name]
     with open(file.filename, "rb") as heap:
@@ -181,7 +146,9 @@ def read_long_string(file: h5py.File, name: str) -> Iterator[bytes]:
 
 
 def _find_string(string: h5py.Dataset, heap: IO[bytes]) -> Optional[int]:
-    """Goes to the bytes of a string in a file and gives their number; `None` if it isn't clear."""
+    """
+    Seeks the bytes of a string in a file and returns their number; `None` if they aren't found.
+    """
     if string.chunks != (1,) or string.id.get_num_chunks() != 1:
         return None
     if string.id.get_chunk_info(0).size != REFERENCE.size:
@@ -194,7 +161,7 @@ def _find_string(string: h5py.Dataset, heap: IO[bytes]) -> Optional[int]:
 
 
 def _write_heap(group: h5py.Group, size: int, pieces: Iterable[bytes]) -> int:
-    """Writes a heap of one string and gives its address in the file."""
+    """Writes a heap of one string and returns its address in the file."""
     heap = group.create_dataset("heap", (_heap_size(size),), dtype="uint8")
     place = 0
     for block in _blocks(chain([_start(size)], pieces, [_end(size)])):
@@ -207,7 +174,7 @@ def _write_heap(group: h5py.Group, size: int, pieces: Iterable[bytes]) -> int:
 
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The pieces in blocks that are worth a write."""
+    """Joins pieces into blocks that are worth a write."""
     block = bytearray()
     for piece in pieces:
         block += piece
@@ -218,17 +185,17 @@ def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _heap_size(size: int) -> int:
-    """The bytes of a heap of one string."""
+    """The size in bytes of a heap that holds one string."""
     return max(SMALLEST_HEAP, HEAP_HEAD.size + OBJECT_HEAD.size + size + -size % 8)
 
 
 def _start(size: int) -> bytes:
-    """What lies in a heap before its one string."""
+    """The bytes of a heap before its one string."""
     return HEAP_HEAD.pack(b"GCOL", 1, _heap_size(size)) + OBJECT_HEAD.pack(1, 1, size)
 
 
 def _end(size: int) -> bytes:
-    """What lies in a heap after its one string: object 0 is the space that is free."""
+    """The bytes of a heap after its one string: padding, and object 0, the free space."""
     padding = bytes(-size % 8)
     free = _heap_size(size) - len(_start(size)) - size - len(padding)
     return padding + (OBJECT_HEAD.pack(0, 0, free) if free >= OBJECT_HEAD.size else b"").ljust(
@@ -238,20 +205,16 @@ def _end(size: int) -> bytes:
 
 STRING = rb'"([^"\\]*(?:\\.[^"\\]*)*)"'
 ENTRY = re.compile(rb"\s*([{,])\s*%s\s*:\s*%s" % (STRING, STRING), re.DOTALL)
-"""An entry of a JSON map from strings to strings, and what stands before it."""
+"""An entry of a JSON map from strings to strings, with the separator before it."""
 
 LONGEST_ENTRY = 2**25
-"""Bytes of a sentence and its key in JSON. To read them takes up to 30 times as many."""
+"""The most bytes of a sentence and its key in JSON. Reading them takes up to 30 times as many."""
 
 
 class SentenceIndex:
     """
-    Sentences and their keys, in some 50 bytes of memory a sentence.
-
-    # Parameters
-
-    entries : `Iterable[Tuple[str, str]]`
-        The sentences and keys. Of equal sentences the last one is found.
+    Finds the entry of a sentence, in about 50 bytes of memory a sentence. `entries` yields
+    sentences and their keys; if sentences are equal, the last one is found.
     """
 
     def __init__(self, entries: Iterable[Tuple[str, str]]) -> None:
@@ -270,7 +233,7 @@ class SentenceIndex:
         return len(self._places)
 
     def find(self, sentence: str) -> Optional[int]:
-        """The place of a sentence among the entries; `None` where it isn't one."""
+        """The place of a sentence among the entries; `None` if it isn't there."""
         first, second = numpy.frombuffer(_digest(sentence), "uint64")
         start = numpy.searchsorted(self._digests[:, 0], first, "left")
         stop = numpy.searchsorted(self._digests[:, 0], first, "right")
@@ -278,24 +241,14 @@ class SentenceIndex:
         return int(self._places[start + equal[-1]]) if len(equal) else None
 
     def key(self, place: int) -> str:
-        """The key of the entry at a place."""
         start, stop = self._ends[place : place + 2]
         return self._keys[start:stop].decode("utf-8", "surrogatepass")
 
 
 def entries_of(text: Iterable[bytes]) -> Iterator[Tuple[str, str]]:
     """
-    Yields the entries of a JSON map from strings to strings.
-
-    # Parameters
-
-    text : `Iterable[bytes]`
-        The map, in pieces.
-
-    # Raises
-
-    ValueError
-        If it is no such map.
+    Yields the entries of a JSON map from strings to strings, given in pieces. Raises `ValueError`
+    if the text is no such map.
     """
     pieces = iter(text)
     buffer, position, separator = b"", 0, b"{"
@@ -316,8 +269,8 @@ def entries_of(text: Iterable[bytes]) -> Iterator[Tuple[str, str]]:
 
 
 def _take(pieces: Iterator[bytes], size: int) -> bytes:
-    """At least so many bytes, and at least one, if there are still as many."""
-    # Twice as many as last time, where an entry is long: what it begins with is read anew.
+    """Takes at least `size` bytes, and at least one, or all that are left."""
+    # For a long entry the buffer doubles each time, because its beginning is matched anew.
     taken = bytearray(next(pieces, b""))
     while len(taken) < size and (piece := next(pieces, b"")):
         taken += piece
@@ -325,11 +278,11 @@ def _take(pieces: Iterator[bytes], size: int) -> bytes:
 
 
 def _unescaped(string: bytes) -> str:
-    """The text of a JSON string without its quotes."""
+    """The text of a JSON string, given without its quotes."""
     text = string.decode()
     return json.loads(f'"{text}"') if "\\" in text else text
 
 
 def _digest(sentence: str) -> bytes:
-    """What tells a sentence from all others."""
+    """A digest that tells a sentence from all others."""
     return blake2b(sentence.encode("utf-8", "surrogatepass"), digest_size=16).digest()

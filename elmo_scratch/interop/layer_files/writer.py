@@ -1,4 +1,4 @@
-"""Writes HDF5 files of the layers of sentences."""
+"""Writes HDF5 files that hold the layers of sentences."""
 
 from contextlib import contextmanager
 from os import PathLike
@@ -23,10 +23,12 @@ from elmo_scratch.interop.layer_files.sentence_map import (
 
 COMPRESSIONS = ("gzip", "lzf")
 COPIED_AT_ONCE = 128
-"""Data sets. HDF5 keeps some kilobytes of memory for each until the file it came from is closed."""
+"""
+Data sets copied at once. HDF5 keeps some kilobytes for each until their source file is closed.
+"""
 
 SPACES_KEPT = 1024
-"""Shapes of data sets that are not made again."""
+"""How many shapes of data sets are kept for reuse."""
 
 FILE_TYPES = {"float32": h5t.IEEE_F32LE, "float16": h5t.IEEE_F16LE}
 
@@ -40,8 +42,8 @@ class LayerFileWriter:
 
     # Source
 
-    The output of `allennlp elmo` in AllenNLP 0.9. The attributes and all that is asked for by
-    `facts.pool`, `facts.dtype` and `compression` go beyond it.
+    The output of `allennlp elmo` in AllenNLP 0.9. The attributes, `facts.pool`, `facts.dtype` and
+    `compression` go beyond it.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class LayerFileWriter:
         compression: Optional[str] = None,
     ) -> Iterator["LayerFileWriter"]:
         """
-        A writer for the block. The file appears under its name when the block ends without an
+        Opens a writer for the block. The file appears under its name when the block ends without an
         error; otherwise an older file of that name stays as it was.
 
         # Parameters
@@ -82,7 +84,7 @@ class LayerFileWriter:
         path : `Union[str, PathLike]`
             Where the file shall appear.
         facts : `LayerFileFacts`
-            What the file says of itself.
+            The facts that the file records about itself.
         compression : `str`, optional (default = `None`)
             `"gzip"` or `"lzf"`.
 
@@ -109,13 +111,15 @@ class LayerFileWriter:
 
     def write(self, key: str, vectors: numpy.ndarray) -> None:
         """
+        Writes the vectors of one sentence.
+
         # Parameters
 
         key : `str`
             The number of the sentence, or the sentence itself.
         vectors : `numpy.ndarray`
-            In the shape that the file's facts give it: `(layers, tokens, width)` for all layers,
-            without the axis `layers` for one of them, without `tokens` where these are pooled.
+            Shape `(layers, tokens, width)`; the file's facts may drop the axes `layers` and
+            `tokens`.
 
         # Raises
 
@@ -136,20 +140,14 @@ class LayerFileWriter:
             else:
                 self._file.create_dataset(name, data=narrowed, compression=self._compression)
         except ValueError:
-            # To ask before takes as long as a tenth of the writing.
+            # A check before each write would cost a tenth of the writing time.
             self._check_is_new(key, name)
             raise
         self._stream.check()
 
     def copy_from(self, path: Union[str, PathLike]) -> None:
         """
-        Copies the vectors of another file of layers, as they are stored there. It does not matter
-        whether they are compressed.
-
-        # Parameters
-
-        path : `Union[str, PathLike]`
-            The file.
+        Copies the vectors of another file of layers as they are stored there, compressed or not.
 
         # Raises
 
@@ -170,17 +168,13 @@ class LayerFileWriter:
                     self._check_is_new(key, _name_of(key, self._path))
                     part.copy(key, self._file)
                     self._stream.check()
-                # It opens again by itself.
+                # The next access opens the file again.
                 part.close()
 
     def write_index(self, sentences: Iterable[Tuple[str, str]]) -> None:
         """
-        Writes `sentence_to_index`.
-
-        # Parameters
-
-        sentences : `Iterable[Tuple[str, str]]`
-            Sentences and their keys. Of equal sentences the last one's key counts.
+        Writes `sentence_to_index` from sentences and their keys; if sentences are equal, the last
+        one's key counts.
 
         # Raises
 
@@ -199,7 +193,7 @@ class LayerFileWriter:
             self._stream.check()
 
     def _space_of(self, shape: Tuple[int, ...]) -> h5s.SpaceID:
-        """What HDF5 calls a shape. Many sentences are of the same length."""
+        """The HDF5 data space of a shape, cached because many sentences have the same length."""
         space = self._spaces.get(shape)
         if space is None:
             if not self._facts.admits(shape):
@@ -210,15 +204,15 @@ class LayerFileWriter:
         return space
 
     def _write_as_it_is(self, name: bytes, space: h5s.SpaceID, vectors: numpy.ndarray) -> None:
-        """Without compression."""
-        # For a short sentence half of the time that `h5py.Group.create_dataset` takes.
+        """Writes a data set without compression."""
+        # For a short sentence this takes half as long as `h5py.Group.create_dataset`.
         made = h5d.create(self._root, name, self._type, space, self._properties)
         if vectors.size:
-            # HDF5 would take the numbers in one piece, and keep Python's other threads waiting.
+            # HDF5 would need the numbers in one piece, and block Python's other threads.
             self._stream.write_at(made.get_offset(), _pieces(vectors))
 
     def _check_is_new(self, key: str, name: bytes) -> None:
-        """An error if there is a key of that name."""
+        """Raises an error if the key is there already."""
         if self._root.links.exists(name):
             raise ConfigurationError(
                 f"{self._path}: the key {key!r} is there already. Let the numbers of the lines be "
@@ -226,7 +220,7 @@ class LayerFileWriter:
             )
 
     def _narrowed(self, key: str, vectors: numpy.ndarray) -> numpy.ndarray:
-        """The vectors in the file's type."""
+        """Converts vectors to the file's type."""
         if self._facts.dtype == "float32":
             return vectors.astype("<f4", copy=False)
         with numpy.errstate(over="ignore"):
@@ -240,7 +234,7 @@ class LayerFileWriter:
 
 
 def _name_of(key: str, path: Path) -> bytes:
-    """What HDF5 calls a key."""
+    """The HDF5 name of a key."""
     if not is_key(key):
         raise ConfigurationError(
             f"{path}: HDF5 can't have {key!r} as a key: a key is not empty, not a full stop, and "
@@ -250,7 +244,7 @@ def _name_of(key: str, path: Path) -> bytes:
 
 
 def _pieces(numbers: numpy.ndarray) -> List[numpy.ndarray]:
-    """What lies in memory in one piece each, and makes the whole if put end to end."""
+    """Splits an array into C-contiguous pieces that make the whole when put end to end."""
     if numbers.flags.c_contiguous:
         return [numbers]
     if numbers.ndim == 1:

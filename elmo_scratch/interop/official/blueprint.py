@@ -1,4 +1,4 @@
-"""The sizes of the official biLMs of a task, kept in the task's own archive."""
+"""Stores the sizes of a task's official biLMs in the task's own archive."""
 
 from os import PathLike
 from typing import Any, Dict, NamedTuple, Optional, Union
@@ -15,14 +15,8 @@ NAME = "-official"
 
 class OfficialBlueprint(NamedTuple):
     """
-    All it takes to build a biLM of official files again, but its weights.
-
-    # Parameters
-
-    options : `Options`
-        Its sizes.
-    num_words : `Optional[int]`
-        Rows of its table of words, if it has one.
+    The sizes that it takes to build a biLM of official files again. `num_words` counts the rows of
+    its table of words; `None` if it reads characters.
     """
 
     options: Options
@@ -38,19 +32,13 @@ class OfficialBlueprint(NamedTuple):
         return cls(official_options(bilm), num_words)
 
     def build(self, *, state: str, matmul_dtype: str) -> BiLm:
-        """A biLM of this plan with fresh random weights."""
+        """Builds the biLM with fresh random weights."""
         return build_bilm(self.options, self.num_words, state=state, matmul_dtype=matmul_dtype)
 
     def write(self, serialization_dir: Union[str, PathLike], options_file: str) -> None:
         """
-        Puts the blueprint where AllenNLP packs it into the archive of the training.
-
-        # Parameters
-
-        serialization_dir : `Union[str, PathLike]`
-            The output folder of a training.
-        options_file : `str`
-            The file that the options came from, by which they are found again.
+        Writes the blueprint to where AllenNLP packs it into the archive of the training.
+        `options_file` names the file that the options came from, and `read` finds them by it.
         """
         kept = _kept(serialization_dir)
         kept[options_file] = {"options": self.options.to_json(), "num_words": self.num_words}
@@ -61,17 +49,8 @@ class OfficialBlueprint(NamedTuple):
         cls, serialization_dir: Union[str, PathLike], options_file: str
     ) -> Optional["OfficialBlueprint"]:
         """
-        # Parameters
-
-        serialization_dir : `Union[str, PathLike]`
-            The output folder of a training, or what was unpacked of its archive.
-        options_file : `str`
-            The file that the options came from.
-
-        # Returns
-
-        `Optional[OfficialBlueprint]`
-            What `write` kept, if it did.
+        Reads the blueprint that `write` stored in a training's folder, or in its unpacked archive;
+        `None` if there is none.
         """
         plan = _kept(serialization_dir).get(options_file)
         if plan is None:
@@ -81,5 +60,5 @@ class OfficialBlueprint(NamedTuple):
 
 
 def _kept(serialization_dir: Union[str, PathLike]) -> Dict[str, Any]:
-    """The plans that are kept, by their options files."""
+    """The stored plans by their options files."""
     return kept_in_archive(serialization_dir, NAME) or {}

@@ -32,14 +32,8 @@ class OfficialWords(NamedTuple):
     """
     The words of `vocab.txt`, made by `OfficialWords.of`.
 
-    # Parameters
-
-    words : `List[str]`
-        `<S>`, `</S>` and `<UNK>`, then all others in the order of their ids.
-    ids : `List[int]`
-        Their ids in the biLM.
-    left_out : `List[str]`
-        Words that a vocabulary file can't hold.
+    `words` holds `<S>`, `</S>` and `<UNK>`, then all others in the order of their ids; `ids` holds
+    their ids in the biLM; `left_out` holds the words that a vocabulary file can't store.
     """
 
     words: List[str]
@@ -48,14 +42,16 @@ class OfficialWords(NamedTuple):
 
     @classmethod
     def of(cls, words: WordList) -> "OfficialWords":
-        """Of the words of a biLM, padding first, whatever they call the unknown word."""
+        """
+        Orders the words of a biLM, whatever it calls the unknown word. `words` begins with padding.
+        """
         sizes = words.sizes()
         first = (sizes["begin_id"], sizes["end_id"], words.unknown_id)
         official, left_out = cls(list(MARKS), list(first), []), []
         for number, word in enumerate(words.words[1:], start=1):
             if number in first:
                 continue
-            # A text may hold the word `<UNK>` itself, where the unknown word is called otherwise.
+            # A text may hold the word `<UNK>` itself if the unknown word has another name.
             if word == UNKNOWN_WORD or not is_writable(word):
                 left_out.append(word)
             else:
@@ -64,7 +60,7 @@ class OfficialWords(NamedTuple):
         return official._replace(left_out=left_out)
 
     def reordered(self, encoder: WordEncoder) -> WordEncoder:
-        """An encoder of the same vectors, whose ids are the places in `words`, plus one."""
+        """An encoder with the same vectors, whose ids are the places in `words` plus one."""
         ordered = WordEncoder(
             dim=encoder.dim,
             num_words=1 + len(self.words),
@@ -88,16 +84,16 @@ def export_bilm(
 ) -> None:
     """
     Writes `options.json`, `weights.hdf5` and `vocab.txt`, all three or none. The vocabulary begins
-    with `<S>`, `</S>` and `<UNK>`; the other words follow in the order of their ids, as do the rows
-    of `embedding` in the weights of a biLM of words. What the files can't say is logged as a
-    warning.
+    with `<S>`, `</S>` and `<UNK>`; the other words follow in the order of their ids. The rows of
+    `embedding` in the weights of a biLM of words have the same order. A warning names what the
+    files can't express.
 
     # Parameters
 
     archive_file : `Union[str, PathLike]`
         The archive of a language model, or the output folder of a training.
     folder : `Union[str, PathLike]`
-        Is made if it doesn't exist.
+        The output folder, made if it doesn't exist.
     overwrite : `bool`, optional (default = `False`)
         Replace an older export.
 
@@ -126,17 +122,7 @@ def export_bilm(
 
 def shortcomings(pretrained: PretrainedBiLm, official: OfficialWords) -> List[str]:
     """
-    # Parameters
-
-    pretrained : `PretrainedBiLm`
-        What is to be exported.
-    official : `OfficialWords`
-        Its words.
-
-    # Returns
-
-    `List[str]`
-        What official files don't tell of it, or AllenNLP can't read.
+    Lists the properties of a biLM that official files can't store, or that AllenNLP can't read.
     """
     bilm, found = pretrained.bilm, []
     if bilm.state_memory.state == "warm":
@@ -161,7 +147,6 @@ def shortcomings(pretrained: PretrainedBiLm, official: OfficialWords) -> List[st
 
 
 def _lower_cases(pretrained: PretrainedBiLm) -> bool:
-    """Whether the biLM reads words in lower case."""
     reader = pretrained.reader
     return (
         isinstance(pretrained.bilm.token_encoder, WordEncoder)
@@ -174,7 +159,7 @@ def _lower_cases(pretrained: PretrainedBiLm) -> bool:
 
 
 def _obstacles_to_allennlp(bilm: BiLm) -> List[str]:
-    """Why AllenNLP's own `Elmo` doesn't read a biLM."""
+    """Lists the reasons why AllenNLP's own `Elmo` can't read a biLM."""
     encoder, found = bilm.token_encoder, []
     if not isinstance(encoder, CharCnnEncoder):
         return ["its `Elmo` reads characters, not words"]

@@ -1,4 +1,4 @@
-"""The official `options.json` as a checked, frozen record, and as settings of a biLM."""
+"""Reads the official `options.json` as a checked, frozen record, and as settings of a biLM."""
 
 import json
 import logging
@@ -26,7 +26,9 @@ TRAINING_KEYS = {
     "share_embedding_softmax",
     "unroll_steps",
 }
-"""What the trainer of `bilm-tf` writes beside the network's sizes. It doesn't matter here."""
+"""
+Keys that the trainer of `bilm-tf` writes beside the network's sizes. They have no effect here.
+"""
 
 BLOCKS = {
     "lstm": ("cell_clip", "dim", "n_layers", "proj_clip", "projection_dim", "use_skip_connections"),
@@ -39,26 +41,15 @@ BLOCKS = {
         "n_highway",
     ),
 }
-"""The blocks of the network, and what each holds."""
+"""The blocks of the network and their keys."""
 
 
 @dataclass(frozen=True)
 class LstmOptions:
     """
-    The block `lstm`.
-
-    # Parameters
-
-    dim : `int`
-        Memory cells of a layer.
-    projection_dim : `int`
-        The size of one direction.
-    n_layers : `int`
-        LSTM layers of each direction.
-    cell_clip, proj_clip : `Optional[float]`
-        Bounds of cells and projected outputs.
-    use_skip_connections : `bool`
-        Whether a layer's input is added to its output, from the second layer on.
+    The block `lstm`: `dim` memory cells a layer, `projection_dim` outputs of each direction,
+    `n_layers` layers of each direction, bounds of cells and of projected outputs, and whether a
+    layer's input is added to its output, from the second layer on.
     """
 
     dim: int
@@ -74,18 +65,9 @@ class CharCnnOptions:
     """
     The block `char_cnn`.
 
-    # Parameters
-
-    embedding_dim : `int`
-        The size of a character's vector: `{"embedding": {"dim": ...}}`.
-    filters : `Tuple[Tuple[int, int], ...]`
-        Pairs of a width and the number of filters of that width.
-    n_highway : `int`
-        Highway layers.
-    activation : `str`
-        `"relu"` or `"tanh"`.
-    max_characters_per_token : `int`
-        Ids of a word.
+    `embedding_dim` is the size of a character's vector, `{"embedding": {"dim": ...}}` in the file.
+    `filters` pairs a width with the number of filters of that width. `activation` is `"relu"` or
+    `"tanh"`. `max_characters_per_token` counts the ids of a word.
     """
 
     embedding_dim: int
@@ -98,14 +80,8 @@ class CharCnnOptions:
 @dataclass(frozen=True)
 class Options:
     """
-    All that an `options.json` says about a biLM.
-
-    # Parameters
-
-    lstm : `LstmOptions`
-        The LSTMs.
-    char_cnn : `Optional[CharCnnOptions]`
-        The character encoder; `None` where the model has a table of words instead.
+    The content of an `options.json`. `char_cnn` is `None` if the model has a table of words
+    instead.
     """
 
     lstm: LstmOptions
@@ -114,18 +90,9 @@ class Options:
     @classmethod
     def from_json(cls, text: Union[str, bytes], source: str) -> "Options":
         """
-        # Parameters
-
-        text : `Union[str, bytes]`
-            The file's content.
-        source : `str`
-            Its name, for error messages.
-
-        # Raises
-
-        ConfigurationError
-            If it is not JSON, a key is missing, unknown or in the wrong block, or a value makes no
-            sense.
+        Parses the content of an `options.json`; error messages call the file `source`. Raises
+        `ConfigurationError` if it is not JSON, a key is missing, unknown or in the wrong block, or
+        a value makes no sense.
         """
         try:
             record = json.loads(text)
@@ -162,7 +129,7 @@ class Options:
         return options
 
     def to_json(self) -> str:
-        """The content of a file that `from_json` reads back, in the released models' form."""
+        """The text of a file that `from_json` reads back, in the released models' form."""
         lstm: Dict[str, Any] = {
             "use_skip_connections": self.lstm.use_skip_connections,
             "projection_dim": self.lstm.projection_dim,
@@ -185,7 +152,6 @@ class Options:
 
 
 def _char_cnn(block: StrictJson) -> CharCnnOptions:
-    """Reads the block `char_cnn`."""
     n_characters = block.size("n_characters", default=NUM_BATCH_IDS)
     if n_characters not in (NUM_CHARACTERS, NUM_BATCH_IDS):
         raise block.error(
@@ -214,7 +180,7 @@ def _char_cnn(block: StrictJson) -> CharCnnOptions:
 
 
 def _filters(block: StrictJson, max_characters: int) -> Tuple[Tuple[int, int], ...]:
-    """The pairs of a width and a number."""
+    """Reads the pairs of a width and a number of filters."""
     value = block.take("filters")
     expected = f"pairs of a width from 1 to {max_characters} and a number of filters"
     if not isinstance(value, list) or not value:
@@ -230,17 +196,7 @@ def _filters(block: StrictJson, max_characters: int) -> Tuple[Tuple[int, int], .
 
 
 def bilm_config(options: Options) -> Dict[str, Any]:
-    """
-    # Parameters
-
-    options : `Options`
-        The content of an `options.json`.
-
-    # Returns
-
-    `Dict[str, Any]`
-        What the block `bilm` of a language model's config would be.
-    """
+    """The equivalent `bilm` block of a language model's config."""
     lstm, cnn = options.lstm, options.char_cnn
     token_encoder: Dict[str, Any] = {"type": "word", "dim": lstm.projection_dim}
     if cnn is not None:

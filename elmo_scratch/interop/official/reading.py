@@ -12,15 +12,19 @@ from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
 
 BEGIN_SENTENCE_ROW, END_SENTENCE_ROW = 0, 1
-"""The rows of `embedding` that mark sentence boundaries: a vocabulary file of `bilm-tf` begins with
-`<S>`, `</S>` and `<UNK>`."""
+"""
+The rows of `embedding` that mark sentence boundaries: a vocabulary file of `bilm-tf` begins with
+`<S>`, `</S>` and `<UNK>`.
+"""
 
 MARK_IDS = (BEGIN_SENTENCE_ROW + 1, END_SENTENCE_ROW + 1)
-"""The ids of these words."""
+"""The ids of the words that mark sentence boundaries."""
 
 
 def read_official_options(options_file: Source) -> Options:
     """
+    Reads an `options.json`.
+
     # Parameters
 
     options_file : `Union[str, PathLike]`
@@ -42,20 +46,22 @@ def read_official_bilm(
     matmul_dtype: str = "float32",
 ) -> BiLm:
     """
+    Reads a biLM from official files.
+
     # Parameters
 
     options_file, weight_file : `Union[str, PathLike]`
         Paths or addresses of an `options.json` and a `weights.hdf5`.
     state : `str`, optional (default = `"carry"`, as the original does)
-        As in `BiLm`.
+        The state that sentences start from, see `BiLm`.
     matmul_dtype : `str`, optional (default = `"float32"`)
-        As in `BiLm`.
+        The type of matrix products, see `BiLm`.
 
     # Returns
 
     `BiLm`
-        With the weights of the file, in evaluation mode. A model of words has the row of a word
-        in the file plus one as its id.
+        The biLM with the weights of the file, in evaluation mode. In a model of words the id of a
+        word is its row in the file plus one.
 
     # Raises
 
@@ -84,19 +90,16 @@ def build_bilm(
     options: Options, num_words: Optional[int], *, state: str, matmul_dtype: str
 ) -> BiLm:
     """
+    Builds a biLM with fresh random weights.
+
     # Parameters
 
     options : `Options`
-        The sizes of a biLM.
+        The sizes of the biLM.
     num_words : `Optional[int]`
         Rows of the table of words, for a model of words.
     state, matmul_dtype : `str`
-        As in `BiLm`.
-
-    # Returns
-
-    `BiLm`
-        With fresh random weights.
+        See `BiLm`.
     """
     lstm = options.lstm
     return BiLm(
@@ -113,7 +116,7 @@ def build_bilm(
 
 
 def _check_counts(options: Options, asked_by: str, num_tensors: int, source: str) -> None:
-    """Refuses options with more parts than there are tensors, before a plan of them is made."""
+    """Refuses options with more parts than there are tensors, before a biLM is planned by them."""
     counts = {"n_layers": options.lstm.n_layers}
     if options.char_cnn is not None:
         counts["n_highway"] = options.char_cnn.n_highway
@@ -127,17 +130,18 @@ def _check_counts(options: Options, asked_by: str, num_tensors: int, source: str
 
 
 def _plan(options: Options, asked_by: str, num_words: Optional[int]) -> BiLm:
-    """A biLM without numbers. Nothing is made in sizes that the weights don't bear out."""
+    """
+    Builds a biLM on the meta device: no memory is taken for sizes that the weights don't confirm.
+    """
     try:
         with torch.device("meta"):
             return build_bilm(options, num_words, state="reset", matmul_dtype="float32")
     except (OverflowError, RuntimeError, TypeError) as error:
-        # PyTorch's ways of saying that a size is beyond all that it can count.
+        # PyTorch raises these errors for sizes that are too large to count.
         raise ConfigurationError(f"{asked_by}: no biLM can have its sizes: {error}") from None
 
 
 def _build_token_encoder(options: Options, num_words: int) -> TokenEncoder:
-    """The encoder that the options ask for."""
     cnn = options.char_cnn
     if cnn is None:
         return WordEncoder(

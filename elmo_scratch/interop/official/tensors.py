@@ -1,4 +1,4 @@
-"""The names and shapes of weights: ours, the official file's and AllenNLP's."""
+"""Maps the names and shapes of our weights to the official file's and AllenNLP's."""
 
 import re
 from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
@@ -12,11 +12,13 @@ from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
 ALLENNLP_DIRECTIONS = {"forward": "left_to_right", "backward": "right_to_left"}
 
 GATES = [0, 2, 1, 3]
-"""AllenNLP's order is i, f, j, o; that of the original, and ours, i, j, f, o."""
+"""AllenNLP orders the gates i, f, j, o; the original and this package i, j, f, o."""
 
 
 class _Row(NamedTuple):
-    """One kind of tensor: its name there, the names here, and how its numbers lie here."""
+    """
+    One kind of AllenNLP tensor: the pattern of its name, our names, and the conversion to ours.
+    """
 
     theirs: str
     ours: List[str]
@@ -28,12 +30,15 @@ def _same(tensor: torch.Tensor) -> Sequence[torch.Tensor]:
 
 
 def _filters(tensor: torch.Tensor) -> Sequence[torch.Tensor]:
-    """From `(filters, c, width)` to `(filters, width * c)`."""
+    """Shape `(filters, c, width)` → `(filters, width * c)`."""
     return [tensor.transpose(1, 2).flatten(1)]
 
 
 def _highway(tensor: torch.Tensor) -> Sequence[torch.Tensor]:
-    """The gate there is the share that stays as it was, here the share that is transformed."""
+    """
+    Splits transform and gate. AllenNLP's gate is the share that stays, ours the share that is
+    transformed.
+    """
     transform, stay = tensor.chunk(2)
     return [transform, -stay]
 
@@ -43,7 +48,7 @@ def _gates(tensor: torch.Tensor) -> Sequence[torch.Tensor]:
 
 
 def _bias(tensor: torch.Tensor) -> Sequence[torch.Tensor]:
-    """There the forget gate's constant is a part of the bias."""
+    """Subtracts the forget gate's constant, which AllenNLP includes in the bias."""
     (bias,) = _gates(tensor)
     first, last = len(bias) // 2, len(bias) * 3 // 4
     return [torch.cat([bias[:first], bias[first:last] - 1.0, bias[last:]])]
@@ -78,23 +83,15 @@ _TABLE = [
     _Row(rf"{_LAYER}state_linearity\.weight", [f"{_LAYER_HERE}recurrent_weight"], _gates),
     _Row(rf"{_LAYER}state_linearity\.bias", [f"{_LAYER_HERE}bias"], _bias),
     _Row(rf"{_LAYER}state_projection\.weight", [f"{_LAYER_HERE}projection_weight"], _same),
-    # The vectors of `vocab_to_cache`, which are computed here.
+    # AllenNLP's vectors of `vocab_to_cache` are computed anew here.
     _Row(r"_word_embedding\.weight", [], lambda _: []),
 ]
 
 
 def bilm_weights(theirs: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
     """
-    # Parameters
-
-    theirs : `Dict[str, torch.Tensor]`
-        Of the biLM in `allennlp.modules.elmo.Elmo`, by the names of its `state_dict()`.
-
-    # Returns
-
-    `Dict[str, torch.Tensor]`
-        The same weights by the names of a `BiLm` over characters. What has no such name keeps its
-        own.
+    Renames and converts the `state_dict()` of the biLM in `allennlp.modules.elmo.Elmo` to the
+    weights of a `BiLm` over characters. Unknown names stay as they are.
     """
     ours: Dict[str, torch.Tensor] = {}
     for name, tensor in theirs.items():
@@ -111,16 +108,8 @@ def bilm_weights(theirs: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
 
 def mix_weights(theirs: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
     """
-    # Parameters
-
-    theirs : `Dict[str, torch.Tensor]`
-        Of AllenNLP's `ScalarMix`, by the names of its `state_dict()`: a weight a layer and γ, each
-        of shape `(1,)`.
-
-    # Returns
-
-    `Dict[str, torch.Tensor]`
-        The same by the names of a `TrainableMix`.
+    Renames the `state_dict()` of AllenNLP's `ScalarMix` (one weight a layer, and γ, each of shape
+    `(1,)`) to that of a `TrainableMix`.
     """
     ours = {name: tensor for name, tensor in theirs.items() if "scalar_parameters" not in name}
     if "gamma" in ours:
@@ -138,16 +127,10 @@ Shape = Tuple[int, ...]
 
 class Transform(NamedTuple):
     """
-    How the numbers of one or two of our parameters lie in an official tensor.
+    Converts one or two of our parameters to an official tensor and back.
 
-    # Parameters
-
-    official_shape : `Callable[[List[Shape]], Shape]`
-        From the shapes of the parameters to that of the tensor.
-    to_ours : `Callable[[numpy.ndarray, List[Shape]], List[numpy.ndarray]]`
-        From the tensor to the parameters, whose shapes are given.
-    to_official : `Callable[[List[numpy.ndarray], Shape], numpy.ndarray]`
-        From the parameters to the tensor, whose shape is given.
+    `official_shape` gives the tensor's shape for the parameters' shapes. `to_ours` splits the
+    tensor into parameters of given shapes; `to_official` makes the tensor of a given shape.
     """
 
     official_shape: Callable[[List[Shape]], Shape]
@@ -191,18 +174,7 @@ def convolution(width: int) -> Transform:
 
 
 class TableRow(NamedTuple):
-    """
-    One tensor of a weight file.
-
-    # Parameters
-
-    name : `str`
-        Its path in the file.
-    parameters : `List[str]`
-        The names of our parameters that it holds.
-    transform : `Transform`
-        Between them.
-    """
+    """One tensor of a weight file: its path in the file and the names of our parameters in it."""
 
     name: str
     parameters: List[str]
@@ -211,15 +183,8 @@ class TableRow(NamedTuple):
 
 def tensor_table(bilm: BiLm) -> List[TableRow]:
     """
-    # Parameters
-
-    bilm : `BiLm`
-        A biLM of any sizes.
-
-    # Returns
-
-    `List[TableRow]`
-        Every tensor of the official file of a biLM of this form.
+    Lists every tensor of the official file of a biLM. Raises `ValueError` for a token encoder that
+    has no official form.
     """
     return [*_token_encoder_rows(bilm), *_lstm_rows(bilm)]
 
@@ -266,7 +231,7 @@ def _lstm_rows(bilm: BiLm) -> List[TableRow]:
                     STACKED_TRANSPOSED,
                 )
             )
-            # The forget gate's constant is in neither: both add it when they run.
+            # Neither bias holds the forget gate's constant: both programs add it at run time.
             rows.append(TableRow(f"{cell}/B", [f"{ours}.bias"], SAME))
             if layer.projection_weight is not None:
                 rows.append(TableRow(f"{cell}/W_P_0", [f"{ours}.projection_weight"], TRANSPOSED))
@@ -274,12 +239,7 @@ def _lstm_rows(bilm: BiLm) -> List[TableRow]:
 
 
 def official_shapes(bilm: BiLm) -> Dict[str, Shape]:
-    """
-    # Returns
-
-    `Dict[str, Tuple[int, ...]]`
-        The shape of each tensor of the official file of a biLM, by name.
-    """
+    """The shape of each tensor of the official file of a biLM, by name."""
     parameters = dict(bilm.named_parameters(remove_duplicate=False))
     return {
         row.name: row.transform.official_shape(_shapes(row, parameters))
@@ -288,16 +248,7 @@ def official_shapes(bilm: BiLm) -> Dict[str, Shape]:
 
 
 def fill(bilm: BiLm, tensors: Dict[str, numpy.ndarray]) -> None:
-    """
-    Copies official tensors, whose names and shapes fit, into a biLM.
-
-    # Parameters
-
-    bilm : `BiLm`
-        The biLM.
-    tensors : `Dict[str, numpy.ndarray]`
-        The tensors by name.
-    """
+    """Copies official tensors, whose names and shapes must fit, into a biLM."""
     parameters = dict(bilm.named_parameters(remove_duplicate=False))
     with torch.no_grad():
         for row in tensor_table(bilm):
@@ -308,15 +259,8 @@ def fill(bilm: BiLm, tensors: Dict[str, numpy.ndarray]) -> None:
 
 def official_tensors(bilm: BiLm) -> Dict[str, numpy.ndarray]:
     """
-    # Returns
-
-    `Dict[str, numpy.ndarray]`
-        The official tensors of a biLM by name, float32.
-
-    # Raises
-
-    ValueError
-        If one holds numbers that are not finite in float32.
+    The official tensors of a biLM by name, float32. Raises `ValueError` if one is not finite in
+    float32.
     """
     parameters = dict(bilm.named_parameters(remove_duplicate=False))
     tensors = {}
@@ -333,5 +277,4 @@ def official_tensors(bilm: BiLm) -> Dict[str, numpy.ndarray]:
 
 
 def _shapes(row: TableRow, parameters: Dict[str, torch.nn.Parameter]) -> List[Shape]:
-    """The shapes of the parameters of a row."""
     return [tuple(parameters[name].shape) for name in row.parameters]

@@ -1,4 +1,4 @@
-"""Reads the tensors of an official weight file, which may come from anyone."""
+"""Reads the tensors of an official weight file, which may come from an untrusted source."""
 
 import math
 import os
@@ -15,33 +15,23 @@ from h5py import h5d, h5z
 from elmo_scratch.files.paths import resolve_path
 
 SMALL = 2**26
-"""Bytes that any data set may take in memory."""
+"""Any data set may take this many bytes of memory."""
 
 COMPRESSIBLE = 64
-"""How many times smaller than in memory a larger data set may be in its file."""
+"""A larger data set may be this many times smaller in its file than in memory."""
 
 
 PLAIN_FILTERS = (h5z.FILTER_SHUFFLE, h5z.FILTER_FLETCHER32)
-"""What numbers pass that take as much room after it."""
+"""HDF5 filters that don't change how much room numbers take."""
 
 
 def refused_size(file: h5py.File, found: h5d.DatasetID) -> str:
     """
-    A data set that was never written has any shape and takes no room in its file; and one that is
-    stored in chunks is unpacked a whole chunk at a time, however few numbers it has.
+    The reason not to read a data set: it would take far more memory than the file can have numbers
+    for. Empty if it may be read.
 
-    # Parameters
-
-    file : `h5py.File`
-        The file that it lies in.
-    found : `h5py.h5d.DatasetID`
-        The data set.
-
-    # Returns
-
-    `str`
-        Why it must not be read, where it would take far more memory than the file can have numbers
-        for; empty where it may.
+    A data set that was never written has any shape and takes no room in its file. A data set that
+    is stored in chunks is unpacked a whole chunk at a time, however few numbers it has.
     """
     properties = found.get_create_plist()
     filters = [properties.get_filter(place)[0] for place in range(properties.get_nfilters())]
@@ -62,25 +52,13 @@ Source = Union[str, PathLike]
 Shape = Tuple[int, ...]
 
 NUM_BYTES = 4
-"""Of a number in memory."""
+"""Bytes of a number in memory."""
 
 
 def local_file(file: Source) -> Path:
     """
-    # Parameters
-
-    file : `Union[str, PathLike]`
-        A path or an address.
-
-    # Returns
-
-    `Path`
-        Where it lies, fetched if it is elsewhere.
-
-    # Raises
-
-    ConfigurationError
-        If it is missing, is a folder, may not be read or can't be fetched.
+    The local path of a file, fetched if it is an address. Raises `ConfigurationError` if it is
+    missing, is a folder, may not be read or can't be fetched.
     """
     try:
         path = resolve_path(file)
@@ -95,7 +73,7 @@ def local_file(file: Source) -> Path:
 
 @contextmanager
 def _damage_explained(source: str) -> Iterator[None]:
-    """Says of errors of h5py what they mean. Damaged files make it raise nearly every kind."""
+    """Explains errors of h5py, which raises nearly every kind of error for damaged files."""
     try:
         yield
     except ConfigurationError:
@@ -109,17 +87,9 @@ def _damage_explained(source: str) -> Iterator[None]:
 
 class WeightFile:
     """
-    An HDF5 file of tensors, opened by `WeightFile.open`.
+    An HDF5 file of tensors, opened by `WeightFile.open`. Error messages call it `source`.
 
-    Only numbers that lie in the file itself are read, and only where their shapes are known to be
-    right.
-
-    # Parameters
-
-    source : `str`
-        The file's name, for error messages.
-    file : `h5py.File`
-        The file.
+    Reads only numbers that are stored in the file itself, and only after their shapes were checked.
     """
 
     def __init__(self, source: str, file: h5py.File) -> None:
@@ -136,12 +106,7 @@ class WeightFile:
     @contextmanager
     def open(cls, weight_file: Source) -> Iterator["WeightFile"]:
         """
-        The file, for as long as the block runs.
-
-        # Raises
-
-        ConfigurationError
-            If it is missing or can't be read.
+        Opens the file for the block. Raises `ConfigurationError` if it is missing or can't be read.
         """
         source, path = str(weight_file), local_file(weight_file)
         with _damage_explained(source):
@@ -157,17 +122,8 @@ class WeightFile:
 
     def check_shapes(self, expected: Dict[str, Shape], asked_by: str) -> None:
         """
-        # Parameters
-
-        expected : `Dict[str, Tuple[int, ...]]`
-            The shape that each tensor should have.
-        asked_by : `str`
-            The file that they follow from.
-
-        # Raises
-
-        ConfigurationError
-            If a tensor is missing, left over or of another shape.
+        Raises `ConfigurationError` if a tensor is missing, left over or of another shape.
+        `asked_by` names the file that the expected shapes follow from.
         """
         shapes = self.shapes()
         for name, shape in expected.items():
@@ -189,16 +145,8 @@ class WeightFile:
 
     def read(self) -> Dict[str, numpy.ndarray]:
         """
-        # Returns
-
-        `Dict[str, numpy.ndarray]`
-            All tensors as float32, by their paths.
-
-        # Raises
-
-        ConfigurationError
-            If one can't be read or holds anything but finite numbers, or they don't all fit into
-            memory.
+        Reads all tensors as float32, by their paths. Raises `ConfigurationError` if one can't be
+        read or holds anything but finite numbers, or they don't all fit into memory.
         """
         tensors = {}
         for name, dataset in self._datasets.items():
@@ -223,14 +171,14 @@ class WeightFile:
             ) from None
 
     def _visit(self, group: h5py.Group, prefix: str) -> List[Tuple[str, h5py.Dataset]]:
-        """The data sets of a group and the groups within it."""
+        """Collects the data sets of a group and of the groups within it."""
         found: List[Tuple[str, h5py.Dataset]] = []
         for name in group:
             path = f"{prefix}{name}"
             if not isinstance(group.get(name, getlink=True), h5py.HardLink):
                 raise self._refusal(path, "a link")
             member = group[name]
-            # Groups in which each holds the next one twice would never come to an end.
+            # Groups that each hold the next one twice would take forever to visit.
             if _address(member) in self._seen:
                 raise self._refusal(path, "the same as another")
             self._seen.add(_address(member))
@@ -252,7 +200,10 @@ class WeightFile:
         return found
 
     def _check_total(self) -> None:
-        """Refuses many tensors of which each is small enough, if they are not stored either."""
+        """
+        Refuses many tensors that are small enough one by one, but together far larger than the
+        file.
+        """
         total = sum(math.prod(dataset.shape) * NUM_BYTES for dataset in self._datasets.values())
         stored = os.path.getsize(self._file.filename)
         if total > SMALL + COMPRESSIBLE * stored:
@@ -262,7 +213,7 @@ class WeightFile:
             )
 
     def _refusal(self, path: str, what: str) -> ConfigurationError:
-        """What to raise for a member that no weight file has."""
+        """The error for a member that no weight file has."""
         return ConfigurationError(
             f"{self.source}: expected a tensor of numbers with a fraction at {path}, but it is "
             f"{what}"
@@ -270,6 +221,6 @@ class WeightFile:
 
 
 def _address(member: h5py.HLObject) -> int:
-    """Where a group or a data set lies in its file."""
+    """The address of a group or a data set in its file."""
     address: int = h5py.h5o.get_info(member.id).addr
     return address

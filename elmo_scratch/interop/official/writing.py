@@ -24,9 +24,9 @@ def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
     # Parameters
 
     bilm : `BiLm`
-        With the token encoder `char_cnn` or `word`.
+        A biLM with the token encoder `char_cnn` or `word`.
     folder : `Union[str, PathLike]`
-        Is made if it doesn't exist.
+        The output folder, made if it doesn't exist.
 
     # Raises
 
@@ -64,20 +64,8 @@ def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
 
 def official_options(bilm: BiLm) -> Options:
     """
-    # Parameters
-
-    bilm : `BiLm`
-        With the token encoder `char_cnn` or `word`.
-
-    # Returns
-
-    `Options`
-        What `options.json` says about it.
-
-    # Raises
-
-    ValueError
-        If there is no official form of the biLM.
+    The content of `options.json` for a biLM with the token encoder `char_cnn` or `word`. Raises
+    `ValueError` if the biLM has no official form.
     """
     encoder = bilm.token_encoder
     cnn = None
@@ -102,7 +90,7 @@ def official_options(bilm: BiLm) -> Options:
             n_layers=bilm.num_layers - 1,
             cell_clip=stack.cell_clip,
             proj_clip=stack.projection_clip,
-            # Without a second layer they mean nothing, and AllenNLP knows no other value.
+            # Skip connections need a second layer; AllenNLP accepts only `true`.
             use_skip_connections=stack.use_skip_connections or bilm.num_layers == 2,
         ),
         cnn,
