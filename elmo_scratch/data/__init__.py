@@ -2,8 +2,8 @@
 Text to batches: readers, tokenizers, prepared corpora, vocabularies and streams.
 
 The room promises that every sentence it yields came from a file that was checked line by line: a
-file that is empty, is not UTF-8 or has a malformed row is one `ConfigurationError` that names the
-file and the line.
+file that is empty, is not UTF-8 or has a malformed row raises one `ConfigurationError` that names
+the file and the line.
 """
 
 from typing import TYPE_CHECKING

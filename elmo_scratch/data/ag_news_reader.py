@@ -1,4 +1,4 @@
-"""AG News: four classes of news, by their descriptions or by title and description."""
+"""Reads AG News: four classes of news, by their descriptions or by title and description."""
 
 import csv
 from os import PathLike
@@ -17,21 +17,13 @@ CLASS_NAMES = {"1": "World", "2": "Sports", "3": "Business", "4": "Sci/Tech"}
 """The class numbers of AG News and their names, in the order of the data set's `classes.txt`."""
 
 LONGEST_FIELD = 2**26
-"""Characters of a title or a description."""
+"""The most characters of a title or a description."""
 
 
 class AgNewsRow(NamedTuple):
     """
-    One news item.
-
-    # Parameters
-
-    label : `str`
-        The name of the class, one of `CLASS_NAMES`' values.
-    title : `str`
-        The headline.
-    description : `str`
-        The text below the headline, line breaks restored.
+    One news item: its class, a value of `CLASS_NAMES`, its headline, and the text below the
+    headline, with line breaks restored.
     """
 
     label: str
@@ -56,7 +48,7 @@ def ag_news_rows(path: Union[str, PathLike]) -> Iterator[AgNewsRow]:
 
     Zhang, Zhao and LeCun 2015, "Character-level Convolutional Networks for Text Classification".
     """
-    # For the whole process; Python's own bound is there for memory alone.
+    # This holds for the whole process; Python's own bound only limits memory.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
     rows = csv.reader(text_lines(path), strict=True)
     empty = True
@@ -91,21 +83,13 @@ def ag_news_rows(path: Union[str, PathLike]) -> Iterator[AgNewsRow]:
 
 
 def ag_news_text(description: str, title: str, use_title: bool) -> str:
-    """The text of a row: its description, with `use_title` after its title and a line break."""
+    """The text of a row: its description; `use_title` puts the title and a line break before it."""
     return f"{title}\n{description}" if use_title else description
 
 
 def restored(text: str) -> str:
     """
-    # Parameters
-
-    text : `str`
-        A title or a description, as the published files have it.
-
-    # Returns
-
-    `str`
-        The same with line breaks in the place of backslashes.
+    A title or a description with line breaks instead of the backslashes of the published files.
     """
     return text.replace("\\", "\n").strip()
 
@@ -156,19 +140,16 @@ class AgNewsReader(DatasetReader):
         self, description: str, label: Optional[str] = None, *, title: str = ""
     ) -> Instance:
         """
+        Makes an instance with the field "text", and "label" if a label is given.
+
         # Parameters
 
         description : `str`
             The text to classify.
         label : `str`, optional (default = `None`)
-            The name of its class, where it is known.
+            The name of its class, if it is known.
         title : `str`, optional (default = `""`)
             Its headline; ignored unless the reader uses titles.
-
-        # Returns
-
-        `Instance`
-            With the field "text", and "label" where one was given.
         """
         text = ag_news_text(description, title, self._use_title)
         tokens = self._tokenizer.tokenize(text)[: self._max_tokens]

@@ -1,4 +1,4 @@
-"""The ids of characters for each token of a text field."""
+"""Indexes the characters of each token of a text field."""
 
 from typing import Any, Dict, List
 
@@ -22,7 +22,7 @@ class CharacterIndexer(TokenIndexer):
     max_characters_per_token : `int`, optional (default = `50`, the released models' value)
         Ids of a token, marks and padding included.
     token_min_padding_length : `int`, optional (default = `0`)
-        As in `TokenIndexer`.
+        The least number of tokens to pad to, see `TokenIndexer`.
 
     # Raises
 
@@ -41,21 +41,15 @@ class CharacterIndexer(TokenIndexer):
         self.max_characters_per_token = max_characters_per_token
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
-        """Counts nothing."""
+        """Counts nothing: spelling needs no vocabulary."""
 
     def get_empty_token_list(self) -> Dict[str, List[Any]]:
-        """No tokens."""
         return {"elmo_tokens": []}
 
     def tokens_to_indices(
         self, tokens: List[Token], vocabulary: Vocabulary
     ) -> Dict[str, List[Any]]:
-        """
-        # Returns
-
-        `Dict[str, List[numpy.ndarray]]`
-            `elmo_tokens`: for each token its ids, shape `(characters,)`.
-        """
+        """Spells each token: `elmo_tokens` lists arrays of ids, each of shape `(characters,)`."""
         return {
             "elmo_tokens": [
                 spelled_word(token.ensure_text(), self.max_characters_per_token) for token in tokens
@@ -65,12 +59,7 @@ class CharacterIndexer(TokenIndexer):
     def as_padded_tensor_dict(
         self, tokens: Dict[str, List[Any]], padding_lengths: Dict[str, int]
     ) -> Dict[str, torch.Tensor]:
-        """
-        # Returns
-
-        `Dict[str, torch.Tensor]`
-            `elmo_tokens`: shape `(tokens, characters)`, 0 where there is no token.
-        """
+        """Pads with 0: `elmo_tokens` has the shape `(tokens, characters)`."""
         length = padding_lengths["elmo_tokens"]
         ids = numpy.zeros((length, self.max_characters_per_token), dtype=numpy.int64)
         for place, spelled in enumerate(tokens["elmo_tokens"][:length]):

@@ -1,4 +1,4 @@
-"""The vocabulary of a language model: of a corpus, or of a vocabulary file."""
+"""The vocabulary of a language model: from a corpus, or from a vocabulary file."""
 
 import logging
 from os import PathLike
@@ -21,7 +21,7 @@ from elmo_scratch.data.vocabulary_file import (
 logger = logging.getLogger(__name__)
 
 MUCH_UNKNOWN = 0.5
-"""From this share of a corpus on, unknown tokens are worth a warning."""
+"""A larger share of unknown tokens in a corpus is worth a warning."""
 
 
 @Vocabulary.register("elmo_scratch_corpus", constructor="from_corpus")
@@ -29,7 +29,7 @@ class CorpusVocabulary(Vocabulary):
     """
     Words in the order that `bilm-tf` expects: after AllenNLP's padding, `<S>`, `</S>` and `<UNK>`,
     then by falling frequency. `<UNK>` stands for all other words. The file `tokens.txt` in which
-    AllenNLP keeps such a vocabulary is itself a vocabulary file of `bilm-tf`.
+    AllenNLP stores such a vocabulary is itself a vocabulary file of `bilm-tf`.
 
     Made by `from_corpus`, which is registered as a `Vocabulary` with name "elmo_scratch_corpus",
     and by `from_files`.
@@ -52,24 +52,25 @@ class CorpusVocabulary(Vocabulary):
     ) -> "CorpusVocabulary":
         """
         Counts the words of a corpus, or reads a vocabulary file, whose order stays as it is.
-        Instances that AllenNLP has read are not looked at.
+        Instances that AllenNLP has read are ignored.
 
         # Parameters
 
         data_path : `Union[str, List[str]]`, optional (default = `None`)
-            The corpus; as in `PreparedCorpus.of`.
+            The corpus, see `PreparedCorpus.of`.
         vocab_file : `str`, optional (default = `None`)
-            The vocabulary file; as in `read_vocabulary_file`. Exactly one of both is needed.
+            The vocabulary file, see `read_vocabulary_file`. Give either this or `data_path`.
         min_count : `int`, optional (default = `1`)
             Words that occur less often are unknown.
         max_size : `int`, optional (default = `None`)
-            Only so many words, the most frequent, are known; the marks don't count. `None` for all.
+            Only the `max_size` most frequent words are known, not counting the marks. `None` for
+            all.
         lowercase : `bool`, optional (default = `False`)
             Count words in lower case. The indexer of words must do the same.
         tokenizer, max_tokens, cache_dir, skip_empty_shards
-            As in `PreparedCorpus.of`, and as the training reads the corpus.
+            See `PreparedCorpus.of`; choose them as the training reads the corpus.
         namespace : `str`, optional (default = `"tokens"`)
-            Of the words.
+            The namespace of the words.
 
         # Raises
 
@@ -132,16 +133,8 @@ class CorpusVocabulary(Vocabulary):
         oov_token: Optional[str] = None,
     ) -> "CorpusVocabulary":
         """
-        Reads what `save_to_files` wrote, as `Vocabulary.from_files` does.
-
-        # Parameters
-
-        directory : `Union[str, PathLike]`
-            The folder, or an archive of a model.
-        padding_token : `str`, optional (default = `None`)
-            `None` for AllenNLP's own.
-        oov_token : `str`, optional (default = `None`)
-            `None` for `<UNK>`.
+        Reads the files of `save_to_files` from a folder or the archive of a model. The default
+        tokens are AllenNLP's padding and `<UNK>`.
         """
         vocab = super().from_files(directory, padding_token, oov_token or UNKNOWN_WORD)
         assert isinstance(vocab, cls)
@@ -149,7 +142,7 @@ class CorpusVocabulary(Vocabulary):
 
     @classmethod
     def _of(cls, words: Iterable[str], namespace: str) -> "CorpusVocabulary":
-        """A vocabulary of one namespace, with the ids 1, 2, … for these words."""
+        """A vocabulary of one namespace that gives these words the ids 1, 2, …"""
         vocab = cls(oov_token=UNKNOWN_WORD)
         for pattern in vocab._non_padded_namespaces:
             if namespace_match(pattern, namespace):
@@ -157,7 +150,7 @@ class CorpusVocabulary(Vocabulary):
                     f"the namespace {namespace!r} has no place for padding and unknown words in "
                     f"AllenNLP, since it matches {pattern!r}. Choose another for the words."
                 )
-        # AllenNLP begins each namespace with the unknown word, so it isn't asked to begin this one.
+        # AllenNLP would begin the namespace with the unknown word, so it is filled directly.
         by_id: Dict[int, str] = dict(enumerate([vocab._padding_token, *words]))
         vocab._index_to_token[namespace] = by_id
         vocab._token_to_index[namespace] = {word: number for number, word in by_id.items()}
@@ -168,13 +161,13 @@ def _frequent_words(
     corpus: PreparedCorpus, min_count: int, max_size: Optional[int], lowercase: bool
 ) -> List[str]:
     """The words to know, the most frequent first, without the marks."""
-    # AllenNLP would take its own unknown word for the one of these words.
+    # AllenNLP would confuse its own unknown word with the one among these words.
     special = {*MARKS, DEFAULT_PADDING_TOKEN, DEFAULT_OOV_TOKEN}
     counted: Iterable[Any] = zip(corpus.words, corpus.words.counts.tolist())
     if lowercase:
         totals: Dict[str, int] = {}
         for word, count in counted:
-            # What is spelled like a mark stands for it, and so does not change.
+            # A word that is spelled like a mark stands for it, so its case stays.
             word = word if word in special else word.lower()
             totals[word] = totals.get(word, 0) + count
         counted = sorted(totals.items(), key=lambda item: (-item[1], item[0]))

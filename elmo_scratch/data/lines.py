@@ -1,4 +1,4 @@
-"""Texts and lines: read, unpacked and cut into tokens."""
+"""Reads and decompresses texts, and cuts them into lines and tokens."""
 
 import gzip
 import zlib
@@ -12,23 +12,14 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.files.paths import resolve_path
 
 if TYPE_CHECKING:
-    # It takes seconds to import, and who only reads lines doesn't need it.
+    # The import takes seconds, and reading lines doesn't need it.
     from allennlp.data.tokenizers import Token, Tokenizer
 
 
 def line_tokens(tokenizer: "Tokenizer", text: str) -> List["Token"]:
     """
-    # Parameters
-
-    tokenizer : `Tokenizer`
-        Splits the text.
-    text : `str`
-        White space around it is no part of it, whatever the tokenizer makes of white space.
-
-    # Returns
-
-    `List[Token]`
-        Those that hold something.
+    The tokens of a text that hold something. White space around the text is stripped first,
+    whatever the tokenizer makes of white space.
     """
     text = text.strip()
     return [token for token in tokenizer.tokenize(text) if token.text != ""] if text else []
@@ -36,15 +27,8 @@ def line_tokens(tokenizer: "Tokenizer", text: str) -> List["Token"]:
 
 def check_max_tokens(max_tokens: Optional[int]) -> None:
     """
-    # Parameters
-
-    max_tokens : `Optional[int]`
-        What a config asks for; `None` for all.
-
-    # Raises
-
-    ConfigurationError
-        If it is below 1. A negative one would cut off the end of each text.
+    Raises `ConfigurationError` if a config's `max_tokens` is below 1: a negative one would cut off
+    the end of each text.
     """
     if max_tokens is not None and max_tokens < 1:
         raise ConfigurationError(f"expected `max_tokens` of at least 1, but got {max_tokens}")
@@ -59,22 +43,15 @@ _PACKED = {
     "zip": (0, b"PK\x03\x04"),
     "7-Zip": (0, b"7z\xbc\xaf\x27\x1c"),
 }
-"""Where files of other kinds have which bytes."""
+"""The magic bytes of other compressed files and their offsets."""
 
-_TAR_MAGICS = (b"ustar\x0000", b"ustar  \x00")  # of POSIX and of GNU tar, at byte 257
+_TAR_MAGICS = (b"ustar\x0000", b"ustar  \x00")  # POSIX and GNU tar, at byte 257
 
 
 def unpacked(file: BufferedReader) -> BinaryIO:
     """
-    # Parameters
-
-    file : `BufferedReader`
-        At its beginning. It may be a pipe.
-
-    # Returns
-
-    `BinaryIO`
-        What is in it if it begins like a gzip file, whatever its name is, and otherwise itself.
+    The decompressed content if the file begins like a gzip file, whatever its name is, and
+    otherwise the file itself. The file is at its beginning and may be a pipe.
     """
     if file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC):
         return cast(BinaryIO, gzip.GzipFile(fileobj=file))
@@ -83,18 +60,9 @@ def unpacked(file: BufferedReader) -> BinaryIO:
 
 def check_no_archive(start: bytes, name: str) -> None:
     """
-    # Parameters
-
-    start : `bytes`
-        What a text begins with, unpacked: its first line or more.
-    name : `str`
-        What errors call it.
-
-    # Raises
-
-    ConfigurationError
-        If it is a tar archive: the names of its members would pass for words. Or if it is packed
-        in another way than by gzip.
+    Checks the decompressed start of a text: its first line or more. Raises `ConfigurationError` if
+    it is a tar archive, because the names of its members would pass for words, or if it is
+    compressed otherwise than by gzip. Errors call the text `name`.
     """
     if start[257:265] in _TAR_MAGICS:
         raise ConfigurationError(
@@ -111,17 +79,7 @@ def check_no_archive(start: bytes, name: str) -> None:
 
 @contextmanager
 def damage_told(name: str) -> Iterator[None]:
-    """
-    # Parameters
-
-    name : `str`
-        Of the file that is unpacked in the block.
-
-    # Raises
-
-    ConfigurationError
-        If it is a damaged gzip file.
-    """
+    """Raises `ConfigurationError` if the gzip file `name`, read in the block, is damaged."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -137,15 +95,16 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
     """
     Yields each line of `path` as text, its line end included.
 
-    A line feed ends a line, a carriage return, or both, as in Python's own text files, and so for
-    bilm-tf and AllenNLP 0.9; none of Unicode's rarer separators does. A byte order mark is dropped.
+    A line ends with a line feed, a carriage return, or both, as in Python's own text files, in
+    bilm-tf and in AllenNLP 0.9. Unicode's rarer separators don't end a line. A byte order mark is
+    dropped.
 
     # Parameters
 
     path : `Union[str, PathLike]`
-        A file, plain or packed by gzip, or an address that AllenNLP's `cached_path` can fetch.
+        A file, plain or compressed by gzip, or an address that AllenNLP's `cached_path` can fetch.
     name : `str`, optional (default = `path`)
-        What errors call it.
+        The name of the file in errors.
 
     # Raises
 
@@ -179,17 +138,8 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
 
 def split_lines(path: Union[str, PathLike]) -> Iterator[List[str]]:
     """
-    Yields what white space separates in each line that is not blank.
-
-    # Parameters
-
-    path : `Union[str, PathLike]`
-        As in `text_lines`.
-
-    # Raises
-
-    ConfigurationError
-        As there, and if all lines are blank.
+    Yields the words of each line that is not blank, split at white space. Raises
+    `ConfigurationError` if `text_lines` does, or if all lines are blank.
     """
     is_blank = True
     for line in text_lines(path):
@@ -201,11 +151,10 @@ def split_lines(path: Union[str, PathLike]) -> Iterator[List[str]]:
 
 
 def _raw_lines(file: BufferedReader, name: str) -> Iterator[bytes]:
-    """The lines as bytes."""
     try:
         with damage_told(name):
             for raw in unpacked(file):
-                # Of bytes, only these two are line ends.
+                # For bytes `splitlines` knows only line feeds and carriage returns.
                 yield from raw.splitlines(keepends=True)
     except OSError as error:
         raise ConfigurationError(f"{name}: cannot be read ({error.strerror or error})") from None

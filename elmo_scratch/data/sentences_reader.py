@@ -1,4 +1,4 @@
-"""Sentences for a language model: of plain text files and of AG News files."""
+"""Reads sentences for a language model from plain text files and AG News files."""
 
 import os
 from os import PathLike
@@ -23,7 +23,7 @@ class SentencesReader(DatasetReader):
     Reads one sentence a line from text files, plain or gzip (a path, or a pattern such as
     `corpus/*.txt.gz`), and one text a row from AG News files (names that end in `.csv` or
     `.csv.gz`), or a list of both, into instances with a `TextField` "sentence". Lines and texts
-    without a token are passed over.
+    without a token are skipped.
 
     Registered as a `DatasetReader` with name "elmo_scratch_sentences".
 
@@ -34,9 +34,9 @@ class SentencesReader(DatasetReader):
     token_indexers : `Dict[str, TokenIndexer]`, optional (default = `{"tokens": single_id}`)
         Turn tokens into ids.
     use_title : `bool`, optional (default = `False`)
-        Of AG News files, put the title, and a line break, before the description.
+        In AG News files, put the title and a line break before the description.
     skip_empty_shards : `bool`, optional (default = `False`)
-        Whether text files without a token are passed over if others have some.
+        Whether text files without a token are skipped if others have some.
     max_tokens : `int`, optional (default = `None`)
         Tokens of a file's sentence after this many are dropped. `None` keeps all.
     """
@@ -63,7 +63,7 @@ class SentencesReader(DatasetReader):
 
     def _read(self, file_path: DataPath) -> Iterable[Instance]:
         empty = True
-        # Blank lines go before texts are shared among workers: one could get nothing else.
+        # Blank lines go before workers share the texts: one worker could get only blank lines.
         texts = (text for text in self._texts(file_path) if text.strip())
         for text in self.shard_iterable(texts):
             tokens = line_tokens(self.tokenizer, text)
@@ -75,15 +75,8 @@ class SentencesReader(DatasetReader):
 
     def text_to_instance(self, tokens: List[Token]) -> Instance:
         """
-        # Parameters
-
-        tokens : `List[Token]`
-            One sentence, already split; never shortened here.
-
-        # Returns
-
-        `Instance`
-            With the field "sentence".
+        Makes an instance with the field "sentence" from the tokens of one sentence, never shortened
+        here.
         """
         return Instance({"sentence": TextField(tokens)})
 
@@ -92,16 +85,16 @@ class SentencesReader(DatasetReader):
         instance["sentence"].token_indexers = self.token_indexers  # type: ignore[attr-defined]
 
     def _texts(self, data_path: DataPath) -> Iterator[str]:
-        """The texts of one file or of many, each by the kind that its name tells."""
+        """Yields the texts of one file or many; the name of each tells its kind."""
         known = set()
         for path in [data_path] if isinstance(data_path, (str, PathLike)) else data_path:
             for shard in list_shards(path):
-                # As in a prepared corpus, each file counts once.
+                # Each file counts once, as in a prepared corpus.
                 real = os.path.realpath(shard)
                 if real in known:
                     continue
                 known.add(real)
-                # A file that was fetched has a name that says nothing.
+                # The name of a fetched file doesn't tell its kind.
                 if is_table(path) or is_table(shard):
                     for row in ag_news_rows(shard):
                         yield ag_news_text(row.description, row.title, self.use_title)
@@ -109,7 +102,6 @@ class SentencesReader(DatasetReader):
                     yield from self._lines(shard)
 
     def _lines(self, shard: Path) -> Iterator[str]:
-        """The lines of a text file."""
         is_empty = True
         for block in shard_blocks(shard):
             is_empty = is_empty and not block.strip()

@@ -1,4 +1,4 @@
-"""spaCy's rule-based tokenizers, for any language, with nothing to download."""
+"""Wraps spaCy's rule-based tokenizers, for any language, with nothing to download."""
 
 import re
 from typing import Any, Dict, List
@@ -42,17 +42,7 @@ class SpacyBlankTokenizer(Tokenizer):
             ) from None
 
     def tokenize(self, text: str) -> List[Token]:
-        """
-        # Parameters
-
-        text : `str`
-            Any text.
-
-        # Returns
-
-        `List[Token]`
-            The tokens, each with `idx`, the offset of its first character in `text`.
-        """
+        """Splits any text. Each token has `idx`, the offset of its first character in `text`."""
         try:
             tokens = self._tokenizer(text)
         except UnicodeEncodeError:
@@ -60,5 +50,5 @@ class SpacyBlankTokenizer(Tokenizer):
         return [Token(text=token.text, idx=token.idx) for token in tokens if not token.is_space]
 
     def _to_params(self) -> Dict[str, Any]:
-        """What it takes to build it again."""
+        """The config that builds the tokenizer again."""
         return {"type": "spacy_blank", "language": self._language}

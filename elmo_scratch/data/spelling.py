@@ -1,4 +1,4 @@
-"""The ids of the characters of words, each word spelled once."""
+"""Spells words as ids of characters, each word once."""
 
 from collections.abc import Collection, Mapping, Set
 from functools import lru_cache
@@ -12,20 +12,13 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.alphabet import CHARACTERS_PER_TOKEN, MAX_CHARACTERS_PER_TOKEN, character_ids
 
 WORDS_REMEMBERED = 2**16
-"""At some 250 bytes each."""
+"""Cached words, at some 250 bytes each."""
 
 
 def check_max_characters(max_characters: int) -> None:
     """
-    # Parameters
-
-    max_characters : `int`
-        Ids of a word, marks and padding included.
-
-    # Raises
-
-    ConfigurationError
-        If it is none of `CHARACTERS_PER_TOKEN`.
+    Raises `ConfigurationError` unless the ids of a word, marks and padding included, are as many as
+    `CHARACTERS_PER_TOKEN` allows.
     """
     if max_characters not in CHARACTERS_PER_TOKEN:
         raise ConfigurationError(
@@ -36,38 +29,14 @@ def check_max_characters(max_characters: int) -> None:
 
 @lru_cache(maxsize=WORDS_REMEMBERED)
 def spelled_word(word: str, max_characters: int) -> numpy.ndarray:
-    """
-    # Parameters
-
-    word : `str`
-        As in `character_ids`.
-    max_characters : `int`
-        How many ids to return.
-
-    # Returns
-
-    `numpy.ndarray`
-        Shape `(characters,)`, int16: what `character_ids` gives. It can't be written to.
-    """
+    """The ids of `character_ids` as a read-only array of shape `(max_characters,)`, int16."""
     spelled = numpy.array(character_ids(word, max_characters), dtype=numpy.int16)
     spelled.setflags(write=False)
     return spelled
 
 
 def spelled_words(words: Iterable[str], max_characters: int) -> numpy.ndarray:
-    """
-    # Parameters
-
-    words : `Iterable[str]`
-        Any words.
-    max_characters : `int`
-        How many ids each has.
-
-    # Returns
-
-    `numpy.ndarray`
-        Shape `(words, characters)`, int16. It can't be written to.
-    """
+    """Spells any words as a read-only array of shape `(words, max_characters)`, int16."""
     rows = b"".join([spelled_word(word, max_characters) for word in words])  # type: ignore[misc]
     return numpy.frombuffer(rows, dtype=numpy.int16).reshape(-1, max_characters)
 
@@ -78,12 +47,12 @@ NO_SENTENCES = (str, bytes, Mapping, Set)
 
 def are_words(value: object) -> bool:
     """
-    Whether a value is a collection of words in an order: a list or a tuple, but also an array of
-    NumPy or a series of pandas.
+    Whether a value is an ordered collection of words: a list or a tuple, but also a NumPy array or
+    a pandas series.
     """
     if not isinstance(value, Collection) or isinstance(value, NO_SENTENCES):
         return False
-    # A table goes through the names of its columns, and an array without an axis through nothing.
+    # A table iterates over column names; an array without an axis can't be iterated at all.
     if getattr(value, "ndim", 1) != 1:
         return False
     return all(isinstance(word, str) for word in value)
@@ -91,18 +60,9 @@ def are_words(value: object) -> bool:
 
 def check_sentences(sentences: Iterable[Sequence[str]], first: int = 0) -> None:
     """
-    # Parameters
-
-    sentences : `Iterable[Sequence[str]]`
-        The words of each sentence.
-    first : `int`, optional (default = `0`)
-        The number of the first one, for the error.
-
-    # Raises
-
-    ValueError
-        If a sentence is not a sequence of words. A text in the place of one, above all: its letters
-        would pass for words.
+    Raises `ValueError` if a sentence is not a sequence of words. A plain text is the likely
+    mistake: its letters would pass for words. `first` is the number of the first sentence, for the
+    error.
     """
     for number, sentence in enumerate(sentences, first):
         if not are_words(sentence):
@@ -115,6 +75,8 @@ def batch_to_ids(
     batch: Iterable[Sequence[str]], max_characters_per_token: int = MAX_CHARACTERS_PER_TOKEN
 ) -> torch.Tensor:
     """
+    Spells the words of sentences as ids of characters.
+
     # Parameters
 
     batch : `Iterable[Sequence[str]]`

@@ -1,4 +1,6 @@
-"""The vocabulary files of `bilm-tf`: one word a line, in the order of their ids."""
+"""
+Reads and writes the vocabulary files of `bilm-tf`: one word a line, in the order of their ids.
+"""
 
 from os import PathLike
 from pathlib import Path
@@ -11,29 +13,22 @@ from elmo_scratch.data.lines import text_lines
 from elmo_scratch.files.atomic import atomic_write
 
 UNKNOWN_WORD = "<UNK>"
-"""Stands for all words that are not in the file."""
+"""The word that stands for all words that are not in the file."""
 
 MARKS = (BEGIN_SENTENCE_WORD, END_SENTENCE_WORD, UNKNOWN_WORD)
 """The words that every vocabulary file must hold."""
 
 _SKIPPED = "!!!MAXTERMID"
-"""A line that `bilm-tf` passes over."""
+"""A line that `bilm-tf` skips."""
 
 _LINE_FEED = "@@NEWLINE@@"
-"""What AllenNLP writes for a line feed, and reads as one."""
+"""AllenNLP writes this for a line feed, and reads it as one."""
 
 
 def read_vocabulary_file(path: Union[str, PathLike]) -> List[str]:
     """
-    # Parameters
-
-    path : `Union[str, PathLike]`
-        A file, or an address that AllenNLP's `cached_path` can fetch.
-
-    # Returns
-
-    `List[str]`
-        Its words. The id of a word in official weights is its place here.
+    Reads the words of a file, or of an address that AllenNLP's `cached_path` can fetch. The id of a
+    word in official weights is its place here.
 
     # Raises
 
@@ -63,14 +58,8 @@ def read_vocabulary_file(path: Union[str, PathLike]) -> List[str]:
 
 def write_vocabulary_file(words: Sequence[str], path: Union[str, PathLike]) -> None:
     """
-    Writes a vocabulary file, whole or not at all.
-
-    # Parameters
-
-    words : `Sequence[str]`
-        In the order of their ids, without padding and with `<S>`, `</S>` and `<UNK>`.
-    path : `Union[str, PathLike]`
-        Where to.
+    Writes a vocabulary file, whole or not at all. The words are in the order of their ids, without
+    padding and with `<S>`, `</S>` and `<UNK>`.
 
     # Raises
 
@@ -94,7 +83,7 @@ def write_vocabulary_file(words: Sequence[str], path: Union[str, PathLike]) -> N
 
 
 def is_writable(word: str) -> bool:
-    """Whether AllenNLP and `bilm-tf` read a word as it is from a line of a file."""
+    """Whether AllenNLP and `bilm-tf` read a word unchanged from a line of a file."""
     return (
         word == word.strip()
         and word not in ("", _SKIPPED)
@@ -105,7 +94,7 @@ def is_writable(word: str) -> bool:
 
 
 def _check_marks(words: Union[Dict[str, int], set], path: Union[str, PathLike]) -> None:
-    """Explains that a mark is missing."""
+    """Raises an error if a mark is missing."""
     missing = [mark for mark in MARKS if mark not in words]
     if missing:
         raise ConfigurationError(

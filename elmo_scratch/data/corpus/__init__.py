@@ -1,5 +1,5 @@
 """
-Text of any size, prepared once and then read from disk as numbers.
+Prepares text of any size once, and then reads it from disk as numbers.
 
 The room promises that a corpus is prepared from shards that were checked line by line, that every
 process with the same text and settings finds the same prepared folder, and that such a folder is

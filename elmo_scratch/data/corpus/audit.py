@@ -1,4 +1,4 @@
-"""Counts what a corpus holds and logs it."""
+"""Counts the contents of a corpus and logs the figures."""
 
 import json
 import logging
@@ -23,14 +23,14 @@ class CorpusAudit(NamedTuple):
     duplicate_lines : `int`
         Sentences whose line equals an earlier one.
     blank_lines : `int`
-        Lines without a token, which were passed over.
+        Lines without a token, which were skipped.
     bytes_read : `int`
         The size of the shards on the disk.
     unknown_share : `float`, optional (default = `None`)
-        The share of the tokens whose words the vocabulary lacks. `None` where there is none yet.
+        The share of the tokens whose words the vocabulary lacks. `None` if there is none yet.
     empty_shards : `Sequence[str]`, optional (default = `()`)
-        The names of the shards without a token. They are not written: texts of other names share
-        what was prepared of an equal text.
+        The names of the shards without a token. They are not written to the file, because equal
+        texts with other names share one prepared folder.
     """
 
     tokens: int
@@ -67,27 +67,20 @@ class CorpusAudit(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> "CorpusAudit":
-        """The figures that `write` wrote."""
+        """Reads the figures that `write` wrote."""
         return cls(**json.loads(path.read_text("utf-8")))
 
 
 logger = logging.getLogger(__name__)
 
 MUCH = 0.2
-"""From this share of unknown tokens on the vocabulary is likely that of another text."""
+"""With a larger share of unknown tokens the vocabulary probably belongs to another text."""
 
 
 def log_audit(audit: CorpusAudit, name: str) -> None:
     """
-    Logs the audit, and warns where much is unknown: on a text of unknown words a language model
-    soon has a good perplexity, and has learned nothing.
-
-    # Parameters
-
-    audit : `CorpusAudit`
-        Of a text for which there is a vocabulary.
-    name : `str`
-        What the text is called.
+    Logs the audit of the text `name`, and warns if many tokens are unknown: on a text of unknown
+    words a language model soon reaches a good perplexity without learning anything.
     """
     logger.info("%s: %s", name, audit.describe())
     if audit.unknown_share is not None and audit.unknown_share > MUCH:

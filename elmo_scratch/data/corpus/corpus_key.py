@@ -1,4 +1,4 @@
-"""The name of a prepared corpus: a digest of its text and of all that decides how it is split."""
+"""Names a prepared corpus by a digest of its text and of all that decides how it is split."""
 
 import hashlib
 import inspect
@@ -21,10 +21,10 @@ from elmo_scratch.files.atomic import atomic_write
 logger = logging.getLogger(__name__)
 
 FORMAT_VERSION = 2
-"""Of the files in the folder of a prepared corpus."""
+"""The version of the files in the folder of a prepared corpus."""
 
 DIGESTS = "digests"
-"""The folder in which the digests of shards are remembered."""
+"""The folder that caches the digests of shards."""
 
 _BYTES_AT_ONCE = 2**20
 _DIGEST = r"[0-9a-f]{32}"
@@ -38,21 +38,9 @@ def corpus_key(
     shards: List[Path], tokenizer: Optional[Tokenizer], max_tokens: Optional[int], cache_dir: Path
 ) -> str:
     """
-    # Parameters
-
-    shards : `List[Path]`
-        The files of the corpus. Their contents count and their order, not their names.
-    tokenizer : `Tokenizer`, optional
-        `None` splits at white space.
-    max_tokens : `int`, optional
-        Where sentences are cut.
-    cache_dir : `Path`
-        Remembers the digest of a file for as long as its size and time stamps stay.
-
-    # Raises
-
-    ConfigurationError
-        If a shard can't be read, or the tokenizer's settings can't be told.
+    A digest of the contents and the order of the shards (not their names), the tokenizer and
+    `max_tokens`. `cache_dir` caches the digest of a file as long as its size and time stamps stay.
+    Raises `ConfigurationError` if a shard can't be read, or a tokenizer's settings can't be told.
     """
     settings = {
         "format": FORMAT_VERSION,
@@ -65,24 +53,18 @@ def corpus_key(
 
 def tokenizer_settings(tokenizer: Optional[Tokenizer]) -> Optional[Dict[str, Any]]:
     """
-    # Returns
+    The settings that tell a tokenizer from others: the name of its class, the code behind it, the
+    result of its own `_to_params` (its attributes if it has none), and the contents of the files
+    and folders that these name. `None` for no tokenizer.
 
-    `Dict[str, Any]`
-        The name of a tokenizer's class, the code behind it, and the settings that tell it from
-        others of its class: those of a `_to_params` of its own, or else its attributes; and what is
-        in files and folders that these name. `None` for none.
-
-    # Raises
-
-    ConfigurationError
-        If it has no `_to_params` of its own, and attributes that are more than numbers and texts;
-        or a file that they name can't be read.
+    Raises `ConfigurationError` if it has no `_to_params` of its own but attributes that are more
+    than numbers and texts, or if a named file can't be read.
     """
     if tokenizer is None:
         return None
     kind = type(tokenizer)
     name = f"{kind.__module__}.{kind.__qualname__}"
-    # One that is inherited doesn't know of what the class adds.
+    # An inherited `_to_params` doesn't know what the class adds.
     has_params = "_to_params" in vars(kind)
     settings = tokenizer.to_params().as_dict(quiet=True) if has_params else vars(tokenizer)
     try:
@@ -100,23 +82,23 @@ def tokenizer_settings(tokenizer: Optional[Tokenizer]) -> Optional[Dict[str, Any
 
 def _code_of(kind: Type[Tokenizer]) -> Optional[str]:
     """
-    What changes where a class splits in another way, as far as that can be told: the version of
-    spaCy, or the digest of the file that a class of somebody else's is written in.
+    The version of a tokenizer's code, as far as it can be told: the version of spaCy, or the digest
+    of the source file of a class from outside AllenNLP and this package.
     """
     code = [f"spacy {version('spacy')}"] if "spacy" in kind.__name__.lower() else []
     if not _is_of(kind, "allennlp", "elmo_scratch"):
-        with suppress(OSError, TypeError):  # it may have been made without a file
+        with suppress(OSError, TypeError):  # a class may have been made without a file
             code.append(_short_digest(inspect.getsource(inspect.getmodule(kind) or kind)))
     return " ".join(code) or None
 
 
 def _is_of(kind: Type[Tokenizer], *packages: str) -> bool:
-    """Whether a class is that of one of some packages."""
+    """Whether a class belongs to one of the packages."""
     return kind.__module__.partition(".")[0] in packages
 
 
 def _files_of(plain: Any) -> Dict[str, str]:
-    """The digests of the files that settings name, and of those in folders that they name."""
+    """The digests of the files that settings name, and of the files in folders that they name."""
     if isinstance(plain, (dict, list)):
         parts = plain.values() if isinstance(plain, dict) else plain
         return {name: digest for part in parts for name, digest in _files_of(part).items()}
@@ -124,13 +106,13 @@ def _files_of(plain: Any) -> Dict[str, str]:
     try:
         files = sorted(path.iterdir()) if path is not None and path.is_dir() else [path]
         found = [file for file in files if file is not None and file.is_file()]
-    except (OSError, ValueError):  # what no file can be called
+    except (OSError, ValueError):  # the text can't be the name of a file
         return {}
     return {str(file): _content_digest(file, lambda _: None) for file in found}
 
 
 def _plain(value: Any) -> Any:
-    """The same value in lists and dictionaries, if it is made of numbers and texts."""
+    """The value as lists and dictionaries; `TypeError` unless it is made of numbers and texts."""
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, (list, tuple)):
@@ -143,10 +125,9 @@ def _plain(value: Any) -> Any:
 
 
 def _digests(shards: List[Path], folder: Path) -> List[str]:
-    """The digests of the files' contents."""
     states = [_state_of(shard) for shard in shards]
     total = sum(state.st_size for state in states)
-    # Shown only where files are new and large.
+    # The bar appears only if files are new and large.
     with Tqdm.tqdm(
         total=total, desc="checking corpus", unit="B", unit_scale=True, delay=1
     ) as progress:
@@ -157,7 +138,7 @@ def _digests(shards: List[Path], folder: Path) -> List[str]:
 
 
 def _state_of(shard: Path) -> os.stat_result:
-    """What tells whether a file was written to."""
+    """The file's `os.stat`, which tells whether it was written to."""
     try:
         return os.stat(shard)
     except OSError as error:
@@ -167,14 +148,14 @@ def _state_of(shard: Path) -> os.stat_result:
 def _remembered_digest(
     shard: Path, state: os.stat_result, folder: Path, done: Callable[[int], object]
 ) -> str:
-    """The digest of a file's content, read only if the file isn't known by its time stamp."""
+    """The digest of a file's content, cached by its path and time stamps."""
     identity = [os.path.realpath(shard), *_stamp(state)]
     memory = folder / _short_digest(json.dumps(identity))
     try:
         remembered = memory.read_text("ascii")
     except (OSError, UnicodeDecodeError):
         remembered = ""
-    # After a failure of power it may be an empty file, as that of another text.
+    # After a power failure the cached file may be empty, which must not pass for a digest.
     if re.fullmatch(_DIGEST, remembered):
         done(state.st_size)
         return remembered
@@ -191,17 +172,18 @@ def _remembered_digest(
 
 
 def shard_stamps(shards: List[Path]) -> List[Tuple[int, ...]]:
-    """What changes with the files, without reading them."""
+    """Stamps that change with the files, without reading them."""
     return [_stamp(os.stat(shard)) for shard in shards]
 
 
 def _stamp(state: os.stat_result) -> Tuple[int, ...]:
-    """The time of the last change too, which no program can set back."""
+    """
+    The size, times and identity of a file. No program can set back the time of the last change.
+    """
     return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev
 
 
 def _content_digest(shard: Path, done: Callable[[int], object]) -> str:
-    """The digest of all bytes of a file."""
     digest = hashlib.blake2b(digest_size=16)
     try:
         with open(shard, "rb") as file:

@@ -1,4 +1,4 @@
-"""Turns the text of shards into files of word numbers."""
+"""Converts the text of shards to files of word numbers."""
 
 from functools import partial
 from itertools import chain
@@ -30,40 +30,14 @@ _NUMBERS_AT_ONCE = 2**22
 
 
 def array_parts(path: Path, dtype: str) -> Iterator[numpy.ndarray]:
-    """
-    # Parameters
-
-    path : `Path`
-        Numbers, and nothing else.
-    dtype : `str`
-        Their type.
-
-    # Returns
-
-    `Iterator[numpy.ndarray]`
-        The numbers in parts, each of shape `(numbers,)`.
-    """
+    """Reads a file of numbers in parts, each of shape `(numbers,)`."""
     with open(path, "rb") as file:
         while (part := numpy.fromfile(file, dtype, _NUMBERS_AT_ONCE)).size:
             yield part
 
 
 def count_numbers(path: Path, dtype: str, size: int) -> numpy.ndarray:
-    """
-    # Parameters
-
-    path : `Path`
-        Numbers below `size`.
-    dtype : `str`
-        Their type.
-    size : `int`
-        How many different numbers there may be.
-
-    # Returns
-
-    `numpy.ndarray`
-        Shape `(size,)`: how often each number occurs.
-    """
+    """Counts how often each number below `size` occurs in a file. Shape `(size,)`."""
     counts = numpy.zeros(size, dtype=numpy.int64)
     for part in _shown(path, dtype, "counting words"):
         counts += numpy.bincount(part, minlength=size)
@@ -72,16 +46,8 @@ def count_numbers(path: Path, dtype: str, size: int) -> numpy.ndarray:
 
 def replace_numbers(path: Path, dtype: str, table: numpy.ndarray) -> None:
     """
-    Replaces, in place, each number by what stands in its row of a table.
-
-    # Parameters
-
-    path : `Path`
-        Numbers below the length of the table.
-    dtype : `str`
-        Their type.
-    table : `numpy.ndarray`
-        Shape `(numbers,)`, of this type.
+    Replaces each number of a file in place by its entry in `table`, shape `(numbers,)`, of type
+    `dtype`.
     """
     with open(path, "r+b") as file:
         for part in _shown(path, dtype, "numbering words"):
@@ -90,20 +56,11 @@ def replace_numbers(path: Path, dtype: str, table: numpy.ndarray) -> None:
 
 def count_repeats(path: Path, dtype: str) -> int:
     """
-    # Parameters
-
-    path : `Path`
-        Numbers that are evenly spread, such as hashes.
-    dtype : `str`
-        Their type, unsigned.
-
-    # Returns
-
-    `int`
-        How many of them equal an earlier one.
+    Counts the numbers in a file that equal an earlier one. They must be unsigned and evenly spread,
+    such as hashes.
     """
     total = path.stat().st_size // numpy.dtype(dtype).itemsize
-    # Equal numbers fall into the same of several groups, which are counted one after the other.
+    # Equal numbers fall into the same group; the groups are counted one after the other.
     num_groups = -(-total // _NUMBERS_AT_ONCE)
     repeats = 0
     for group in Tqdm.tqdm(range(num_groups), desc="finding repeated lines", delay=1):
@@ -116,7 +73,7 @@ def count_repeats(path: Path, dtype: str) -> int:
 
 
 def _shown(path: Path, dtype: str, what: str) -> Iterator[numpy.ndarray]:
-    """As `array_parts`, with a progress bar where that takes long."""
+    """Yields the parts of `array_parts` under a progress bar, shown only if it takes long."""
     size = path.stat().st_size
     with Tqdm.tqdm(total=size, desc=what, unit="B", unit_scale=True, delay=1) as progress:
         for part in array_parts(path, dtype):
@@ -130,20 +87,21 @@ _WORDS_AT_ONCE = 2**16
 
 class WordTable(Sequence[str]):
     """
-    The distinct words of a corpus, by falling frequency and, where that is equal, in alphabetical
-    order. They lie in memory-mapped files; a word becomes a string when it is asked for.
+    The distinct words of a corpus, by falling frequency; words of equal frequency are in
+    alphabetical order. They lie in memory-mapped files; a word becomes a string when it is asked
+    for.
 
     # Parameters
 
     folder : `Path`
-        Where `write_words` put them.
+        The folder that `write_words` wrote to.
     """
 
     def __init__(self, folder: Path) -> None:
         self.text = numpy.memmap(folder / TEXT, dtype=numpy.uint8, mode="r")
         """The UTF-8 forms of all words, end to end."""
         self.starts = numpy.memmap(folder / STARTS, dtype="<i8", mode="r")
-        """Shape `(words + 1,)`: where each word begins in `text`."""
+        """Shape `(words + 1,)`: the offset of each word in `text`."""
         self.counts = numpy.memmap(folder / COUNTS, dtype="<i8", mode="r")
         """Shape `(words,)`: how often each word occurs."""
 
@@ -164,22 +122,14 @@ class WordTable(Sequence[str]):
                 yield text[start - starts[0] : end - starts[0]].decode("utf-8")
 
     def lengths(self) -> numpy.ndarray:
-        """Shape `(words,)`: how many bytes each word has in UTF-8."""
+        """Shape `(words,)`: the bytes of each word in UTF-8."""
         return numpy.diff(self.starts)
 
 
 def write_words(words: List[str], counts: numpy.ndarray, folder: Path) -> None:
     """
-    Writes what `WordTable` reads.
-
-    # Parameters
-
-    words : `List[str]`
-        Distinct words in their order, none of them empty.
-    counts : `numpy.ndarray`
-        Shape `(words,)`.
-    folder : `Path`
-        Where to.
+    Writes the files of a `WordTable`: distinct words in their order, none empty, and their counts,
+    shape `(words,)`.
     """
     end = 0
     with open(folder / TEXT, "wb") as text, open(folder / STARTS, "wb") as starts:
@@ -201,11 +151,11 @@ TOKEN_TYPE, START_TYPE = "<u4", "<i8"
 _LINE_HASHES, _HASH_TYPE = "line_hashes.bin", "<u8"
 
 Split = Callable[[List[str]], List[List[str]]]
-"""From lines to the words of each, none for a blank line."""
+"""Splits lines into lists of words; the list of a blank line is empty."""
 
 
 class _Numbers(Dict[str, int]):
-    """Words by the order in which they first came."""
+    """Numbers words in the order in which they first occur."""
 
     def __missing__(self, word: str) -> int:
         number = self[word] = len(self)
@@ -213,7 +163,7 @@ class _Numbers(Dict[str, int]):
 
 
 class _Counts(NamedTuple):
-    """What the reading of all shards has counted."""
+    """The counts over all shards."""
 
     shard_starts: List[int]
     tokens: int
@@ -226,24 +176,13 @@ def prepare_corpus(
     shards: List[Path], tokenizer: Optional[Tokenizer], max_tokens: Optional[int], folder: Path
 ) -> None:
     """
-    Writes the files that `PreparedCorpus` reads. Memory holds the distinct words and no more of the
-    corpus than a few thousand lines.
+    Writes the files that `PreparedCorpus` reads into an empty folder. Memory holds the distinct
+    words and no more of the corpus than a few thousand lines.
 
-    # Parameters
+    The shards are text files, one sentence a line. `tokenizer` splits sentences; `None` splits at
+    white space. Tokens of a sentence after the first `max_tokens` are dropped; `None` keeps all.
 
-    shards : `List[Path]`
-        Text files, one sentence a line.
-    tokenizer : `Tokenizer`, optional
-        Splits sentences. `None` splits at white space.
-    max_tokens : `int`, optional
-        Tokens of a sentence after this many are dropped. `None` keeps all.
-    folder : `Path`
-        An empty folder.
-
-    # Raises
-
-    ConfigurationError
-        If a shard can't be read or is not UTF-8, or none holds a token.
+    Raises `ConfigurationError` if a shard can't be read or is not UTF-8, or none holds a token.
     """
     numbers = _Numbers()
     counted = _number_shards(shards, _splitter(tokenizer, max_tokens), numbers, folder)
@@ -254,7 +193,7 @@ def prepare_corpus(
     (folder / _LINE_HASHES).unlink()
     counts = count_numbers(folder / TOKENS, TOKEN_TYPE, len(numbers))
     words, order = _by_frequency(numbers, counts)
-    # Held no longer than needed: it is the largest thing in memory.
+    # The largest thing in memory is freed as soon as possible.
     numbers.clear()
     write_words(words, counts[order], folder)
     rows = numpy.empty(len(words), dtype=TOKEN_TYPE)
@@ -275,8 +214,6 @@ def prepare_corpus(
 
 
 def _splitter(tokenizer: Optional[Tokenizer], max_tokens: Optional[int]) -> Split:
-    """How lines are split into words."""
-
     split_line: Callable[[str], List[str]] = str.split
     if tokenizer is not None:
         split_line = partial(_words, tokenizer)
@@ -286,14 +223,15 @@ def _splitter(tokenizer: Optional[Tokenizer], max_tokens: Optional[int]) -> Spli
 
 
 def _words(tokenizer: Tokenizer, line: str) -> List[str]:
-    """The words of a line."""
     return [token.ensure_text() for token in line_tokens(tokenizer, line)]
 
 
 def _number_shards(
     shards: List[Path], split: Split, numbers: Dict[str, int], folder: Path
 ) -> _Counts:
-    """Writes the numbers of all tokens, in order of first occurrence, and where sentences begin."""
+    """
+    Writes the numbers of all tokens, in order of first occurrence, and the starts of sentences.
+    """
     shard_starts = [0]
     num_tokens = blank_lines = bytes_read = num_sentences = 0
     total = sum(shard.stat().st_size for shard in shards)
@@ -327,10 +265,10 @@ def _write_block(
     tokens: BinaryIO,
     line_hashes: BinaryIO,
 ) -> numpy.ndarray:
-    """Writes tokens and line hashes; the lengths of the sentences that aren't blank."""
+    """Writes tokens and line hashes; returns the lengths of the sentences that aren't blank."""
     lengths = numpy.fromiter(map(len, sentences), dtype=numpy.int64, count=len(sentences))
     tokens.write(_numbered(sentences, numbers, int(lengths.sum())).tobytes())
-    # Python's own hashes are of 64 bits, which two different lines of a corpus hardly ever share.
+    # Python's own hashes have 64 bits; two different lines of a corpus hardly ever share one.
     hashes = numpy.fromiter(map(hash, lines), dtype=numpy.int64, count=len(lines))
     line_hashes.write(hashes[lengths > 0].tobytes())
     return lengths[lengths > 0]
@@ -339,7 +277,7 @@ def _write_block(
 def _numbered(
     sentences: Iterable[List[str]], numbers: Dict[str, int], num_tokens: int
 ) -> numpy.ndarray:
-    """The numbers of all words."""
+    """The numbers of all words, shape `(num_tokens,)`."""
     return numpy.fromiter(
         map(numbers.__getitem__, chain.from_iterable(sentences)), TOKEN_TYPE, num_tokens
     )
@@ -356,6 +294,6 @@ def _by_frequency(
 
 
 def _count_cut(words: WordTable) -> int:
-    """How many tokens are longer than the room that the released models have for bytes."""
+    """How many tokens are longer than the bytes that the released models have room for."""
     room = MAX_CHARACTERS_PER_TOKEN - 2
     return int(words.counts[words.lengths() > room].sum())

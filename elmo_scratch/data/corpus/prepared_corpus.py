@@ -1,4 +1,4 @@
-"""A corpus of any size that is read from disk."""
+"""Reads a corpus of any size from disk."""
 
 import errno
 import json
@@ -42,31 +42,24 @@ from elmo_scratch.data.vocabulary_file import MARKS
 logger = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
-"""Written last: the size of each file of the folder."""
+"""The size of each file of the folder, written last."""
 
 PART = ".elmo_scratch_part"
-"""Ends the name of a folder while it is filled; others of that name are leftovers, and removed."""
+"""
+The suffix of a folder while it is filled; other folders with this suffix are leftovers to remove.
+"""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
     """
-    Makes sure that a folder is there, whole. One process fills it, beside its place, and moves it
-    there; others wait for that. What a killed process left half done is removed, here and of other
-    folders beside, and a folder in which a file is missing or has another size is made anew.
+    Makes sure that a folder is there, whole. One process fills it beside its place and then moves
+    it there; others wait. Half-made folders of killed processes, here and beside, are removed, and
+    a folder in which a file is missing or has another size is made anew.
 
-    # Parameters
-
-    folder : `Path`
-        Where it shall be.
-    fill : `Callable[[Path], None]`
-        Writes the files into an empty folder. After an error nothing is left of them.
-
-    # Raises
-
-    ConfigurationError
-        If the disk is full, or there is no place where one may write.
+    `fill` writes the files into an empty folder; an error there leaves nothing behind. Raises
+    `ConfigurationError` if the disk is full or the place can't be written to.
     """
     if is_whole(folder):
         return
@@ -100,7 +93,7 @@ def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether a folder was made by `make_once` and its files still have their sizes."""
+    """Whether `make_once` made the folder and its files still have their sizes."""
     try:
         sizes = json.loads((folder / MANIFEST).read_text("utf-8"))
         return all((folder / name).stat().st_size == size for name, size in sizes.items())
@@ -109,7 +102,7 @@ def is_whole(folder: Path) -> bool:
 
 
 def _make(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Fills a folder. Its lock is held."""
+    """Fills a folder. The caller holds its lock."""
     part = folder.with_name(folder.name + PART)
     _remove_leftovers(part)
     if folder.exists():
@@ -128,19 +121,22 @@ def _make(folder: Path, fill: Callable[[Path], None]) -> None:
 
 
 def _remove_leftovers(own: Path) -> None:
-    """Removes half-made folders that nobody works on."""
+    """Removes half-made folders that no process works on."""
     shutil.rmtree(own, ignore_errors=True)
     for part in own.parent.glob(f"*{PART}"):
         try:
             with FileLock(_lock_path(part.with_suffix("")), timeout=0):
                 shutil.rmtree(part, ignore_errors=True)
         except (Timeout, OSError):
-            # Somebody works on it, or it is another user's.
+            # Another process works on the folder, or another user owns it.
             pass
 
 
 def _write_through(path: Path) -> None:
-    """A machine that loses its power must not keep a manifest of files that never reached it."""
+    """
+    Flushes a file to the disk: after a power failure no manifest may name files that never reached
+    it.
+    """
     with open(path, "rb") as file:
         os.fsync(file.fileno())
 
@@ -156,8 +152,7 @@ CACHE_VARIABLE = "ELMO_SCRATCH_CACHE"
 class PreparedCorpus:
     """
     The sentences of a corpus, one shard after the other, as numbers of words. All arrays are
-    memory-mapped: the processes of a machine share them, and they take no memory that the machine
-    could not take back.
+    memory-mapped: the processes of a machine share them, and the system can take their memory back.
 
     # Parameters
 
@@ -172,7 +167,7 @@ class PreparedCorpus:
         self.tokens = numpy.memmap(folder / TOKENS, dtype=TOKEN_TYPE, mode="r")
         """Shape `(tokens,)`, without marks of sentence boundaries."""
         self.sentence_starts = numpy.memmap(folder / SENTENCE_STARTS, dtype=START_TYPE, mode="r")
-        """Shape `(sentences + 1,)`: where each sentence begins in `tokens`."""
+        """Shape `(sentences + 1,)`: the offset of each sentence in `tokens`."""
         self.shard_starts = numpy.fromfile(folder / SHARD_STARTS, dtype=START_TYPE)
         """Shape `(shards + 1,)`: the first sentence of each shard."""
         self.audit = CorpusAudit.read(folder / AUDIT)
@@ -188,12 +183,12 @@ class PreparedCorpus:
     ) -> "PreparedCorpus":
         """
         Finds the prepared form of a corpus, or prepares it: once for all processes and trainings
-        with the same text and settings. Lines without a token are passed over.
+        with the same text and settings. Lines without a token are skipped.
 
         # Parameters
 
         data_path : `DataPath`
-            Text files, one sentence a line, plain or compressed by gzip: as in `list_shards`.
+            Text files, one sentence a line, plain or compressed by gzip; see `list_shards`.
         tokenizer : `Tokenizer`, optional (default = `None`)
             Splits a line into tokens. `None` splits at white space.
         max_tokens : `int`, optional (default = `None`)
@@ -202,7 +197,7 @@ class PreparedCorpus:
             The folder of prepared corpora. `None` takes the environment variable
             `ELMO_SCRATCH_CACHE`, or else `~/.cache/elmo_scratch/corpora`.
         skip_empty_shards : `bool`, optional (default = `False`)
-            Whether files without a token are passed over, and named in a warning.
+            Skip files without a token, and name them in a warning.
 
         # Raises
 
@@ -214,10 +209,10 @@ class PreparedCorpus:
         if type(tokenizer) is WhitespaceTokenizer:
             tokenizer = None
         shards = list_shards(data_path)
-        # A file that was fetched has a name that says nothing.
+        # The name of a fetched file doesn't tell its kind.
         _check_kind([*named_paths(data_path), *shards])
         if not skip_empty_shards:
-            # Told before the rest is read, which may take long.
+            # Empty files are reported before the rest is read, which may take long.
             check_not_empty([shard for shard in shards if not shard.stat().st_size])
         cache = Path(cache_dir).expanduser() if cache_dir is not None else default_cache_dir()
         stamps = shard_stamps(shards)
@@ -248,6 +243,8 @@ class PreparedCorpus:
         self, vocab: Vocabulary, namespace: str = "tokens", lowercase: bool = False
     ) -> numpy.ndarray:
         """
+        The id of each word of `words` in a namespace of a vocabulary, or the unknown word's.
+
         # Parameters
 
         vocab : `Vocabulary`
@@ -260,13 +257,13 @@ class PreparedCorpus:
         # Returns
 
         `numpy.ndarray`
-            Shape `(words,)`, of int64: the id of each word of `words`, or the unknown word's.
+            Shape `(words,)`, of int64.
         """
         ids = vocab.get_token_to_index_vocabulary(namespace)
         unknown = vocab.get_token_index(vocab._oov_token, namespace)
         words: Iterable[str] = self.words
         if lowercase:
-            # What is spelled like a mark stands for it, and so does not change.
+            # A word that is spelled like a mark stands for it, so its case stays.
             words = (word if word in MARKS else word.lower() for word in self.words)
         found = numpy.fromiter(
             (ids.get(word, unknown) for word in words), numpy.int64, len(self.words)
@@ -279,28 +276,21 @@ class PreparedCorpus:
     def unknown_share(
         self, vocab: Vocabulary, namespace: str = "tokens", lowercase: bool = False
     ) -> float:
-        """The share of the tokens whose words a vocabulary lacks; parameters as in `ids_in`."""
+        """
+        The share of the tokens whose words a vocabulary lacks; the parameters are those of
+        `ids_in`.
+        """
         unknown = vocab.get_token_index(vocab._oov_token, namespace)
         return self.share_of(self.ids_in(vocab, namespace, lowercase) == unknown)
 
     def share_of(self, words: numpy.ndarray) -> float:
-        """
-        # Parameters
-
-        words : `numpy.ndarray`
-            Shape `(words,)`, of bool: some of `words`.
-
-        # Returns
-
-        `float`
-            Their share of the tokens.
-        """
+        """The share of the tokens whose words are selected. `words`: shape `(words,)`, of bool."""
         return float(self.words.counts[words].sum() / len(self.tokens))
 
     def release_pages(self) -> None:
         """
-        Gives back what memory the pages take that were read so far. They stay on the disk, and as
-        long as the machine has room in its cache of files.
+        Releases the memory of the pages that were read so far. They stay on the disk, and in the
+        system's file cache as long as it has room.
         """
         for array in (self.tokens, self.sentence_starts):
             pages = array._mmap  # type: ignore[attr-defined]
@@ -308,7 +298,7 @@ class PreparedCorpus:
 
 
 def default_cache_dir() -> Path:
-    """Where prepared corpora are kept."""
+    """The default folder of prepared corpora."""
     named = os.environ.get(CACHE_VARIABLE)
     if named:
         return Path(named).expanduser()
@@ -316,7 +306,7 @@ def default_cache_dir() -> Path:
 
 
 def _check_kind(paths: List[Union[str, PathLike]]) -> None:
-    """Explains files whose lines are not sentences."""
+    """Raises an error for files whose lines are not sentences."""
     for path in paths:
         if is_table(path):
             raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""The files of a corpus, and blocks of their lines."""
+"""Finds the files of a corpus, and reads blocks of their lines."""
 
 import glob
 import os
@@ -12,26 +12,20 @@ from elmo_scratch.data.lines import BYTE_ORDER_MARK, check_no_archive, damage_to
 from elmo_scratch.files.paths import resolve_path
 
 BLOCK_SIZE = 2**18
-"""Bytes of text that are read at once: many lines, and still in the processor's cache."""
+"""Bytes of text read at once: many lines that still fit into the processor's cache."""
 
 
 def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None) -> Iterator[str]:
     """
-    Yields the text of a shard in blocks of whole lines. A line ends as in `text_lines`, with
-    whatever there, and with a line feed here; the last one may lack it. A byte order mark at the
+    Yields the text of a shard in blocks of whole lines. Each line ends with a line feed, whichever
+    line end of `text_lines` the file has; the last line may lack it. A byte order mark at the
     beginning is dropped. An empty shard has no blocks.
 
-    # Parameters
+    The shard is a text file, plain or compressed by gzip. `on_read` is told after each block how
+    many more bytes of the file on the disk were read.
 
-    shard : `Path`
-        A text file, plain or compressed by gzip.
-    on_read : `Callable[[int], object]`, optional (default = `None`)
-        Is told after each block how many more bytes of the file were read, as it lies on the disk.
-
-    # Raises
-
-    ConfigurationError
-        If the shard can't be read, is a damaged gzip file or a tar archive, or a line is not UTF-8.
+    Raises `ConfigurationError` if the shard can't be read, is a damaged gzip file or a tar archive,
+    or a line is not UTF-8.
     """
     try:
         file = open(shard, "rb")
@@ -65,7 +59,6 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
 
 
 def _decoded(raw: bytes, shard: Path, lines_before: int) -> str:
-    """Whole lines as text."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -78,13 +71,15 @@ def _decoded(raw: bytes, shard: Path, lines_before: int) -> str:
 
 
 DataPath = Union[str, PathLike, Sequence[Union[str, PathLike]]]
-"""What names a corpus: a path, a pattern or an address, or several of them."""
+"""A corpus: a path, a pattern or an address, or several of them."""
 
 _NAMES_TO_SHOW = 3
 
 
 def list_shards(data_path: DataPath) -> List[Path]:
     """
+    Lists the files of a corpus.
+
     # Parameters
 
     data_path : `DataPath`
@@ -94,7 +89,7 @@ def list_shards(data_path: DataPath) -> List[Path]:
     # Returns
 
     `List[Path]`
-        The files in the order of the list, those of one pattern sorted by their paths, none twice.
+        The files in the order of the list, the matches of one pattern sorted by path, none twice.
 
     # Raises
 
@@ -122,43 +117,23 @@ def list_shards(data_path: DataPath) -> List[Path]:
 
 
 def named_paths(data_path: DataPath) -> List[Union[str, PathLike]]:
-    """The paths, patterns and addresses that name a corpus, as they were given."""
+    """The paths, patterns and addresses that name a corpus, as given."""
     return [data_path] if isinstance(data_path, (str, PathLike)) else list(data_path)
 
 
 def is_table(path: Union[str, PathLike]) -> bool:
-    """Whether the name of a file, or its address, is that of a comma-separated table."""
+    """Whether a path or an address names a comma-separated table."""
     return os.fspath(path).endswith((".csv", ".csv.gz"))
 
 
 def first_names(shards: List[Path]) -> str:
-    """
-    # Parameters
-
-    shards : `List[Path]`
-        Files that a message is about.
-
-    # Returns
-
-    `str`
-        The paths of the first three, with a sign where there are more.
-    """
+    """The paths of the first three files, for a message, with a sign if there are more."""
     names = ", ".join(map(str, shards[:_NAMES_TO_SHOW]))
     return names + (", …" if len(shards) > _NAMES_TO_SHOW else "")
 
 
 def check_not_empty(empty: List[Path]) -> None:
-    """
-    # Parameters
-
-    empty : `List[Path]`
-        Files without a token.
-
-    # Raises
-
-    ConfigurationError
-        If there is one.
-    """
+    """Raises `ConfigurationError` if the list of files without a token holds any."""
     if empty:
         raise ConfigurationError(
             f"{first_names(empty)}: expected sentences, but no line holds a token. Copy again what "
@@ -204,7 +179,7 @@ def _matching(pattern: str) -> List[Path]:
 
 
 def _check_folders(folders: Path, pattern: str) -> None:
-    """Sees that folders can be listed: `glob` passes over those that can't."""
+    """Checks that folders can be listed: `glob` skips those that can't."""
     while glob.has_magic(str(folders)):
         for folder in glob.iglob(os.path.join(folders, ""), recursive=True):
             try:
@@ -218,7 +193,7 @@ def _check_folders(folders: Path, pattern: str) -> None:
 
 
 def _what_there_is(path: Path) -> str:
-    """The innermost folder of a path that exists, and what is in it."""
+    """Describes the innermost existing folder of a path and its contents, for a message."""
     folder = path.absolute().parent
     while not folder.is_dir():
         folder = folder.parent

@@ -1,25 +1,19 @@
-"""The order of sentences in streams: a random one of any length that takes no memory."""
+"""
+Orders the sentences in streams: at random, for any number of them, without memory for the order.
+"""
 
 from typing import Callable, Iterator, List, NamedTuple, Optional
 
 import numpy
 
 NUM_ROUNDS = 6
-"""Four are enough where both halves are large (Luby and Rackoff 1988); shards may be small."""
+"""Four are enough if both halves are large (Luby and Rackoff 1988); shards may be small."""
 
 
 class RandomOrder:
     """
-    A random order of the numbers below `size`, of which each part is computed where it is wanted: a
-    Feistel network over the next larger power of four, gone through again where it leads out of
-    the numbers.
-
-    # Parameters
-
-    size : `int`
-        How many numbers.
-    seed : `numpy.random.SeedSequence`
-        Draws the order.
+    A random order of the numbers below `size`, each part of which is computed on demand: a Feistel
+    network over the next larger power of four, applied again while its result is out of range.
 
     # Source
 
@@ -33,17 +27,7 @@ class RandomOrder:
         self._keys = seed.generate_state(NUM_ROUNDS, numpy.uint64)
 
     def at(self, places: numpy.ndarray) -> numpy.ndarray:
-        """
-        # Parameters
-
-        places : `numpy.ndarray`
-            Shape `(places,)`: places in the order, from 0 on, below `size`.
-
-        # Returns
-
-        `numpy.ndarray`
-            Shape `(places,)`, of int64: the numbers that stand there.
-        """
+        """The numbers at places of the order. Shape `(places,)` → `(places,)`, int64."""
         numbers = self._through(places.astype(numpy.uint64))
         outside = numpy.flatnonzero(numbers >= self._size)
         while len(outside):
@@ -52,7 +36,7 @@ class RandomOrder:
         return numbers.astype(numpy.int64)
 
     def _through(self, numbers: numpy.ndarray) -> numpy.ndarray:
-        """Each number of the network's domain, of uint64, becomes another of them."""
+        """Permutes the network's domain: each uint64 number becomes another of them."""
         left, right = numbers >> self._half, numbers & self._mask
         for key in self._keys:
             left, right = right, left ^ (_scattered(right + key) & self._mask)
@@ -60,7 +44,7 @@ class RandomOrder:
 
 
 def _scattered(numbers: numpy.ndarray) -> numpy.ndarray:
-    """Numbers of uint64, each bit of which depends on all (the last step of SplitMix64)."""
+    """Mixes uint64 numbers so that each bit depends on all bits (the last step of SplitMix64)."""
     numbers = (numbers ^ (numbers >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> numpy.uint64(31))
@@ -70,21 +54,13 @@ MARKS_PER_SENTENCE = 2
 """A begin and an end mark."""
 
 SENTENCES_AT_ONCE = 2**14
-"""An order is gone through in parts of so many, so that memory does not grow with the corpus."""
+"""Sentences of an order that are handled at once, so that memory does not grow with the corpus."""
 
 
 class Place(NamedTuple):
     """
-    A sentence, by its place in the order of an epoch.
-
-    # Parameters
-
-    shard : `int`
-        The place of its shard in the order of the epoch.
-    sentence : `int`
-        Its place in the order of the shard.
-    position : `int`
-        Where it begins, in positions of the epoch.
+    A sentence in the order of an epoch: the place of its shard there, its own place in the order of
+    the shard, and the position of the epoch at which it begins.
     """
 
     shard: int
@@ -95,13 +71,13 @@ class Place(NamedTuple):
 class StreamOrder:
     """
     The order of all sentences of a corpus in one epoch, cut into streams of as equal lengths as
-    whole sentences allow. Each stream reads a stretch of the order, so that without shuffling of
-    sentences texts stay in their order.
+    whole sentences allow. Each stream reads a stretch of the order, so texts stay in their order
+    unless sentences are shuffled.
 
     # Parameters
 
     sentence_starts : `numpy.ndarray`
-        Shape `(sentences + 1,)`: where each sentence begins among the tokens.
+        Shape `(sentences + 1,)`: the offset of each sentence among the tokens.
     shard_starts : `numpy.ndarray`
         Shape `(shards + 1,)`: the first sentence of each shard.
     num_streams : `int`
@@ -111,8 +87,8 @@ class StreamOrder:
     shuffles_sentences : `bool`, optional (default = `False`)
         Whether the seed also draws the order of the sentences within each shard.
     release : `Callable[[], None]`, optional (default = nothing is done)
-        Is called after each part of `sentence_starts` that the constructor goes through: gives back
-        the memory of what was read from disk.
+        Releases the memory of what was read from disk. The constructor calls it after each part of
+        `sentence_starts` that it reads.
     """
 
     def __init__(
@@ -134,7 +110,7 @@ class StreamOrder:
             of_shards, *of_sentences = seed.spawn(1 + num_shards)
             numpy.random.default_rng(of_shards).shuffle(self._shards)
             self._seeds = of_sentences if shuffles_sentences else None
-        # In positions: tokens and the marks around each sentence. Shape: (shards,)
+        # Sizes in positions: tokens and the marks around each sentence. Shape: (shards,)
         sizes = numpy.diff(sentence_starts[shard_starts])
         sizes += MARKS_PER_SENTENCE * numpy.diff(shard_starts)
         self._shard_ends = numpy.cumsum(sizes[self._shards])
@@ -143,20 +119,20 @@ class StreamOrder:
         self._bounds = [*self._places_at(wanted), Place(num_shards, 0, total)]
 
     def sentences(self, stream: int) -> Iterator[numpy.ndarray]:
-        """The numbers of the sentences that a stream reads, part by part."""
+        """Yields the numbers of the sentences that a stream reads, part by part."""
         first, end = self._bounds[stream], self._bounds[stream + 1]
         for shard in range(first.shard, end.shard + (end.sentence > 0)):
             begin = first.sentence if shard == first.shard else 0
             yield from self._of_shard(shard, begin, end.sentence if shard == end.shard else None)
 
     def num_positions(self, stream: int) -> int:
-        """How long a stream is, in positions."""
+        """The length of a stream in positions."""
         return self._bounds[stream + 1].position - self._bounds[stream].position
 
     def _of_shard(
         self, shard: int, begin: int = 0, end: Optional[int] = None
     ) -> Iterator[numpy.ndarray]:
-        """The numbers of a shard's sentences, in the order of the epoch, part by part."""
+        """Yields the numbers of a shard's sentences in the order of the epoch, part by part."""
         number = self._shards[shard]
         first = int(self._shard_starts[number])
         size = int(self._shard_starts[number + 1]) - first
@@ -167,7 +143,7 @@ class StreamOrder:
             yield first + (places if order is None else order.at(places))
 
     def _places_at(self, positions: numpy.ndarray) -> List[Place]:
-        """The sentences that begin nearest to positions of the epoch, which ascend."""
+        """The sentences that begin nearest to ascending positions of the epoch."""
         found = []
         shards = numpy.searchsorted(self._shard_ends, positions, side="right")
         for shard in numpy.unique(shards).tolist():
@@ -176,7 +152,7 @@ class StreamOrder:
             passed = 0
             for sentences in self._of_shard(shard):
                 lengths = self._sentence_starts[sentences + 1] - self._sentence_starts[sentences]
-                # Where each sentence of the part begins, and where the last one ends.
+                # The start of each sentence of the part, and the end of the last one.
                 spans = numpy.concatenate([[reached], lengths + MARKS_PER_SENTENCE])
                 starts = numpy.cumsum(spans)
                 reached = int(starts[-1])
@@ -192,7 +168,7 @@ class StreamOrder:
 
 
 def _nearest(starts: numpy.ndarray, position: int) -> int:
-    """The place of the number nearest to `position` among numbers that ascend."""
+    """The place of the number nearest to `position` among ascending numbers."""
     after = int(numpy.searchsorted(starts, position))
     is_nearer_before = after > 0 and 2 * position < starts[after - 1] + starts[after]
     return after - 1 if is_nearer_before else after

@@ -24,27 +24,29 @@ from elmo_scratch.data.streams.windows import (
 )
 
 STREAMS_PER_RELEASE = 8
-"""After so many streams the memory of what they read from disk is given back. Where sentences are
-read in a new order each of them brings 64 KiB of its neighbourhood along."""
+"""
+After reading from this many streams the memory of what they read from disk is released. In a new
+order of sentences each read brings 64 KiB of its neighbourhood along.
+"""
 
 
 @DataLoader.register("elmo_scratch_stream")
 class StreamLoader(DataLoader):
     """
     Cuts a corpus into `batch_size` parallel streams, and the streams into windows of `unroll_steps`
-    positions: the scheme of the original, but that the end of a sentence is read, too, as in use. A
-    language model carries its state from window to window.
+    positions. This is the original's scheme, except that the model also reads the end of a
+    sentence, as it does in use. A language model carries its state from window to window.
 
     A batch holds one field, "windows", with the tensors
 
     - `words`, shape `(distinct,)`: the ids of the distinct words of the batch in the vocabulary;
     - `characters`, shape `(distinct, characters)`: their spelling, if the reader has an indexer of
       characters;
-    - `left_to_right` and `right_to_left`, shape `(batch, positions)`: what each direction reads, as
-      rows of `words`;
+    - `left_to_right` and `right_to_left`, shape `(batch, positions)`: the words that each direction
+      reads, as rows of `words`;
     - `left_to_right_targets` and `right_to_left_targets`, shape `(batch, positions)`: the id of the
       word that follows in each direction, and 0 where none is predicted: after the end of a
-      sentence, where what follows is sure, and where a stream has ended;
+      sentence, where the next position is certain, and where a stream has ended;
     - `mask`, of bool, shape `(batch, positions)`: where a stream goes on;
     - `is_first`, of bool, shape `()`: whether an epoch begins.
 
@@ -55,26 +57,27 @@ class StreamLoader(DataLoader):
     reader : `DatasetReader`
         A reader "elmo_scratch_sentences". Its tokenizer and indexers apply.
     data_path : `DataPath`
-        Text files, one sentence a line, plain or gzip: a path, a pattern such as
-        `corpus/*.txt.gz`, or a list of those.
+        Text files, one sentence a line, plain or gzip: a path, a pattern such as `corpus/*.txt.gz`,
+        or a list of those.
     batch_size : `int`
-        How many streams, of each worker where there are several.
+        How many streams each worker reads.
     unroll_steps : `int`, optional (default = `20`, the original's value)
         Positions of a window.
     shuffle : `bool`, optional (default = `False`)
         Whether each epoch reads the files in a new order.
     shuffle_sentences : `bool`, optional (default = `False`)
         Whether each epoch also reads the sentences of each file in a new order, as the original
-        does. Otherwise what is carried from sentence to sentence is that of the text.
+        does. Otherwise the state carried to a sentence comes from the sentence before it in the
+        text.
     seed : `int`, optional (default = `13370`, AllenNLP's own seed)
-        Draws those orders, apart from all other random numbers. Not below 0.
+        Draws those orders, independently of all other random numbers. Not below 0.
     cache_dir, skip_empty_shards
-        As in `PreparedCorpus.of`.
+        See `PreparedCorpus.of`.
 
     # Raises
 
     ConfigurationError
-        If the reader is another, a number too small, or the text too short or not to be read.
+        If the reader is another, a number too small, or the text too short or not readable.
     """
 
     def __init__(
@@ -117,12 +120,12 @@ class StreamLoader(DataLoader):
             f"batch_size {batch_size}, workers {self._num_workers}, unroll_steps {unroll_steps}, "
             f"shuffle {self._shuffles}, shuffle_sentences {shuffle_sentences}, seed {seed}"
         )
-        """All that decides which batches the text is cut into."""
+        """All settings that decide which batches the text is cut into."""
         self._corpus = PreparedCorpus.of(
             data_path, reader.tokenizer, reader.max_tokens, cache_dir, skip_empty_shards
         )
         self.audit = self._corpus.audit
-        """What the corpus holds, from `index_with` on with its share of unknown tokens."""
+        """The figures of the corpus, with its share of unknown tokens after `index_with`."""
         self._word_indexer, self._character_indexer = stream_indexers(reader)
         self._word_ids: Optional[numpy.ndarray] = None
         self._spelling: Optional[Spelling] = None
@@ -160,8 +163,7 @@ class StreamLoader(DataLoader):
 
     def skip(self, epochs: int, batches: int) -> None:
         """
-        Lets a training that goes on pass quickly over what it has seen: of those batches only empty
-        ones are given out.
+        Skips quickly what a resumed training has seen: those batches come out empty.
 
         # Parameters
 
@@ -173,22 +175,19 @@ class StreamLoader(DataLoader):
         self._epochs_to_skip, self._batches_to_skip = epochs, batches
 
     def iter_instances(self) -> Iterator[Instance]:
-        """The sentences, for vocabularies that count words of instances."""
+        """Reads the sentences, for vocabularies that count words of instances."""
         empty = self._corpus.audit.empty_shards
         shards = [shard for shard in list_shards(self._data_path) if str(shard) not in empty]
         return self._reader.read(shards)  # type: ignore[arg-type]
 
     def index_with(self, vocab: Vocabulary) -> None:
         """
-        # Parameters
-
-        vocab : `Vocabulary`
-            Gives the words their ids.
+        Gives the words the ids of a vocabulary.
 
         # Raises
 
         ConfigurationError
-            If it has no marks of sentence boundaries in their namespace.
+            If it lacks the marks of sentence boundaries in the words' namespace.
         """
         namespace = self._word_indexer.namespace
         assert namespace is not None
@@ -213,7 +212,7 @@ class StreamLoader(DataLoader):
 
     @property
     def identity(self) -> str:
-        """The same for the same text, split in the same way."""
+        """A name that is the same for the same text, split in the same way."""
         return self._corpus.folder.name
 
     @property
@@ -226,11 +225,11 @@ class StreamLoader(DataLoader):
         self._epoch = number
 
     def set_target_device(self, device: torch.device) -> None:
-        """Where batches shall lie."""
+        """Sets the device of the batches."""
         self._device = device
 
     def _next_of(self, streams: List[Iterator[Positions]]) -> List[Optional[Positions]]:
-        """The next window of each stream, and `None` where it has ended."""
+        """The next window of each stream, and `None` if it has ended."""
         parts: List[Optional[Positions]] = []
         for start in range(0, len(streams), STREAMS_PER_RELEASE):
             group = streams[start : start + STREAMS_PER_RELEASE]
@@ -241,7 +240,7 @@ class StreamLoader(DataLoader):
     def _batch(self, parts: List[Optional[Positions]]) -> Dict[str, torch.Tensor]:
         """The windows of all streams as tensors."""
         shape = (len(parts), self._unroll_steps)
-        numbers = numpy.zeros((2, *shape), dtype=numpy.int64)  # of both directions
+        numbers = numpy.zeros((2, *shape), dtype=numpy.int64)  # both directions
         following = numpy.zeros_like(numbers)
         mask, predicts = numpy.zeros(shape, dtype=bool), numpy.zeros(shape, dtype=bool)
         for row, part in enumerate(parts):
@@ -283,13 +282,13 @@ class StreamLoader(DataLoader):
         return order
 
     def _num_windows(self, order: StreamOrder) -> int:
-        """As many as the longest stream of all workers has."""
+        """The number of windows of the longest stream of all workers."""
         num_streams = self._batch_size * self._num_workers
         longest = max(order.num_positions(stream) for stream in range(num_streams))
         return -(-longest // self._unroll_steps)
 
     def _check_size(self) -> None:
-        """Explains a corpus that is too short."""
+        """Raises an error if the corpus is too short."""
         num_streams = self._batch_size * self._num_workers
         needed = num_streams * self._unroll_steps
         num_sentences = len(self._corpus.sentence_starts) - 1

@@ -1,4 +1,4 @@
-"""One of several parallel streams of text, cut into windows, with its words and characters."""
+"""Cuts one of several parallel streams of text into windows, with its words and characters."""
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -26,7 +26,7 @@ NUM_MARKS = 2
 """The word of number `n` in the corpus is `n + NUM_MARKS` in a stream."""
 
 POSITIONS_AT_ONCE = 2**13
-"""A stream reads ahead about so far: enough that NumPy's calls don't count."""
+"""Positions that a stream reads ahead: enough that the overhead of NumPy's calls is negligible."""
 
 
 class Positions(NamedTuple):
@@ -34,15 +34,9 @@ class Positions(NamedTuple):
     A stretch of a stream, in two reading orders. Both begin a sentence with a mark, read its words,
     and end with the other mark; both take one sentence after the other.
 
-    # Parameters
-
-    left_to_right : `numpy.ndarray`
-        Shape `(positions,)`: each sentence from its beginning to its end.
-    right_to_left : `numpy.ndarray`
-        Shape `(positions,)`: each sentence from its end to its beginning.
-    predicts : `numpy.ndarray`
-        Shape `(positions,)`, of bool: whether the next position is of the same sentence, so that
-        it is predicted from here.
+    All arrays have the shape `(positions,)`. `left_to_right` reads each sentence from its beginning
+    to its end, `right_to_left` from its end to its beginning. `predicts`, of bool, tells whether
+    the next position belongs to the same sentence, so that it is predicted from here.
     """
 
     left_to_right: numpy.ndarray
@@ -55,12 +49,11 @@ class Positions(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many positions."""
         return len(self.left_to_right)
 
     @classmethod
     def cat(cls, parts: List["Positions"]) -> "Positions":
-        """One stretch after the other."""
+        """Joins stretches end to end."""
         return cls(*(numpy.concatenate(arrays) for arrays in zip(*parts)))
 
 
@@ -68,14 +61,8 @@ def read_sentences(
     tokens: numpy.ndarray, sentence_starts: numpy.ndarray, sentences: numpy.ndarray
 ) -> Positions:
     """
-    # Parameters
-
-    tokens : `numpy.ndarray`
-        Shape `(tokens,)`: the number of the word of each token.
-    sentence_starts : `numpy.ndarray`
-        Shape `(sentences + 1,)`: where each sentence begins among the tokens.
-    sentences : `numpy.ndarray`
-        Shape `(read,)`: the numbers of the sentences to read.
+    Reads sentences by their numbers, shape `(read,)`. `tokens` holds the word number of each token;
+    `sentence_starts`, shape `(sentences + 1,)`, the offset of each sentence among the tokens.
     """
     starts = sentence_starts[sentences]
     lengths = sentence_starts[sentences + 1] - starts
@@ -106,26 +93,12 @@ def windows(
     skipped: int = 0,
 ) -> Iterator[Positions]:
     """
-    Cuts a stream into windows. The last one may be shorter.
+    Cuts a stream of `order` into windows; `tokens` and `sentence_starts` are as in
+    `read_sentences`.
 
-    # Parameters
-
-    tokens, sentence_starts
-        As in `read_sentences`.
-    order : `StreamOrder`
-        The order of the epoch.
-    stream : `int`
-        Which of its streams.
-    size : `int`
-        Positions of a window.
-    skipped : `int`, optional (default = `0`)
-        How many windows to leave out at the beginning. Their text isn't read.
-
-    # Returns
-
-    `Iterator[Positions]`
-        Windows of `size + 1` positions, of which the last is the first of the next window and only
-        there to be predicted.
+    Yields windows of `size + 1` positions; the last position is the first of the next window and
+    only there to be predicted. The last window may be shorter. The first `skipped` windows are left
+    out, and their text isn't read.
     """
     to_skip = skipped * size
     unread = read_sentences(tokens, sentence_starts, numpy.arange(0))
@@ -156,19 +129,19 @@ def windows(
 
 class Spelling:
     """
-    Spells words of a corpus, as `alphabet.character_ids` does, many at a time.
+    Spells words of a corpus like `alphabet.character_ids`, many at a time.
 
     # Parameters
 
     text : `numpy.ndarray`
-        Of bytes: the UTF-8 forms of all words, end to end.
+        Bytes: the UTF-8 forms of all words, end to end.
     starts : `numpy.ndarray`
-        Shape `(words + 1,)`: where each word begins in `text`.
+        Shape `(words + 1,)`: the offset of each word in `text`.
     max_characters : `int`
-        How many ids a word has.
+        Ids of a word.
     marks : `Tuple[numpy.ndarray, numpy.ndarray]`
-        The numbers of the words that are written like the marks of the beginning and the end of a
-        sentence, and stand for them.
+        The numbers of the words that are written like the begin and the end mark of a sentence, and
+        stand for them.
     """
 
     def __init__(
@@ -188,15 +161,8 @@ class Spelling:
 
     def of(self, numbers: numpy.ndarray) -> numpy.ndarray:
         """
-        # Parameters
-
-        numbers : `numpy.ndarray`
-            Shape `(words,)`, as in a stream.
-
-        # Returns
-
-        `numpy.ndarray`
-            Shape `(words, characters)`: ids as in a batch.
+        Spells words by their numbers in a stream. Shape `(words,)` → `(words, characters)`, ids as
+        in a batch.
         """
         words = numpy.maximum(numbers - NUM_MARKS, 0)
         starts = self._starts[words]
@@ -214,14 +180,8 @@ class Spelling:
 
 class StreamIndexers(NamedTuple):
     """
-    The indexers of a reader.
-
-    # Parameters
-
-    words : `SingleIdTokenIndexer`
-        Gives the words that are predicted their ids.
-    characters : `CharacterIndexer`, optional
-        Spells them, where the biLM reads characters.
+    The indexers of a reader: `words` gives the predicted words their ids; `characters` spells them,
+    if the biLM reads characters.
     """
 
     words: SingleIdTokenIndexer
@@ -230,16 +190,11 @@ class StreamIndexers(NamedTuple):
 
 def stream_indexers(reader: SentencesReader) -> StreamIndexers:
     """
-    # Parameters
+    Finds the indexers of the reader of the streams' sentences.
 
-    reader : `SentencesReader`
-        The reader of the sentences that the streams are made of.
-
-    # Raises
-
-    ConfigurationError
-        If it has none for words with a namespace of the vocabulary, or others than these; or if it
-        is to read a part of the text, or an indexer to add words: streams are made of whole files.
+    Raises `ConfigurationError` if it has no indexer of words with a namespace of the vocabulary, or
+    other indexers; or if the reader reads only a part of the text, or an indexer adds words.
+    Streams are made of whole files.
     """
     if reader.max_instances is not None:
         raise ConfigurationError(
@@ -249,7 +204,7 @@ def stream_indexers(reader: SentencesReader) -> StreamIndexers:
     by_kind: Dict[type, TokenIndexer] = {
         type(indexer): indexer for indexer in reader.token_indexers.values()
     }
-    has_more = len(by_kind) < len(reader.token_indexers)  # of a kind that is there already
+    has_more = len(by_kind) < len(reader.token_indexers)  # two of the same kind
     words, characters = by_kind.pop(SingleIdTokenIndexer, None), by_kind.pop(CharacterIndexer, None)
     has_more = has_more or bool(by_kind)
     if not isinstance(words, SingleIdTokenIndexer) or words.namespace is None or has_more:
@@ -270,17 +225,8 @@ def stream_indexers(reader: SentencesReader) -> StreamIndexers:
 
 def check_marks(vocab: Vocabulary, namespace: str) -> None:
     """
-    # Parameters
-
-    vocab : `Vocabulary`
-        With the marks of sentence boundaries, which a language model adds to its namespace.
-    namespace : `str`
-        That of the streams' words.
-
-    # Raises
-
-    ConfigurationError
-        If they are not there: every word would pass for an unknown one.
+    Raises `ConfigurationError` if the namespace of the streams' words lacks the marks of sentence
+    boundaries, which a language model adds: every word would pass for an unknown one.
     """
     words = vocab._token_to_index.get(namespace, {})
     if not words.keys() >= {BEGIN_SENTENCE_WORD, END_SENTENCE_WORD}:
