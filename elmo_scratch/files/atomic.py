@@ -1,4 +1,4 @@
-"""Output files that appear whole or not at all."""
+"""Writes output files that appear whole or not at all."""
 
 import os
 import shutil
@@ -12,12 +12,8 @@ from allennlp.common.checks import ConfigurationError
 
 def check_place(path: Path) -> None:
     """
-    Complains before the work rather than after it.
-
-    # Raises
-
-    ConfigurationError
-        If no file can be written at `path`, or where it leads if it is a link.
+    Checks before the work starts that a file can be written at `path`, or at the target of a link.
+    Raises `ConfigurationError` if not.
     """
     try:
         _check_place(path)
@@ -26,11 +22,11 @@ def check_place(path: Path) -> None:
 
 
 def _check_place(path: Path) -> None:
-    """As `check_place`, but that the system has errors of its own for names it doesn't take."""
+    """Checks `path`; lets the system's own errors for unsuitable names through."""
     if path.is_dir():
         raise ConfigurationError(f"{path}: expected a file to write to, but it is a folder")
     target = _target(path)
-    # What is still a link is one of a circle.
+    # A target that is still a link belongs to a circle of links.
     if (path.exists() or target.is_symlink()) and not path.is_file():
         raise ConfigurationError(f"{path}: expected a file to write to, but it is no regular file")
     folder = target.parent
@@ -43,13 +39,9 @@ def _check_place(path: Path) -> None:
 def atomic_write(path: Path) -> Iterator[Path]:
     """
     Gives the block a temporary path beside `path`, and moves what the block wrote there to `path`
-    when it ends without an error. Until then an older file at `path` stays as it is; after an
-    error nothing is left of the new one. A link stays, and the file that it leads to is replaced.
-
-    # Parameters
-
-    path : `Path`
-        Where the file shall appear. Its folder must exist.
+    when it ends without an error. Until then an older file at `path` stays as it is; after an error
+    nothing is left of the new one. A link stays, and the file that it leads to is replaced. The
+    folder of `path` must exist.
     """
     target = _target(path)
     temporary = target.with_name(_temporary_name(target))
@@ -61,24 +53,22 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def _temporary_name(path: Path) -> str:
-    """One that no other process takes, even in a container of its own with the same numbers."""
+    """
+    A name that no other process takes, even one in another container with the same process number.
+    """
     return f".{path.name}.{uuid.uuid4().hex[:8]}.{os.getpid()}.part"
 
 
 def _target(path: Path) -> Path:
-    """Where a path leads: itself, but for links."""
+    """The path with all links resolved."""
     return Path(os.path.realpath(path))
 
 
 def sync(path: Path) -> None:
     """
-    Waits until the content of a file, or which files a folder holds, is on the disk: what something
-    else is removed for must outlast a machine that stops.
-
-    # Raises
-
-    OSError
-        If it can't be written.
+    Waits until the content of a file, or the list of files in a folder, is on the disk. Call it
+    before an older file is removed in favour of this one: the machine may stop at any time. Raises
+    `OSError` if the write fails.
     """
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -90,22 +80,16 @@ def sync(path: Path) -> None:
 @contextmanager
 def atomic_writes(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     """
-    Gives the block an empty folder, and moves the files that the block wrote there to `folder` when
-    it ends without an error. After an error in the block nothing has changed.
+    Gives the block an empty folder, and moves the files `names` that the block wrote there to
+    `folder` when it ends without an error. After an error in the block nothing has changed. The
+    folder above `folder` must exist.
 
-    A new folder appears with all its files at once. In a folder that is there already, the last of
-    the files goes first and comes last: where it is, the others are those that belong to it.
-
-    # Parameters
-
-    folder : `Path`
-        Where the files shall appear. The folder above it must exist.
-    names : `Sequence[str]`
-        The files that the block writes.
+    A new folder appears with all its files at once. In an existing folder the last of the files is
+    removed first and moved last: if it is there, the others belong to it.
     """
     folder = Path(os.path.realpath(folder))
     name = _temporary_name(folder)
-    # What is above a folder may be on another disk, or not to be written to.
+    # The folder above may be on another disk, or may not be writable.
     temporary = folder / name if folder.exists() else folder.with_name(name)
     try:
         temporary.mkdir()

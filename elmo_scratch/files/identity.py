@@ -1,4 +1,4 @@
-"""Tells files apart, by what is in them or, without reading them, by their stamps."""
+"""Tells files apart by their contents or, without reading them, by their stamps."""
 
 import hashlib
 import os
@@ -9,24 +9,16 @@ from typing import List, Sequence, Tuple
 from allennlp.common.checks import ConfigurationError
 
 READ_AT_ONCE = 2**20
-"""Bytes."""
+"""Bytes read at once."""
 
 Stamp = Tuple[int, int, int, int]
 
 
 def stamp_of(file: Path) -> Stamp:
     """
-    # Returns
-
-    `Tuple[int, int, int, int]`
-        What another content of the file changes, known without reading it: its device, its number
-        there, its size, and when it was written to last. Two contents of one size within a tick of
-        the system's clock look the same.
-
-    # Raises
-
-    OSError
-        If there is no such file.
+    A stamp that changes with the content of a file, known without reading it: its device, its
+    inode, its size, and the time of its last write. Two contents of one size written within a tick
+    of the system's clock look the same. Raises `OSError` if there is no such file.
     """
     found = os.stat(file)
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
@@ -34,28 +26,20 @@ def stamp_of(file: Path) -> Stamp:
 
 class ReadFiles:
     """
-    Files that are about to be read. What is in them is asked for later, and seldom.
-
-    # Parameters
-
-    files : `Sequence[Path]`
-        One file, or several that belong together, in an order that has a meaning.
+    Files that are about to be read: one, or several that belong together, in a meaningful order.
+    Their identity is computed later, only if it is asked for.
     """
 
     def __init__(self, files: Sequence[Path]) -> None:
-        # The process may go to another folder.
+        # An absolute path stays right when the process changes its folder.
         self._files = [file.absolute() for file in files]
         self._stamps = self._found()
 
     @cached_property
     def identity(self) -> str:
         """
-        As `identity_of`.
-
-        # Raises
-
-        ConfigurationError
-            If they are not those any more that were read.
+        The result of `identity_of`. Raises `ConfigurationError` if the files changed since they
+        were read.
         """
         try:
             identity = identity_of(self._files)
@@ -70,7 +54,7 @@ class ReadFiles:
         return identity
 
     def hold(self, path: Path) -> bool:
-        """Whether one of them is the file at `path`, by whatever name."""
+        """Whether one of the files is the file at `path`, by whatever name."""
         return path.exists() and any(file.exists() and path.samefile(file) for file in self._files)
 
     def _found(self) -> List[Stamp]:
@@ -79,16 +63,8 @@ class ReadFiles:
 
 def identity_of(files: Sequence[Path]) -> str:
     """
-    # Parameters
-
-    files : `Sequence[Path]`
-        As in `ReadFiles`.
-
-    # Returns
-
-    `str`
-        `"sha256:"` and the SHA-256 of the file's bytes; of several files, that of all their
-        SHA-256 one after the other.
+    `"sha256:"` and the SHA-256 of a file's bytes; for several files, the SHA-256 of all their
+    SHA-256 digests end to end.
     """
     digests = [_digest(file) for file in files]
     if len(digests) == 1:

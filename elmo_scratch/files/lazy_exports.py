@@ -1,4 +1,4 @@
-"""Names of a package that cost nothing until somebody asks for them."""
+"""Offers the names of a package without importing their modules before somebody asks for them."""
 
 import sys
 from importlib import import_module
@@ -10,16 +10,16 @@ def lazy_exports(
     package: str, places: Mapping[str, str]
 ) -> Tuple[Callable[[str], Any], Callable[[], List[str]]]:
     """
-    Lets a package offer names without importing the modules that they stand in: whoever embeds one
-    sentence doesn't wait for what only a training needs.
+    Lets a package offer names without importing the modules that define them: whoever embeds one
+    sentence doesn't wait for the imports of a training.
 
     # Parameters
 
     package : `str`
         Its full name.
     places : `Mapping[str, str]`
-        For each public name the module that defines it, as it is called within the package. The
-        package's modules are there on demand as well and are not listed.
+        For each public name the module that defines it, relative to the package. The package's
+        modules are imported on demand as well and are not listed.
 
     # Returns
 
@@ -48,5 +48,5 @@ def lazy_exports(
 
 
 def _modules_of(package: str) -> List[str]:
-    """The modules and packages in a package."""
+    """The names of the modules and packages in a package."""
     return [found.name for found in iter_modules(sys.modules[package].__path__)]

@@ -1,21 +1,23 @@
-"""The processors and the memory that this process may use, limits of containers included."""
+"""
+Tells which processors and how much memory this process may use, limits of containers included.
+"""
 
 import os
 from pathlib import Path
 from typing import Iterator, NamedTuple, Tuple
 
 STATISTICS = Path("/proc/meminfo")
-"""Where Linux counts memory."""
+"""The file in which Linux counts memory."""
 
 CONTROL_GROUP = Path("/proc/self/cgroup")
-"""Where Linux says to which groups a process belongs."""
+"""The file in which Linux lists the control groups of a process."""
 
 LIMITS = Path("/sys/fs/cgroup")
-"""Where it says what these may use."""
+"""The folder in which Linux lists the limits of control groups."""
 
 
 class _Names(NamedTuple):
-    """What a version of control groups calls its files, and in the last of them a line."""
+    """The files of a version of control groups, and the name of a line in the last of them."""
 
     limit: str
     used: str
@@ -32,7 +34,7 @@ _OLD = _Names(
 def machine_memory() -> float:
     """
     The bytes of memory that the machine has, or that the process may use if that is less; infinity
-    where the system doesn't say.
+    if the system doesn't say.
     """
     try:
         installed = float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -43,7 +45,7 @@ def machine_memory() -> float:
 
 def free_memory() -> float:
     """
-    The bytes of it that no process needs now; infinity where the system doesn't say.
+    The bytes of `machine_memory` that no process needs now; infinity if the system doesn't say.
     """
     available = 1024 * _number_of(STATISTICS, "MemAvailable:", float("inf"))
     return min([available, *(limit - used for limit, used in _limits())])
@@ -51,24 +53,24 @@ def free_memory() -> float:
 
 def _limits() -> Iterator[Tuple[float, float]]:
     """
-    What the control groups that the process belongs to may use, in both versions of them, and what
-    they do use.
+    Yields the memory limit and the used memory of each control group of the process, in both
+    versions of control groups.
     """
     for folder, names in _groups():
         try:
             limit = float((folder / names.limit).read_text(encoding="utf-8"))
-        except (OSError, ValueError):  # the word "max" stands for none
+        except (OSError, ValueError):  # the word "max" stands for no limit
             continue
         try:
             used = float((folder / names.used).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             used = 0.0
-        # What was read from disk is kept only for as long as nobody needs the room.
+        # The kernel's file cache counts as used, but is dropped when memory is needed.
         yield limit, used - _number_of(folder / names.statistics, names.reclaimable, 0.0)
 
 
 def _groups() -> Iterator[Tuple[Path, _Names]]:
-    """The folders of the groups, and those above them."""
+    """Yields the folders of the process's groups, and the folders above them."""
     try:
         groups = CONTROL_GROUP.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -90,7 +92,7 @@ def _groups() -> Iterator[Tuple[Path, _Names]]:
 
 
 def _number_of(file: Path, name: str, default: float) -> float:
-    """The number on the line of a file that begins with this word."""
+    """The number on the line of a file that begins with the word `name`."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -100,12 +102,8 @@ def _number_of(file: Path, name: str, default: float) -> float:
 
 def num_processors() -> int:
     """
-    # Returns
-
-    `int`
-        How many the process may run on: no more than there are, but fewer where a scheduler or a
-        container has given it only some. A share of their time, as `docker run --cpus` gives it,
-        is not seen.
+    The number of processors that the process may run on: fewer than there are if a scheduler or a
+    container has given it only some. A share of their time, as in `docker run --cpus`, is not seen.
     """
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -1,4 +1,4 @@
-"""The place of a file that is named by a path or an address."""
+"""Finds a file that is named by a path or an address."""
 
 import os
 from os import PathLike
@@ -11,25 +11,12 @@ from allennlp.common.file_utils import cached_path
 
 def resolve_path(source: Union[str, PathLike]) -> Path:
     """
-    Files of this machine are read where they lie. AllenNLP's `cached_path` makes its cache for
-    those too, which nobody can whose home folder is missing or not to be written to.
+    The local path of a path or of an address that AllenNLP's `cached_path` can fetch. Local files
+    are used where they lie: `cached_path` would make its cache for them too, which fails if the
+    home folder is missing or can't be written to.
 
-    # Parameters
-
-    source : `Union[str, PathLike]`
-        A path, or an address that `cached_path` can fetch.
-
-    # Returns
-
-    `Path`
-        A file or folder that is there.
-
-    # Raises
-
-    FileNotFoundError
-        If there is none of this name.
-    ConfigurationError
-        If an address can't be fetched, or the system refuses a path.
+    Raises `FileNotFoundError` if there is no file or folder of this name, `ConfigurationError` if
+    an address can't be fetched or the system refuses a path.
     """
     if "://" in str(source):
         try:

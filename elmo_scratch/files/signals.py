@@ -1,4 +1,4 @@
-"""Signals: ends of this process by them, and interruptions deferred while C code calls Python."""
+"""Handles signals: they end this process, or wait while a C library calls Python."""
 
 import signal
 import threading
@@ -14,20 +14,20 @@ def interruptions_held(
     called: Container[CodeType], hold: Callable[[BaseException], None]
 ) -> Iterator[None]:
     """
-    For the block, no signal raises anything in a function that a C library calls. Python runs the
-    handler of a signal before the next step of Python, and where a library takes all the time that
-    is the first step of such a function, which no `try` of its own encloses. The library would take
-    it for an error of that function.
+    For the block, keeps signals from raising anything in a function that a C library calls, because
+    the library would take it for an error of that function. Python runs the handler of a signal
+    before its next step. If a library takes all the time, that is the first step of such a
+    function, which no `try` inside the function encloses.
 
     # Parameters
 
     called : `Container[CodeType]`
         The code of these functions.
     hold : `Callable[[BaseException], None]`
-        Is given what a handler raises there. Elsewhere it is raised as ever.
+        Receives the errors that a handler raises there. Elsewhere they are raised as usual.
     """
     with ExitStack() as handlers:
-        if threading.current_thread() is threading.main_thread():  # No other one gets signals.
+        if threading.current_thread() is threading.main_thread():  # Others get no signals.
             for number in SIGNALS:
                 handlers.enter_context(_held(number, called, hold))
         yield
@@ -37,9 +37,9 @@ def interruptions_held(
 def _held(
     number: signal.Signals, called: Container[CodeType], hold: Callable[[BaseException], None]
 ) -> Iterator[None]:
-    """For one signal."""
+    """Does for one signal what `interruptions_held` does for all."""
     before: Any = signal.getsignal(number)
-    if not callable(before):  # It is ignored, or ends the process.
+    if not callable(before):  # The signal is ignored, or ends the process.
         yield
         return
 
@@ -59,7 +59,7 @@ def _held(
 
 
 def _is_within(frame: Optional[FrameType], called: Container[CodeType]) -> bool:
-    """Whether one of these functions runs."""
+    """Whether one of these functions is running."""
     while frame is not None:
         if frame.f_code in called:
             return True
@@ -69,13 +69,8 @@ def _is_within(frame: Optional[FrameType], called: Container[CodeType]) -> bool:
 
 class Terminated(KeyboardInterrupt):
     """
-    A signal from outside, such as SIGTERM. Unlike AllenNLP's `SigTermReceived` it is no
-    `Exception`: what reads files takes those for signs of a damaged file.
-
-    # Parameters
-
-    number : `int`
-        Of the signal.
+    A signal from outside, such as SIGTERM, by its `number`. Unlike AllenNLP's `SigTermReceived` it
+    is no `Exception`, because code that reads files takes those for signs of a damaged file.
     """
 
     def __init__(self, number: int) -> None:

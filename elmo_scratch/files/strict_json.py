@@ -1,4 +1,4 @@
-"""JSON objects that say what is wrong with them."""
+"""Checks JSON objects and says what is wrong with them."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 
 def is_size(value: Any, least: int = 1) -> bool:
-    """Whether a value of JSON is a whole number of at least `least`."""
+    """Whether a JSON value is a whole number of at least `least`."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
@@ -17,7 +17,7 @@ _REQUIRED = object()
 
 class StrictJson:
     """
-    One JSON object of a file, which remembers what was asked of it.
+    One JSON object of a file, which remembers the keys that were asked for.
 
     # Parameters
 
@@ -26,12 +26,12 @@ class StrictJson:
     name : `str`
         The key of the object, empty for the whole file.
     record : `Any`
-        What JSON gave.
+        The decoded JSON.
 
     # Raises
 
     ConfigurationError
-        If it is no object; and from its methods, if a key is missing or a value makes no sense.
+        If `record` is no object; from the methods, if a key is missing or a value makes no sense.
     """
 
     def __init__(self, source: str, name: str, record: Any) -> None:
@@ -48,7 +48,7 @@ class StrictJson:
         return key in self._record
 
     def take(self, key: str, default: Any = _REQUIRED) -> Any:
-        """A value; an error where it is missing and there is no default."""
+        """The value of a key. Raises an error if it is missing and there is no default."""
         self._read.add(key)
         if key in self._record:
             return self._record[key]
@@ -60,7 +60,7 @@ class StrictJson:
         return default
 
     def block(self, key: str) -> "StrictJson":
-        """An object within this one."""
+        """The object within this one at a key."""
         return StrictJson(self._source, key, self.take(key))
 
     def size(self, key: str, default: Any = _REQUIRED, least: int = 1) -> int:
@@ -72,7 +72,7 @@ class StrictJson:
         return value
 
     def clip(self, key: str) -> Optional[float]:
-        """A positive bound, or none."""
+        """A positive bound, or `None`."""
         value = self.take(key, None)
         if value is None:
             return None
@@ -85,18 +85,18 @@ class StrictJson:
         return value
 
     def flag(self, key: str) -> bool:
-        """True or false."""
+        """A boolean."""
         value = self.take(key)
         if not isinstance(value, bool):
             raise self.error(key, "true or false", value)
         return value
 
     def unread(self) -> set:
-        """The keys that nothing has asked for."""
+        """The keys that were never asked for."""
         return set(self._record) - self._read
 
     def finish(self) -> None:
-        """An error if there is a key that nothing has asked for: it might change the network."""
+        """Raises an error for a key that was never asked for: it might change the network."""
         for key in sorted(self.unread()):
             raise ConfigurationError(
                 f"{self._source}: the key `{key}`{self._place()} is unknown; expected only "
@@ -104,7 +104,7 @@ class StrictJson:
             )
 
     def error(self, key: str, expected: str, value: Any) -> ConfigurationError:
-        """What to raise where a value makes no sense."""
+        """The error for a value that makes no sense."""
         return ConfigurationError(
             f"{self._source}: expected `{key}`{self._place()} to be {expected}, but got "
             f"{json.dumps(value)}"
@@ -115,6 +115,6 @@ class StrictJson:
 
 
 def _kind(value: Any) -> str:
-    """The name that JSON has for a value's type."""
+    """JSON's name for the type of a value."""
     kinds: Dict[Type[Any], str] = {list: "a list", str: "a string", bool: "a boolean"}
     return kinds.get(type(value), "a number" if isinstance(value, (int, float)) else "null")
