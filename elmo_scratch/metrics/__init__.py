@@ -1,5 +1,5 @@
 """
-Numbers over an epoch. Every metric here sums exact counts over the whole set, never averages the
+Scores over an epoch. Every metric here sums exact counts over the whole set, never averages the
 results of batches, and agrees among the workers of a distributed run.
 """
 

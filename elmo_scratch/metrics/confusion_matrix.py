@@ -1,4 +1,4 @@
-"""Which class is taken for which."""
+"""Counts which class is predicted for which."""
 
 import torch
 from allennlp.nn.util import dist_reduce_sum
@@ -8,7 +8,7 @@ from elmo_scratch.metrics.precision_recall_f1 import PrecisionRecallF1
 
 class ConfusionMatrix:
     """
-    Counts of every pair of a true and a predicted class since the last reset.
+    Counts every pair of a true and a predicted class since the last reset.
 
     # Parameters
 
@@ -22,12 +22,7 @@ class ConfusionMatrix:
         """Shape `(classes, classes)`: true classes in rows, predicted ones in columns."""
 
     def __call__(self, predictions: torch.Tensor, gold: torch.Tensor) -> None:
-        """
-        # Parameters
-
-        predictions, gold : `torch.Tensor`
-            Shape `(examples,)`: ids of classes.
-        """
+        """Counts examples. Both tensors hold ids of classes, shape `(examples,)`."""
         pairs = gold.flatten() * self._num_classes + predictions.flatten()
         counts = torch.bincount(pairs, minlength=self._num_classes**2)
         self.counts += dist_reduce_sum(counts).cpu().view_as(self.counts)
@@ -39,7 +34,7 @@ class ConfusionMatrix:
         )
 
     def accuracy(self) -> float:
-        """The share of examples whose class was predicted rightly, 0 without any."""
+        """The share of correctly predicted examples, 0 without any."""
         return self.counts.diagonal().sum().item() / max(self.counts.sum().item(), 1)
 
     def reset(self) -> None:

@@ -1,4 +1,4 @@
-"""Perplexity over a whole set, weighted by tokens."""
+"""Computes the perplexity over a whole set, weighted by tokens."""
 
 import math
 
@@ -8,22 +8,19 @@ from allennlp.nn.util import dist_reduce_sum
 
 class Perplexity:
     """
-    `exp(sum of losses / number of predicted tokens)` over everything seen since the last reset.
+    Computes `exp(sum of losses / number of predicted tokens)` over all tokens since the last reset.
     """
 
     def __init__(self) -> None:
         self._loss_sum = 0.0
         self.num_tokens = 0
-        """How many were seen."""
+        """The number of tokens since the last reset."""
 
     def __call__(self, losses: torch.Tensor) -> None:
         """
-        # Parameters
-
-        losses : `torch.Tensor`
-            Shape `(predicted,)`: the negative log probability of each token, in nats.
+        Adds the negative log probability of each predicted token, in nats. Shape `(predicted,)`.
         """
-        # As a tensor: of a number AllenNLP would make one of single precision.
+        # AllenNLP would convert a plain number to a tensor of single precision.
         self._loss_sum += float(dist_reduce_sum(losses.detach().double().sum()))
         self.num_tokens += dist_reduce_sum(losses.numel())
 
@@ -34,7 +31,7 @@ class Perplexity:
 
     @staticmethod
     def of_loss(loss: float) -> float:
-        """The exponential of a mean loss; infinite where that is too large for a number."""
+        """The exponential of a mean loss; infinity if it is too large for a float."""
         try:
             return math.exp(loss)
         except OverflowError:

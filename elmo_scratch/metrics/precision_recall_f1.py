@@ -1,4 +1,4 @@
-"""Precision, recall and F1 from counts."""
+"""Computes precision, recall and F1 from counts."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ class PrecisionRecallF1(NamedTuple):
     # Parameters
 
     precision, recall, f1 : `torch.Tensor`
-        Shape `(classes,)`; 0 where there is nothing to divide by.
+        Shape `(classes,)`; 0 where the divisor is 0.
     seen : `torch.BoolTensor`
         Shape `(classes,)`: the classes that were true or predicted at least once.
     """
@@ -27,10 +27,8 @@ class PrecisionRecallF1(NamedTuple):
         cls, hits: torch.Tensor, predicted: torch.Tensor, gold: torch.Tensor
     ) -> "PrecisionRecallF1":
         """
-        # Parameters
-
-        hits, predicted, gold : `torch.Tensor`
-            Shape `(classes,)`: how often a class was predicted rightly, was predicted, was true.
+        Computes the scores from how often each class was predicted correctly, was predicted, and
+        was true. Each tensor has the shape `(classes,)`.
         """
         hits, predicted, gold = hits.double(), predicted.double(), gold.double()
         return cls(
@@ -41,13 +39,13 @@ class PrecisionRecallF1(NamedTuple):
         )
 
     def macro(self) -> "MacroScores":
-        """The plain means over the classes that were seen, 0 if none was."""
+        """The unweighted means over the classes that were seen, 0 if none was."""
         num_seen = max(int(self.seen.sum()), 1)
         return MacroScores(*(scores[self.seen].sum().item() / num_seen for scores in self[:3]))
 
 
 class MacroScores(NamedTuple):
-    """Means of each score over classes, each in `[0, 1]`."""
+    """The means of the scores over classes, each in `[0, 1]`."""
 
     precision: float
     recall: float

@@ -1,4 +1,4 @@
-"""How well a language model guesses words."""
+"""Measures how well a language model predicts words."""
 
 import torch
 from allennlp.nn.util import dist_reduce_sum
@@ -26,21 +26,23 @@ class WordPrediction:
         self._class_of_word = torch.full((num_words,), num_chosen, dtype=torch.long)
         self._class_of_word[confusion_words] = torch.arange(num_chosen)
         self._confusion = ConfusionMatrix(num_chosen + 1)
-        # Rows: rightly predicted, predicted, true. Shape: (3, words). Of this worker alone: with a
-        # large vocabulary it takes long to add up those of all, which is done when it is asked for.
+        # Rows: rightly predicted, predicted, true. Shape: (3, words). These are this worker's own
+        # counts: the sum over workers is slow for a large vocabulary, so only `macro` computes it.
         self._counts = torch.zeros(3, num_words, dtype=torch.long)
         self._num_hits = self._num_hits_in_best = 0
         self.num_predicted = 0
-        """How many words were predicted."""
+        """The number of predicted words since the last reset."""
 
     def __call__(self, best: torch.Tensor, targets: torch.Tensor) -> None:
         """
+        Counts predictions.
+
         # Parameters
 
         best : `torch.Tensor`
             Shape `(predicted, 5)`: ids of the most probable words, best first.
         targets : `torch.Tensor`
-            Shape `(predicted,)`: the true words.
+            Shape `(predicted,)`: the ids of the true words.
         """
         best, targets = best.cpu(), targets.cpu()
         guesses = best[:, 0]
@@ -72,8 +74,8 @@ class WordPrediction:
 
     def macro(self) -> MacroScores:
         """
-        Means of precision, recall and F1 over the words that were true or guessed. All workers of a
-        distributed training have to ask for them.
+        The means of precision, recall and F1 over the words that were true or guessed. All workers
+        of a distributed training have to call it.
         """
         return PrecisionRecallF1.from_counts(*dist_reduce_sum(self._counts).cpu()).macro()
 
