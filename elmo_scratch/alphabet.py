@@ -1,8 +1,8 @@
 """
-How words are spelled in ids: the bytes of their UTF-8 form between two marks.
+Spells words as ids: the bytes of their UTF-8 form between two marks.
 
-The released models know 256 bytes and five marks. In a batch every id is one higher, so that 0 is
-left to say that there is no word at all.
+The released models know 256 bytes and five marks. In a batch every id is one higher, so that 0 can
+say that there is no word at all.
 
 # Source
 
@@ -19,18 +19,18 @@ NUM_CHARACTERS = NUM_BYTES + 5
 """Bytes and marks: rows of `char_embed` in a weight file, and `n_characters` of a training."""
 
 NUM_BATCH_IDS = NUM_CHARACTERS + 1
-"""With 0, which masks: `n_characters` of a released model."""
+"""All ids of a batch, 0 (the mask) included: `n_characters` of a released model."""
 
 PADDING_ID = PADDING + 1
-"""The id in a batch of what fills up a word."""
+"""The padding within a word, as an id in a batch."""
 
 MAX_CHARACTERS_PER_TOKEN = 50
 """The released models' value: 48 bytes and two marks."""
 
 CHARACTERS_PER_TOKEN = range(3, 4097)
 """
-How many ids a word may have. A sentence mark between two word marks must have room; and a file from
-others must not ask for more than fits into memory.
+How many ids a word may have. A sentence mark needs room between two word marks, and an untrusted
+file must not ask for more than fits into memory.
 """
 
 BEGIN_SENTENCE_WORD, END_SENTENCE_WORD = "<S>", "</S>"
@@ -41,8 +41,9 @@ _SENTENCE_MARKS = {BEGIN_SENTENCE_WORD: BEGIN_SENTENCE, END_SENTENCE_WORD: END_S
 
 def character_ids(word: str, max_characters: int = MAX_CHARACTERS_PER_TOKEN) -> List[int]:
     """
-    Spells a word. Bytes for which there is no room are left out, as the released models do, even
-    in the middle of a character; halves of surrogate pairs, which UTF-8 can't write, are too.
+    Spells a word. Bytes for which there is no room are left out, as in the released models, even in
+    the middle of a character. Halves of surrogate pairs, which UTF-8 can't encode, are left out
+    too.
 
     # Parameters
 
@@ -65,12 +66,7 @@ def character_ids(word: str, max_characters: int = MAX_CHARACTERS_PER_TOKEN) -> 
 
 
 def sentence_marks(max_characters: int = MAX_CHARACTERS_PER_TOKEN) -> Tuple[List[int], List[int]]:
-    """
-    # Returns
-
-    `Tuple[List[int], List[int]]`
-        The ids of the words that mark the beginning and the end of a sentence.
-    """
+    """The ids of the words that mark the beginning and the end of a sentence."""
     return (
         character_ids(BEGIN_SENTENCE_WORD, max_characters),
         character_ids(END_SENTENCE_WORD, max_characters),

@@ -1,8 +1,8 @@
 """
-Everything that a config or a command line can name. What a file registers exists once the file is
+Registers everything that a config or a command line can name: a file registers its names when it is
 imported, and this module imports every file of the package.
 
-After `import elmo_scratch` there is no need for it: AllenNLP imports it when it first looks a name
+Nobody needs to import it after `import elmo_scratch`: AllenNLP does so when it first looks a name
 up (`elmo_scratch_compat.registries`).
 """
 
