@@ -13,11 +13,13 @@ TESTS = [
     "tests/kernels/lstm/filled_run_test.py",
     "tests/kernels/compiled_convolution_test.py",
     "tests/kernels/linear",
+    "tests/kernels/panels_test.py",
     "tests/equal_vectors_test.py",
 ]
-"""Of all that tiles do."""
+"""The tests of all that AMX computes."""
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(LIBRARY is None, reason="nothing was compiled here")
 @pytest.mark.skipif(
     INSTRUCTIONS != Instructions.BFLOAT16,
@@ -33,5 +35,6 @@ def test_products_by_tiles_pass_their_tests(tmp_path: Path) -> None:
 
     show = "from elmo_scratch.kernels.library import INSTRUCTIONS; print(int(INSTRUCTIONS))"
     assert int(run("-c", show)) == Instructions.TILES
-    told = run("-m", "pytest", "-rs", "-p", "no:cacheprovider", *TESTS)
+    few = ["-m", "not exhaustive"]
+    told = run("-m", "pytest", "-rs", "-p", "no:cacheprovider", *few, *TESTS)
     assert " passed" in told and "no tiles" not in told
