@@ -1,6 +1,6 @@
 """
-The operations of ELMo, faster. Each has a readable reference in PyTorch, which defines it, and
-faster ways beside it: compiled code, oneDNN, AMX, CUDA graphs. Other rooms import from here only.
+The fast operations of ELMo. Each has a readable PyTorch reference that defines it, and faster
+versions: compiled code, oneDNN, AMX, CUDA graphs. Other rooms import from this file only.
 """
 
 from elmo_scratch.kernels.char_convolution import can_convolve as can_convolve

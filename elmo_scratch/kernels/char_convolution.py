@@ -22,10 +22,10 @@ from elmo_scratch.kernels.library import (
 from elmo_scratch.kernels.panels import INPUTS_TOGETHER, pack_weights
 
 NUMBERS_TOGETHER = 16
-"""Of such a multiple a character's vector must be."""
+"""A character's vector must have a multiple of so many numbers."""
 
 MOST_WINDOWS = 256
-"""The places of maxima are kept in bytes."""
+"""The window of each maximum is stored in one byte."""
 
 
 _STRUCTS = map(ctypes.POINTER, (ConvolutionWords, ConvolutionFilters))
@@ -44,17 +44,7 @@ def can_convolve(
     weights: Sequence[torch.Tensor],
     biases: Sequence[torch.Tensor],
 ) -> bool:
-    """
-    # Parameters
-
-    characters, lengths, most_characters, dtype, weights, biases
-        As in `convolved_maxima`.
-
-    # Returns
-
-    `bool`
-        Whether there is compiled code for all that.
-    """
+    """Whether there is compiled code for these arguments of `convolved_maxima`."""
     dim, tensors = characters.size(2), (characters, *weights, *biases)
     return (
         dtype in CONVOLVE
@@ -81,20 +71,20 @@ def convolved_maxima(
     biases: Sequence[torch.Tensor],
 ) -> torch.Tensor:
     """
-    Of each filter the highest response to a window of a word. A word passes through all filters
-    while its characters are in the processor's nearest cache, and responses that are not the
-    highest are never kept: in the backward pass a filter's gradient is that of one window for each
-    word.
+    The highest response of each filter to a window of a word. A word passes through all filters
+    while its characters are in the L1 cache, and only the highest responses are kept: in the
+    backward pass a filter's gradient comes from one window per word.
 
     # Parameters
 
     characters : `torch.Tensor`
-        Shape `(words, positions, character_dim)`, in float32. Behind the longest word there are at
-        least as many positions as the widest filter has, or all that the words have.
+        Shape `(words, positions, character_dim)`, in float32. After the longest word there must be
+        at least as many positions as the widest filter has, or all positions up to
+        `most_characters`.
     lengths : `torch.Tensor`
         Shape `(words,)`: the positions before a word's padding.
     most_characters : `int`
-        How many characters the words have with their padding.
+        How many characters a word has with its padding.
     dtype : `torch.dtype`
         The precision of products: characters and weights are rounded to it, gradients are not.
     weights : `Sequence[torch.Tensor]`
@@ -105,13 +95,14 @@ def convolved_maxima(
     # Returns
 
     `torch.Tensor`
-        Shape `(words, filters)`, of all widths. Of equal responses the first gets the gradient.
+        Shape `(words, filters)`, over all widths. Among equal responses the first gets the
+        gradient.
     """
     return _ConvolvedMaxima.apply(characters, lengths, most_characters, dtype, *weights, *biases)
 
 
 class _ConvolvedMaxima(torch.autograd.Function):
-    """One node of PyTorch's graph."""
+    """`convolved_maxima` by compiled code, as one node of PyTorch's graph."""
 
     @staticmethod
     def forward(
@@ -122,7 +113,7 @@ class _ConvolvedMaxima(torch.autograd.Function):
         dtype: torch.dtype,
         *parameters: torch.Tensor,
     ) -> torch.Tensor:
-        """As `convolved_maxima`, with weights and biases one after the other."""
+        """Takes the weights of all widths, then their biases, as `parameters`."""
         kinds = len(parameters) // 2
         weights = [weight.contiguous() for weight in parameters[:kinds]]
         biases = [bias.contiguous() for bias in parameters[kinds:]]
@@ -147,9 +138,9 @@ class _ConvolvedMaxima(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradients: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
-        """The gradients of all that `forward` took, in its order."""
+        """The gradients of all arguments of `forward`, in their order."""
         rounded, lengths, places, *weights = ctx.saved_tensors
-        # They may have been kept by others, in their own way.
+        # Hooks on saved tensors may have changed their types and layouts.
         rounded, lengths = rounded.to(ctx.dtype).contiguous(), lengths.long().contiguous()
         places = places.to(torch.uint8).contiguous()
         weights = [weight.to(torch.float32).contiguous() for weight in weights]
@@ -172,14 +163,14 @@ class _ConvolvedMaxima(torch.autograd.Function):
 
 
 def _panels(weight: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Filled up by inputs of zeros."""
+    """Packs weights, with inputs padded with zeros."""
     inputs = weight.size(1)
     filled = torch.nn.functional.pad(weight, (0, _filled(inputs, dtype) - inputs))
     return pack_weights(filled, dtype, _has_tiles())
 
 
 def _filled(inputs: int, dtype: torch.dtype) -> int:
-    """How many inputs a panel has."""
+    """The number of inputs after padding."""
     return inputs + -inputs % (INPUTS_TOGETHER if dtype == torch.bfloat16 else 1)
 
 
@@ -211,7 +202,7 @@ def _filters(
 
 
 def _has_tiles() -> bool:
-    """Whether this processor has tiles."""
+    """Whether this processor has AMX tiles."""
     return INSTRUCTIONS == Instructions.TILES
 
 
@@ -224,6 +215,8 @@ MAXIMA_BACKWARD = functions(
 
 def max_over_time(responses: torch.Tensor) -> torch.Tensor:
     """
+    The maximum over windows.
+
     # Parameters
 
     responses : `torch.Tensor`
@@ -232,11 +225,10 @@ def max_over_time(responses: torch.Tensor) -> torch.Tensor:
     # Returns
 
     `torch.Tensor`
-        Shape `(words, filters)`. Of equal responses the first gets the gradient.
+        Shape `(words, filters)`. Among equal responses the first gets the gradient.
     """
     if not responses.requires_grad or not torch.is_grad_enabled():
-        # Of PyTorch's two functions, only `max` remembers where the maximum was, and only `amax`
-        # is fast.
+        # PyTorch's `amax` is fast; only `max` remembers where the maximum was.
         return responses.amax(dim=1)
     if responses.dtype in MAXIMA and responses.size(1) > 0 and reaches(responses):
         return _Maximum.apply(responses)
@@ -244,11 +236,10 @@ def max_over_time(responses: torch.Tensor) -> torch.Tensor:
 
 
 class _Maximum(torch.autograd.Function):
-    """By compiled code."""
+    """`max_over_time` by compiled code."""
 
     @staticmethod
     def forward(ctx: Any, responses: torch.Tensor) -> torch.Tensor:
-        """As `max_over_time`."""
         responses = responses.contiguous()
         words, windows, filters = responses.shape
         maxima = responses.new_empty(words, filters)
@@ -270,7 +261,7 @@ class _Maximum(torch.autograd.Function):
         (places,) = ctx.saved_tensors
         words, windows, filters = ctx.shape
         if torch.is_grad_enabled() or not reaches(gradients, places):
-            # It may be asked for the gradients of these gradients.
+            # PyTorch's operations can be differentiated again.
             zeros = gradients.new_zeros(words, windows, filters)
             return zeros.scatter(1, places.long().unsqueeze(1), gradients.unsqueeze(1))
         gradients, places = gradients.contiguous(), places.to(torch.int32).contiguous()

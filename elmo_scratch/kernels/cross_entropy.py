@@ -8,7 +8,7 @@ from torch.autograd.function import once_differentiable
 from elmo_scratch.kernels.linear import PackedLinear, add_weight_gradient, filled_up
 
 GROUP_SIZE = 64
-"""Scores of which only the highest is looked at first."""
+"""Scores are grouped by so many, and the groups are ranked by their maxima."""
 
 
 class TopScores(NamedTuple):
@@ -29,8 +29,8 @@ class TopScores(NamedTuple):
 
 def top_scores(scores: torch.Tensor, wanted: int) -> TopScores:
     """
-    What `scores.topk(wanted)` gives, in the time of one pass over the scores: the highest ones of
-    all lie in the groups with the highest maxima, so that only few groups are sorted.
+    The result of `scores.topk(wanted)`, in the time of one pass over the scores: the highest scores
+    lie in the groups with the highest maxima, so only few groups are sorted.
 
     # Parameters
 
@@ -42,7 +42,7 @@ def top_scores(scores: torch.Tensor, wanted: int) -> TopScores:
     # Returns
 
     `TopScores`
-        In which order equal scores come is not told.
+        The order of equal scores is unspecified.
     """
     rows, columns = scores.shape
     groups = columns // GROUP_SIZE
@@ -60,31 +60,23 @@ def top_scores(scores: torch.Tensor, wanted: int) -> TopScores:
 
 
 CHUNK_SIZE = 2**21
-"""Scores of a chunk: 8 MiB in float32, of the order of a processor's cache."""
+"""Scores of a chunk: 8 MiB in float32, about the size of a CPU's cache."""
 
 CHUNK_SIZE_ON_A_GPU = 2**26
-"""There, which small chunks would leave idle: 256 MiB in float32."""
+"""Scores of a chunk on a GPU, which small chunks would leave idle: 256 MiB in float32."""
 
 MIN_ROWS = 256
 """
-Predictions of a chunk, however many the words are: for fewer of them, reading the weights of a
+The fewest predictions of a chunk, for any number of words: with fewer, reading the weights of a
 large vocabulary takes longer than the products.
 """
 
 
 class CrossEntropy(NamedTuple):
     """
-    How well words were predicted.
-
-    # Parameters
-
-    loss : `torch.Tensor`
-        Shape `()`: the mean of `losses`, with gradient.
-    losses : `torch.Tensor`
-        Shape `(predicted,)`: negative log probabilities of the targets, in nats.
-    best : `torch.Tensor`
-        Shape `(predicted, num_best)`, or fewer columns with fewer words: those with the highest
-        scores, best first.
+    The mean `loss`, shape `()`, with gradient; the `losses`, shape `(predicted,)`: negative log
+    probabilities of the targets, in nats; and the `best` words, those with the highest scores, best
+    first: shape `(predicted, num_best)`, or fewer columns with fewer words.
     """
 
     loss: torch.Tensor
@@ -103,7 +95,7 @@ def chunked_cross_entropy(
     only_targets: Optional[torch.Tensor] = None,
 ) -> CrossEntropy:
     """
-    The cross entropy of `softmax(states weightᵀ + bias)`, chunk by chunk of the predictions.
+    The cross entropy of `softmax(states weightᵀ + bias)`, computed by chunks of predictions.
 
     # Parameters
 
@@ -114,14 +106,14 @@ def chunked_cross_entropy(
     bias : `torch.Tensor`
         Shape `(words,)`.
     targets : `torch.Tensor`
-        Shape `(predicted,)`: places in `weight`.
+        Shape `(predicted,)`: rows of `weight`.
     dtype : `torch.dtype`
-        The precision of the products; all else has that of `weight`.
+        The precision of the products; everything else has that of `weight`.
     num_best : `int`
         How many of the highest scores to find, at least 1. Fewer are faster.
     only_targets : `torch.Tensor`, optional (default = `None`)
-        Shape `(some words,)`: places in `weight` of words that count for no prediction but those
-        that they are the target of.
+        Shape `(some words,)`: rows of `weight`. These words count only in predictions whose target
+        they are.
 
     # Returns
 
@@ -137,8 +129,8 @@ def chunked_cross_entropy(
 
 class _ChunkedCrossEntropy(torch.autograd.Function):
     """
-    The gradients are made beside the scores, while those are at hand: `softmax - one_hot(target)`
-    times what the scores were made of.
+    Computes the gradients along with the scores, while those are in a cache:
+    `softmax - one_hot(target)` times the factors of the scores.
     """
 
     @staticmethod
@@ -155,8 +147,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         predicted, words = states.size(0), weight.size(0)
         num_chunks = _num_chunks(predicted, words, states.device)
-        # All chunks have rows of a multiple, for the sake of the product's kernels: the last one
-        # ends with the first prediction again and again, which counts for nothing there.
+        # Each chunk has a number of rows for which the product needs no padding of its own. The
+        # last chunk is padded with copies of the first prediction, which count for nothing.
         missing = filled_up(predicted) - predicted
         if missing:
             states = torch.cat([states, states[:1].expand(missing, -1)])
@@ -169,14 +161,14 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         if has_gradients:
             of_states, of_weight, of_bias = map(torch.zeros_like, (states, weight, bias))
             product_back = PackedLinear(weight.t(), dtype, num_chunks)
-            # Of the mean; with the states instead of the many scores it costs nothing.
+            # The loss is a mean. Scaling the states costs nothing next to scaling the many scores.
             share = 1 / max(predicted, 1)
             counts = states.new_zeros(len(states))
             counts[:predicted] = share
             scaled = (states * counts.unsqueeze(1)).to(dtype)
         rows = filled_up(max(1, -(-predicted // num_chunks)))
-        # What is rounded needs a second place. Pages that were taken anew for each chunk would be
-        # cleared by the system each time.
+        # Rounded scores need a second buffer. Both are allocated once, because the system would
+        # clear the pages of new buffers for every chunk.
         kept_rows = min(rows, len(states)) if dtype != weight.dtype else 0
         scores_space = states.new_empty(kept_rows, words)
         rounded_space = states.new_empty(kept_rows, words, dtype=dtype)
@@ -191,7 +183,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             top = top_scores(scores, best.size(1))
             best[chunk] = top.indices
             shares = torch.softmax(scores, dim=-1, out=scores)
-            # The best word's probability is far from 0, so that it tells the sum of all exactly.
+            # The best word's probability is far from 0, so the sum follows from it exactly.
             log_sum = top.values[:, :1] - shares.gather(1, top.indices[:, :1]).log()
             losses[chunk] = (log_sum - at_target).squeeze(1)
             if has_gradients:
@@ -212,14 +204,14 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor, *_: Any) -> Tuple[Optional[torch.Tensor], ...]:
         made = ctx.saved_tensors
-        # A pass over the gradient of a large vocabulary's weights is worth sparing.
+        # Skips a pass over the gradients of a large vocabulary's weights.
         if gradient.device.type != "cpu" or gradient != 1:
             made = tuple(tensor * gradient for tensor in made)
         return (*made, None, None, None, None, None)
 
 
 def _num_chunks(predicted: int, words: int, device: torch.device) -> int:
-    """How many chunks the predictions make, which are of about one size."""
+    """The number of chunks, all of about one size."""
     size = CHUNK_SIZE if device.type == "cpu" else CHUNK_SIZE_ON_A_GPU
     rows = max(MIN_ROWS, size // words)
     return max(1, -(-predicted // rows))
@@ -228,7 +220,9 @@ def _num_chunks(predicted: int, words: int, device: torch.device) -> int:
 def _scores(
     product: PackedLinear, states: torch.Tensor, bias: torch.Tensor, space: torch.Tensor
 ) -> torch.Tensor:
-    """Shape `(rows, words)`, of the type of `bias`, which is not rounded; may lie in `space`."""
+    """
+    Unrounded scores of shape `(rows, words)`, of the type of `bias`; may be written to `space`.
+    """
     if product.dtype == bias.dtype:
         return product(states, bias)
     return space[: len(states)].copy_(product(states)).add_(bias)

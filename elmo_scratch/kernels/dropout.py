@@ -1,4 +1,4 @@
-"""Dropout, by few random bits for each number."""
+"""Dropout that draws few random bits per number."""
 
 import math
 
@@ -7,25 +7,25 @@ import torch
 from elmo_scratch.kernels.memory import buffer_pool
 
 BITS = 16
-"""Of each number. PyTorch draws more, which takes longer than all else that dropout does."""
+"""Random bits per number. PyTorch draws more, which takes longer than the rest of dropout."""
 
 PARTS = 2**BITS
-"""The probability is a whole number of such parts: it is met within a 130,000th."""
+"""The probability is rounded to a multiple of `1 / PARTS`, an error below a 130,000th."""
 
 NUMBERS_OF_A_DRAW = 64 // BITS
 
 
 class Dropout(torch.nn.Dropout):
     """
-    As PyTorch's, but faster on a processor. What stays is divided by the share that really stays,
-    so that each number is expected to be what it was.
+    PyTorch's dropout, but faster on a CPU. Numbers that stay are divided by the share that really
+    stays, so that the expected value of each number doesn't change.
 
     # Parameters
 
     p : `float`, optional (default = `0.5`)
         The probability that a number becomes zero.
     inplace : `bool`, optional (default = `False`)
-        Whether the input is written over.
+        Whether the input is overwritten.
 
     # Source
 
@@ -33,17 +33,7 @@ class Dropout(torch.nn.Dropout):
     """
 
     def forward(self, numbers: torch.Tensor) -> torch.Tensor:
-        """
-        # Parameters
-
-        numbers : `torch.Tensor`
-            Of any shape.
-
-        # Returns
-
-        `torch.Tensor`
-            Of that shape: in training each number scaled, or zero.
-        """
+        """Scales each number or sets it to zero in training; any shape."""
         dropped_parts = round(self.p * PARTS)
         if (
             not self.training
@@ -57,10 +47,10 @@ class Dropout(torch.nn.Dropout):
 
 
 def _scales(numbers: torch.Tensor, dropped_parts: int) -> torch.Tensor:
-    """Zero or what numbers that stay are multiplied by, of the shape and the type of `numbers`."""
+    """The factor of each number, zero or the scale; the shape and the type of `numbers`."""
     num_draws = math.ceil(numbers.numel() / NUMBERS_OF_A_DRAW)
     draws = torch.empty(num_draws, dtype=torch.int64, device="cpu").random_(-(2**63), None)
-    # As whole numbers with a sign, from -PARTS / 2 on.
+    # Signed integers, from -PARTS / 2 on.
     drawn = draws.view(torch.int16)[: numbers.numel()].view(numbers.shape)
     stays = drawn >= dropped_parts - PARTS // 2
     scales = buffer_pool.empty(numbers.shape, numbers.dtype)

@@ -1,11 +1,11 @@
-"""What is prepared once from frozen weights, until they change."""
+"""A cache of values derived from frozen weights, valid until the weights change."""
 
 from typing import Callable, Dict, Generic, List, Optional, Sequence, Tuple, TypeVar
 
 import torch
 
 SAMPLE_SIZE = 64
-"""How many numbers of a tensor stand for all of them where it is checked for a change."""
+"""How many numbers of a tensor are compared to find out whether it has changed."""
 
 NO_VERSION = -1
 """Stands for the version of a tensor that has none."""
@@ -13,10 +13,10 @@ NO_VERSION = -1
 
 class Fingerprint:
     """
-    Tells whether tensors are what they were: the same storage, type and place, not written to as
-    far as PyTorch's version counters know, and, because writes through `.data` pass those by, with
-    the same numbers at `SAMPLE_SIZE` evenly spread places. Tensors made in inference mode, which
-    count no versions, never match.
+    Tells whether tensors have changed. They match if storage, type and device are the same,
+    PyTorch's version counters saw no write, and about `SAMPLE_SIZE` evenly spread numbers are
+    equal; the numbers are compared because version counters miss writes through `.data`. Tensors
+    made in inference mode, which have no versions, never match.
 
     # Parameters
 
@@ -29,7 +29,7 @@ class Fingerprint:
         self._samples = _samples(tensors)
 
     def matches(self, tensors: Sequence[torch.Tensor]) -> bool:
-        """Whether `tensors` are still those that the fingerprint was taken of."""
+        """Whether `tensors` are still the ones that the fingerprint was taken of."""
         marks = _marks(tensors)
         if any(version == NO_VERSION for _, version, _, _ in marks):
             return False
@@ -37,7 +37,9 @@ class Fingerprint:
 
 
 def _marks(tensors: Sequence[torch.Tensor]) -> List[Tuple[int, int, torch.dtype, torch.device]]:
-    """What can be known of tensors without reading them."""
+    """
+    Address, version, type and device of each tensor: all that is known without reading its numbers.
+    """
     return [
         (
             tensor.data_ptr(),
@@ -51,8 +53,8 @@ def _marks(tensors: Sequence[torch.Tensor]) -> List[Tuple[int, int, torch.dtype,
 
 def _samples(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
     """
-    Copies of evenly spread numbers of each tensor, those of one kind as one: to compare them, the
-    processor has to wait for a GPU, once for each kind.
+    Copies of evenly spread numbers of the tensors, one tensor per device and type. On a GPU each
+    comparison waits for the device, so this waits once per type.
     """
     by_kind: Dict[Tuple[torch.device, torch.dtype], List[torch.Tensor]] = {}
     for tensor in tensors:
@@ -63,8 +65,8 @@ def _samples(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
 def _sample(tensor: torch.Tensor) -> torch.Tensor:
     """Evenly spread numbers of a tensor, as a view."""
     flat = tensor.detach().flatten()
-    # An odd distance: rows often have a power of two of numbers, and an even one would meet the
-    # same few columns in each of them.
+    # An odd stride: row lengths are often powers of two, and an even stride would hit the same few
+    # columns in every row.
     return flat[:: flat.numel() // SAMPLE_SIZE | 1]
 
 
@@ -73,25 +75,20 @@ Derived = TypeVar("Derived")
 
 def are_frozen(weights: Sequence[torch.Tensor]) -> bool:
     """
-    # Returns
-
-    `bool`
-        Whether what is computed from a module's weights may be kept: there are some, and none is
-        trained. A module that a wrapper has split among devices has none of its own.
+    Whether values derived from a module's weights may be kept: it has weights, and none is trained.
+    A module that a wrapper has split among devices has no weights of its own.
     """
     return bool(weights) and not any(weight.requires_grad for weight in weights)
 
 
 class FrozenWeightCache(Generic[Derived]):
     """
-    Keeps what was derived from weights for as long as they stay as they are.
-
-    Weights that are trained are never trusted to stay: from them it is derived anew at every call.
-    Copies and pickles of an instance start empty.
+    Keeps a value derived from weights as long as the weights don't change. From weights that are
+    trained the value is derived anew at every call. Copies and pickles start empty.
     """
 
     def __init__(self) -> None:
-        # In one piece, so that threads never see the half of a change.
+        # One attribute, so that other threads never see half of a change.
         self._kept: Optional[Tuple[torch.dtype, Fingerprint, Derived]] = None
 
     def of(
@@ -101,19 +98,16 @@ class FrozenWeightCache(Generic[Derived]):
         derive: Callable[[], Derived],
     ) -> Derived:
         """
+        The value that `derive` gives for these weights, from the cache if possible.
+
         # Parameters
 
         weights : `Sequence[torch.Tensor]`
-            All that `derive` depends on, but `dtype`.
+            All that `derive` depends on, besides `dtype`.
         dtype : `torch.dtype`
-            The precision of what is derived.
+            The precision of the value.
         derive : `Callable[[], Derived]`
-            Called if it is not known what it gives.
-
-        # Returns
-
-        `Derived`
-            What `derive` gives, or gave.
+            Computes the value.
         """
         if any(weight.requires_grad for weight in weights):
             self.forget()
@@ -128,7 +122,7 @@ class FrozenWeightCache(Generic[Derived]):
         return derived
 
     def forget(self) -> None:
-        """Lets go of what is kept."""
+        """Drops the value."""
         self._kept = None
 
     def __deepcopy__(self, _: object) -> "FrozenWeightCache[Derived]":

@@ -9,7 +9,7 @@ from elmo_scratch.kernels.library import COUNT, LIBRARY, POINTER, SIZE, function
 from elmo_scratch.kernels.memory import buffer_pool
 
 DTYPES = (torch.float32, torch.bfloat16)
-"""The types of products that compiled code knows. All else is in float32."""
+"""The types of products for which there is compiled code. All other tensors are in float32."""
 
 CARRY = functions(LIBRARY, "carry", DTYPES, [*[POINTER] * 3, SIZE, SIZE, POINTER, COUNT])
 CARRY_BACKWARD = functions(
@@ -21,21 +21,20 @@ def highway_gate(
     vectors: torch.Tensor, transformed: torch.Tensor, carried: torch.Tensor
 ) -> torch.Tensor:
     """
-    `g · relu(t) + (1 - g) · x` with `g = σ(c)`, where gradients are asked for. Compiled code reads
-    each number once on the way there and once on the way back, and its results lie in recycled
-    memory.
+    `g · relu(t) + (1 - g) · x` with `g = σ(c)`, differentiable. Compiled code reads each number
+    once forward and once backward, and writes to recycled memory.
 
     # Parameters
 
     vectors : `torch.Tensor`
         `x`, of shape `(rows, dim)`.
     transformed, carried : `torch.Tensor`
-        `t` and `c`, each of that shape, in the precision of products.
+        `t` and `c`, of the same shape, in the precision of products.
 
     # Returns
 
     `torch.Tensor`
-        Of that shape, of the type of `vectors`.
+        Of the shape and the type of `vectors`.
     """
     tensors = (vectors, transformed, carried)
     if (
@@ -52,11 +51,10 @@ def highway_gate(
 
 
 class _HighwayGate(torch.autograd.Function):
-    """By compiled code."""
+    """`highway_gate` by compiled code."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: torch.Tensor) -> torch.Tensor:
-        """As `highway_gate`."""
         vectors, transformed, carried = tensors = tuple(part.contiguous() for part in tensors)
         outputs = buffer_pool.empty(vectors.shape, vectors.dtype)
         CARRY[carried.dtype](
@@ -66,15 +64,15 @@ class _HighwayGate(torch.autograd.Function):
             torch.get_num_threads(),
         )
         ctx.dtype = carried.dtype
-        # Nonlinearities are computed again: to write and to read them would take longer.
+        # The backward pass recomputes nonlinearities: writing and reading them would take longer.
         ctx.save_for_backward(*tensors)
         return outputs
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradients: torch.Tensor) -> Tuple[torch.Tensor, ...]:
-        """The gradients of vectors and of both products."""
-        # They may have been kept by others, in their own way.
+        """The gradients of the vectors and of both products."""
+        # Hooks on saved tensors may have changed their types and layouts.
         types = (torch.float32, ctx.dtype, ctx.dtype)
         kept = [part.to(dtype).contiguous() for part, dtype in zip(ctx.saved_tensors, types)]
         gradients = gradients.to(torch.float32).contiguous()

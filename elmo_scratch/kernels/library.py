@@ -1,4 +1,4 @@
-"""The compiled library: loads it by ctypes, and checks that its structs are laid out as here."""
+"""Loads the compiled library by ctypes, and checks that its structs match those declared here."""
 
 import ctypes
 import logging
@@ -14,11 +14,11 @@ from torch.autograd import forward_ad
 
 POINTER, SIZE, COUNT = ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int
 FLOAT = ctypes.c_float
-"""The types of what compiled code takes."""
+"""The argument types of compiled code."""
 
 
 def _fields(kind: Any, names: str) -> List[Any]:
-    """Fields of one type."""
+    """Fields of one type, named in a string."""
     return [(name, kind) for name in names.split()]
 
 
@@ -93,7 +93,7 @@ STRUCTS: List[Type[ctypes.Structure]] = [
     *(LstmSizes, LstmForward, LstmBackward, ConvolutionWords, ConvolutionFilters, PanelMatrix),
     *(AmxProduct, AmxWeights, AmxGradientPart, AmxGradients),
 ]
-"""All of them."""
+"""All structs that are passed to the library."""
 
 
 class _Layout(ctypes.Structure):
@@ -102,16 +102,8 @@ class _Layout(ctypes.Structure):
 
 def different_layouts(library: ctypes.CDLL) -> List[str]:
     """
-    # Parameters
-
-    library : `ctypes.CDLL`
-        Of native/.
-
-    # Returns
-
-    `List[str]`
-        The structs that have another size in C++ than here, and the fields with another offset or
-        only on one side, such as `LstmSizes.batch`.
+    The structs whose size differs between C++ and Python, and the fields, such as
+    `LstmSizes.batch`, whose offset differs or that exist on one side only.
     """
     library.elmo_scratch_layouts.restype = ctypes.POINTER(_Layout)
     theirs: Dict[str, int] = {}
@@ -129,49 +121,42 @@ def different_layouts(library: ctypes.CDLL) -> List[str]:
 logger = logging.getLogger(__name__)
 
 KERNELS = Path(__file__).parent / "native" / f"kernels{sysconfig.get_config_var('EXT_SUFFIX')}"
-"""What setup.py makes of native/, where there is a compiler. It is no module of Python: in a folder
-of its own `--include-package` doesn't take it for one."""
+"""
+The library that setup.py builds from native/, where there is a compiler. It is not a Python module:
+in a folder of its own, `--include-package` doesn't try to import it.
+"""
 
 SWITCH = "ELMO_SCRATCH_COMPILED_CODE"
-"""The environment variable that, with the value 0, does without it, and with the name of
-instructions, such as avx2, without better ones."""
+"""`0` disables the compiled code; `avx2`, `avx512` or `bfloat16` caps the instruction set."""
 
 SOURCES = ("*.cpp", "*.h")
-"""What it is made of. Only where the package runs in its checkout they lie beside it."""
+"""The library's source files. They lie beside it only if the package runs from its checkout."""
 
 
 class Instructions(IntEnum):
-    """What a processor can do, and compiled code uses."""
+    """The instruction sets that compiled code uses, each including the ones before it."""
 
     COMMON = 0
-    """Nothing that is compiled for some alone."""
+    """No code that is compiled for particular processors."""
 
     AVX2 = 1
-    """Registers of eight floats, on all processors with x86-64 that the library runs on."""
+    """Registers of eight floats, on every x86-64 processor that the library runs on."""
 
     AVX512 = 2
-    """Registers of sixteen."""
+    """Registers of sixteen floats."""
 
     BFLOAT16 = 3
-    """Products in bfloat16 too."""
+    """Products in bfloat16."""
 
     TILES = 4
-    """Tiles of bfloat16 too (AMX)."""
+    """Products in bfloat16 by AMX tiles."""
 
 
 def load_library(path: Path) -> Optional[ctypes.CDLL]:
     """
-    # Parameters
-
-    path : `Path`
-        Of the library.
-
-    # Returns
-
-    `Optional[ctypes.CDLL]`
-        `None` where there is no library, or none for this processor. Where there is one that can't
-        be loaded, was made before its sources changed, or lays out structs in another way, a
-        warning says so too.
+    Loads the library at `path`. `None` if there is no file or it doesn't support this processor.
+    `None`, with a warning, if it can't be loaded, is older than its sources, or has other struct
+    layouts.
     """
     if not path.is_file():
         return None
@@ -193,17 +178,8 @@ def load_library(path: Path) -> Optional[ctypes.CDLL]:
 
 def allowed_instructions(library: Optional[ctypes.CDLL], most: str) -> Instructions:
     """
-    # Parameters
-
-    library : `Optional[ctypes.CDLL]`
-        A library, if there is one.
-    most : `str`
-        The name of the best instructions that are wanted; others stand for all.
-
-    # Returns
-
-    `Instructions`
-        The best that both this processor and the library have.
+    The best instruction set that the processor and the library both have, capped by the name
+    `most`; an unknown name is no cap.
     """
     best = Instructions.COMMON if library is None else library.elmo_scratch_instructions()
     return min(Instructions(best), Instructions.__members__.get(most.upper(), Instructions.TILES))
@@ -213,21 +189,8 @@ def functions(
     library: Optional[ctypes.CDLL], name: str, dtypes: Sequence[torch.dtype], takes: List[Any]
 ) -> Dict[torch.dtype, Any]:
     """
-    # Parameters
-
-    library : `Optional[ctypes.CDLL]`
-        A library, if there is one.
-    name : `str`
-        What comes before the type in the functions' names.
-    dtypes : `Sequence[torch.dtype]`
-        The types of numbers for which there is a function.
-    takes : `List[Any]`
-        The types of their parameters, as ctypes knows them.
-
-    # Returns
-
-    `Dict[torch.dtype, Any]`
-        The functions, by the type of their numbers; none without a library.
+    The functions `name`_`dtype` of the library, with argument types `takes`; empty without a
+    library.
     """
     if library is None:
         return {}
@@ -241,22 +204,8 @@ def simd_functions(
     library: Optional[ctypes.CDLL], name: str, instructions: Instructions, takes: List[Any]
 ) -> Dict[torch.dtype, Any]:
     """
-    # Parameters
-
-    library : `Optional[ctypes.CDLL]`
-        A library, if there is one.
-    name : `str`
-        What comes before the type in the names of functions that are compiled for several
-        instructions.
-    instructions : `Instructions`
-        Those that may be used.
-    takes : `List[Any]`
-        The types of their parameters, as ctypes knows them.
-
-    # Returns
-
-    `Dict[torch.dtype, Any]`
-        The best functions for these instructions, by the precision of their products.
+    The best functions called `name` for an instruction set, by the precision of their products,
+    with argument types `takes`. Empty without a library or below AVX2.
     """
     if library is None or instructions < Instructions.AVX2:
         return {}
@@ -271,22 +220,15 @@ def simd_functions(
 
 def reaches(*tensors: torch.Tensor) -> bool:
     """
-    # Returns
-
-    `bool`
-        Whether compiled code may read and write the numbers of `tensors`: they are plain, and lie
-        in the memory of the processor.
+    Whether compiled code may read and write `tensors` in memory: all are plain and on the CPU.
     """
     return all(tensor.device.type == "cpu" for tensor in tensors) and is_plain(*tensors)
 
 
 def is_plain(*tensors: torch.Tensor) -> bool:
     """
-    # Returns
-
-    `bool`
-        Whether other code may stand for operations of PyTorch on `tensors`: nothing watches,
-        traces, differentiates or replaces them.
+    Whether other code may stand in for PyTorch operations on `tensors`: nothing watches, traces,
+    differentiates or replaces them.
     """
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         return False
@@ -303,7 +245,7 @@ def is_plain(*tensors: torch.Tensor) -> bool:
 
 
 def _problem(library: ctypes.CDLL, sources: Path) -> Optional[str]:
-    """Why a library can't be used, if it can't."""
+    """The reason why a library can't be used, or `None`."""
     if _checksum(sources) not in (None, library.elmo_scratch_checksum() % 2**32):
         return "the files that it is made of have changed"
     different = different_layouts(library)
@@ -313,13 +255,13 @@ def _problem(library: ctypes.CDLL, sources: Path) -> Optional[str]:
 
 
 def _checksum(folder: Path) -> Optional[int]:
-    """Of the sources in a folder, as setup.py computes it, if there are any."""
+    """The checksum of the sources in a folder, as setup.py computes it; `None` without sources."""
     paths = [path for pattern in SOURCES for path in sorted(folder.rglob(pattern))]
     return zlib.crc32(b"".join(path.read_bytes() for path in paths)) if paths else None
 
 
 LIBRARY = None if os.environ.get(SWITCH) == "0" else load_library(KERNELS)
-"""The compiled code of this process, if there is any."""
+"""The compiled code of this process, or `None`."""
 
 INSTRUCTIONS = allowed_instructions(LIBRARY, os.environ.get(SWITCH, ""))
-"""Those of this processor, or fewer of them if the environment says so."""
+"""The instruction set in use: this processor's, capped by the environment variable."""

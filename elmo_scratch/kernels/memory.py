@@ -1,4 +1,4 @@
-"""Memory that a training keeps between its steps: large buffers, and pages of the heap."""
+"""Memory that training keeps between steps: large buffers, and pages of the heap."""
 
 import ctypes
 import math
@@ -11,24 +11,26 @@ import numpy
 import torch
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-"""Settings of `mallopt`, as `malloc.h` numbers them."""
+"""Settings of `mallopt`, numbered as in `malloc.h`."""
 
 NEVER = -1
 
 LARGEST_KEPT = 2**25
-"""Bytes of the largest tensor whose memory is kept, the most that any release of the library
-allows. Among still larger ones much would lie unused; those that come in each step are recycled."""
+"""
+Bytes of the largest tensor whose memory malloc keeps: the most that any release of glibc allows.
+Keeping larger ones would leave much memory unused; `buffer_pool` recycles those of each step.
+"""
 
 CHOSEN_BY_USERS = "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"
-"""Environment variables by which users choose such settings themselves."""
+"""Environment variables by which users choose these settings themselves."""
 
 
 @lru_cache(maxsize=None)
 def keep_heap_pages() -> bool:
     """
-    Lets this process keep what it frees, up to its peak. GNU's C library gives large tensors back
-    to the system at the end of each step, which has to clear their pages when the next step takes
-    them again. Other libraries stay as they are, and so does this one where users have chosen.
+    Lets this process keep memory that it frees, up to its peak. glibc returns large tensors to the
+    system at the end of each step, and the system must clear their pages when the next step takes
+    them again. Nothing changes with other C libraries, or where users have chosen settings.
 
     # Returns
 
@@ -40,28 +42,30 @@ def keep_heap_pages() -> bool:
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_option is None:
         return False
-    # A threshold that is set ends the library's own adjusting of the other.
+    # Setting one threshold stops glibc from adjusting the other.
     return bool(set_option(M_MMAP_THRESHOLD, LARGEST_KEPT) and set_option(M_TRIM_THRESHOLD, NEVER))
 
 
 SMALLEST = 2**18
-"""Bytes from which on it pays."""
+"""Bytes from which a buffer is worth recycling."""
 
 MOST_FREE = 2**29
-"""How many bytes may wait to be used again."""
+"""The most bytes that may wait to be used again."""
 
 LARGE_RESULT = 2**23
-"""From so many numbers on what a library makes is worth copying to such memory. Smaller results
-come faster from where the last one of their size has just gone."""
+"""
+From so many numbers, a library's result is worth copying to recycled memory. Smaller results are
+faster in memory that malloc has just freed.
+"""
 
 ALIGNMENT = 64
-"""Where numbers begin, in bytes: as PyTorch's own, at the beginning of a line of the caches."""
+"""Alignment of buffers in bytes: one cache line, as in PyTorch."""
 
 
 class BufferPool:
     """
-    Gives memory that was in use before. What is taken anew from the system each time has to be
-    cleared by it page by page: of the LSTMs' training that was a sixth.
+    Recycles memory. The system clears memory that is newly taken from it page by page, which was a
+    sixth of the time of training the LSTMs.
     """
 
     def __init__(self) -> None:
@@ -69,17 +73,8 @@ class BufferPool:
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
         """
-        # Parameters
-
-        shape : `Sequence[int]`
-            The shape.
-        dtype : `torch.dtype`
-            The type.
-
-        # Returns
-
-        `torch.Tensor`
-            On the CPU, of any numbers. When nothing refers to it any more its memory is free.
+        An uninitialised CPU tensor. Its memory is free for reuse when nothing refers to it any
+        more.
         """
         size = math.prod(shape) * dtype.itemsize
         if size < SMALLEST:
@@ -91,13 +86,13 @@ class BufferPool:
         # The tensor holds on to this view of the block until it is gone.
         lease = block[start : start + size]
         weakref.finalize(lease, self._give_back, block).atexit = False
-        # No view for autograd, which would refuse to let it be written to where it is a result.
+        # Detached, because autograd refuses writes to a result that is a view.
         return torch.frombuffer(lease, dtype=dtype).view(*shape).detach()
 
     def _take(self, size: int) -> Optional[numpy.ndarray]:
-        """A free block that is not much larger than it has to be, if there is one."""
-        # What was used last is nearest to the processor. A block may be taken by another thread, or
-        # given back, at any time.
+        """A free block that is at most a quarter too large, if there is one."""
+        # The block used last is most likely in a cache. Another thread may take a block, or give
+        # one back, at any time.
         for key in reversed(list(self._free)):
             block = self._free.get(key)
             if block is not None and 0 <= len(block) - ALIGNMENT - size <= size // 4:
@@ -107,11 +102,11 @@ class BufferPool:
         return None
 
     def _give_back(self, block: numpy.ndarray) -> None:
-        """Keeps a block, and lets those go that have been free the longest if they are too many."""
+        """Keeps a block, and drops the blocks that have been free longest if there are too many."""
         self._free[id(block)] = block
         while sum(map(len, list(self._free.values()))) > MOST_FREE:
             self._free.pop(next(iter(list(self._free)), 0), None)
 
 
 buffer_pool = BufferPool()
-"""That of this process."""
+"""The pool of this process."""

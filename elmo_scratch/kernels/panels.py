@@ -1,4 +1,4 @@
-"""Weights packed in panels, as compiled code reads them."""
+"""Weights packed in panels, the layout that compiled code reads."""
 
 import ctypes
 
@@ -16,15 +16,16 @@ from elmo_scratch.kernels.library import (
 from elmo_scratch.kernels.memory import buffer_pool
 
 OUTPUTS_TOGETHER = 64
-"""A panel's outputs: those of the last one are filled up by zeros."""
+"""Outputs of a panel; the last panel is padded with zeros."""
 
 INPUTS_TOGETHER = 32
-"""What takes weights in panels has a multiple of so many inputs, where they are rounded: tiles read
-so many at once."""
+"""
+Rounded weights in panels must have a multiple of so many inputs: AMX tiles read so many at once.
+"""
 
 
 _DTYPES = {torch.float32: Instructions.AVX2, torch.bfloat16: Instructions.BFLOAT16}
-"""The precisions of products for which there are panels, and what reads them."""
+"""The precisions of products for which there are panels, and the instructions that read them."""
 
 PACK = functions(
     LIBRARY,
@@ -43,24 +44,11 @@ def pack_weights(
     is_of_gates: bool = False,
 ) -> torch.Tensor:
     """
-    # Parameters
+    Packs a float32 matrix of shape `(rows, columns)`. The result has the shape `(outputs, inputs)`,
+    with padded outputs, and the type `dtype`, the precision of products.
 
-    weight : `torch.Tensor`
-        Shape `(rows, columns)`, in float32.
-    dtype : `torch.dtype`
-        The precision of products.
-    has_tiles : `bool`
-        Whether they are made by tiles.
-    is_turned : `bool`, optional (default = `False`)
-        Whether products go from what the rows stand for to what the columns do, and not from the
-        columns to the rows.
-    is_of_gates : `bool`, optional (default = `False`)
-        Whether the rows are the gates of an LSTM, of which a panel has all four of 16 cells.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(outputs, inputs)`, the outputs filled up, of the type `dtype`.
+    By default rows are outputs; with `is_turned`, columns are. With `is_of_gates` the rows are the
+    gates of an LSTM, and a panel holds all four gates of 16 cells. `has_tiles` packs for AMX tiles.
     """
     weight = weight.contiguous()
     outputs, inputs = reversed(weight.shape) if is_turned else weight.shape

@@ -12,44 +12,39 @@ import torch
 logger = logging.getLogger(__name__)
 
 ROWS, INPUTS, OUTPUTS = 64, 512, 1024
-"""A product like those of an LSTM's step, small enough for a processor that takes long."""
+"""A product like those of an LSTM step, small enough to measure on a slow processor."""
 
 NUM_TRIALS = 5
 
 CLEARLY = 1.2
-"""So many times as fast float32 must be: near a tie the answer would change from run to run."""
+"""Float32 must be so many times as fast: near a tie the answer would change from run to run."""
 
 
 class Bfloat16Speed:
     """
-    Whether products on the CPU take clearly longer in bfloat16 than in float32, as they do where
-    the processor has no instructions for bfloat16, and where it has slow ones. Measured once, in
-    some milliseconds; where it is so, a warning says it.
+    Whether CPU products take clearly longer in bfloat16 than in float32, as they do on processors
+    without instructions for bfloat16 or with slow ones. It is measured once, in some milliseconds;
+    a warning says so if bfloat16 is slow.
     """
 
     def __init__(self) -> None:
         self.known: Optional[bool] = None
-        """The answer, as soon as there is one. It may be set: near a tie a training that goes on in
-        another process would measure another one, and round otherwise than before."""
+        """The answer, once there is one. A resumed training may set it to its former value: near a
+        tie, a new measurement could differ, and products would be rounded differently."""
 
     def is_slow(self) -> bool:
-        """
-        # Returns
-
-        `bool`
-            The same at every call.
-        """
+        """Whether bfloat16 is slow; the same answer at every call."""
         if self.known is None:
             self.known = _measure()
         return self.known
 
 
 BFLOAT16 = Bfloat16Speed()
-"""That of this process."""
+"""The measurement of this process."""
 
 
 def _measure() -> bool:
-    """The answer, found by a trial."""
+    """Whether bfloat16 is slow, by a trial."""
     seconds = {dtype: _trials(dtype) for dtype in (torch.float32, torch.bfloat16)}
     gains = min(seconds[torch.bfloat16]) / min(seconds[torch.float32])
     if gains < CLEARLY:
@@ -63,7 +58,7 @@ def _measure() -> bool:
 
 
 def _trials(dtype: torch.dtype) -> List[float]:
-    """Seconds of each product but the first, which prepares kernels."""
+    """The seconds of each product except the first, which prepares kernels."""
     vectors, weight = (
         torch.ones(ROWS, INPUTS, dtype=dtype, device="cpu"),
         torch.ones(OUTPUTS, INPUTS, dtype=dtype, device="cpu"),
@@ -81,28 +76,28 @@ MATMUL_DTYPES = {"float32": None, "bfloat16": torch.bfloat16}
 """The precisions a config can ask for, by name."""
 
 FIRST_WITH_BFLOAT16 = (8, 0)
-"""The compute capability of the first GPUs that multiply in it."""
+"""The compute capability of the first GPUs with bfloat16 products."""
 
 
 class MixedPrecision(torch.nn.Module, ABC):
     """
     A module whose matrix products may run in less precision than its weights have. Its parameters,
-    its outputs and whatever it accumulates keep the type of the weights. Abstract.
+    outputs and accumulated sums keep the type of the weights. Abstract.
     """
 
     rounds_in_evaluation: bool = True
-    """Whether products run in less precision in evaluation too. What is measured may not."""
+    """Whether products run in less precision in evaluation too, which measured results must not."""
 
     _matmul_dtype: Optional[torch.dtype] = None
 
     @abstractmethod
-    def forward(self, *arguments: Any) -> Any:
-        """As the module says."""
+    def forward(self, *arguments: Any) -> Any: ...
 
     def matmul_dtype_for(self, weight: torch.Tensor) -> torch.dtype:
         """
-        The type in which products with `weight` run: the weights' own if none was asked for, if on
-        this processor the one asked for would take longer, or in an evaluation that is not rounded.
+        The type in which products with `weight` run. It is the weights' own if no other was asked
+        for, if the other would be slower on this processor, or in an evaluation that is not
+        rounded.
         """
         if self._matmul_dtype is None or not _pays(weight.device):
             return weight.dtype
@@ -113,23 +108,16 @@ class MixedPrecision(torch.nn.Module, ABC):
     @staticmethod
     def used(name: str, device: torch.device) -> str:
         """
-        # Parameters
-
-        name : `str`
-            The precision that is asked for, a key of `MATMUL_DTYPES`.
-        device : `torch.device`
-            Where the products run.
-
-        # Returns
-
-        `str`
-            The one in which they do.
+        The precision, a key of `MATMUL_DTYPES`, in which products on `device` run if `name` is
+        asked for.
         """
         return name if MATMUL_DTYPES[name] is None or _pays(device) else "float32"
 
     @staticmethod
     def is_asked_for(module: torch.nn.Module) -> bool:
-        """Whether products within `module` shall run in less precision than its weights have."""
+        """
+        Whether products within `module` are asked to run in less precision than its weights have.
+        """
         return any(
             isinstance(part, MixedPrecision) and part._matmul_dtype is not None
             for part in module.modules()
@@ -163,11 +151,8 @@ class MixedPrecision(torch.nn.Module, ABC):
 
 def precision_of(weights: Sequence[torch.Tensor]) -> torch.dtype:
     """
-    # Returns
-
-    `torch.dtype`
-        To what vectors of these weights are rounded on the way: that of the weights, or that of
-        `torch.autocast` where it is on.
+    The type to which vectors computed with these weights are rounded on the way: the weights' own
+    type, or that of `torch.autocast` where it is on.
     """
     kind = weights[0].device.type
     if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
@@ -176,19 +161,14 @@ def precision_of(weights: Sequence[torch.Tensor]) -> torch.dtype:
 
 
 def without_autocast(device: torch.device) -> ContextManager[Any]:
-    """
-    # Returns
-
-    `ContextManager`
-        In its block `torch.autocast` rounds nothing on `device`.
-    """
+    """A context in which `torch.autocast` rounds nothing on `device`."""
     if not torch.amp.is_autocast_available(device.type):
         return nullcontext()
     return torch.autocast(device.type, enabled=False)
 
 
 def _pays(device: torch.device) -> bool:
-    """Whether products in less precision are faster there."""
+    """Whether products in less precision are faster on a device."""
     if device.type == "cuda":
         return _has_bfloat16(device)
     return device.type != "cpu" or not BFLOAT16.is_slow()
@@ -196,7 +176,7 @@ def _pays(device: torch.device) -> bool:
 
 @lru_cache(maxsize=None)
 def _has_bfloat16(device: torch.device) -> bool:
-    """Whether a GPU multiplies in bfloat16 itself; PyTorch lets older ones imitate it, slowly."""
+    """Whether a GPU multiplies in bfloat16 itself; PyTorch emulates it on older ones, slowly."""
     if torch.cuda.get_device_capability(device) >= FIRST_WITH_BFLOAT16:
         return True
     logger.warning(

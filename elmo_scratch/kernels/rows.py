@@ -8,7 +8,7 @@ from torch.autograd.function import once_differentiable
 
 def sparse_rows(parameter: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """
-    As `parameter[rows]`, but with a sparse gradient, of vectors and single numbers alike.
+    `parameter[rows]`, but with a sparse gradient. Works for matrices and vectors.
 
     # Parameters
 
@@ -26,7 +26,7 @@ def sparse_rows(parameter: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
 
 
 class _SparseRows(torch.autograd.Function):
-    """The rows and their gradient."""
+    """The rows, with a sparse gradient."""
 
     @staticmethod
     def forward(ctx: Any, parameter: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
@@ -38,7 +38,7 @@ class _SparseRows(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> Tuple[torch.Tensor, None]:
         (rows,) = ctx.saved_tensors
-        # Said explicitly, because PyTorch warns of checks that it leaves out unasked.
+        # Explicit, because PyTorch warns if it skips these checks by default.
         sparse = torch.sparse_coo_tensor(
             rows.unsqueeze(0), gradient, ctx.shape, is_coalesced=True, check_invariants=False
         )
@@ -47,21 +47,21 @@ class _SparseRows(torch.autograd.Function):
 
 def rows_of_all_workers(rows: torch.Tensor, num_rows: int) -> torch.Tensor:
     """
-    The rows that any worker has chosen. All workers have to ask for them.
+    The rows that any worker has chosen. All workers must call it together.
 
     # Parameters
 
     rows : `torch.Tensor`
-        Shape `(chosen,)`: those of this worker, of which there may be none.
+        Shape `(chosen,)`: this worker's rows; may be empty.
     num_rows : `int`
-        How many there are to choose from.
+        How many rows there are to choose from.
 
     # Returns
 
     `torch.Tensor`
         Shape `(chosen by any,)`: distinct, in rising order, the same in each worker.
     """
-    # Marks, a byte a row, are little beside the gradients of those that were chosen.
+    # One byte per row is little next to the gradients of the chosen rows.
     is_chosen = torch.zeros(num_rows, dtype=torch.uint8, device=rows.device)
     is_chosen[rows] = 1
     torch.distributed.all_reduce(is_chosen, torch.distributed.ReduceOp.MAX)
@@ -72,10 +72,9 @@ def averaged_rows(
     parameter: torch.Tensor, rows: torch.Tensor, of_all: torch.Tensor
 ) -> torch.Tensor:
     """
-    As `sparse_rows(parameter, rows)`, but the gradient holds the rows of all workers, and is the
-    mean of what each of them alone would have: `DistributedDataParallel` must leave the parameter
-    alone. What the workers exchange is dense, since NCCL knows no sparse tensors. Each of them has
-    to go back through what it is given.
+    `sparse_rows(parameter, rows)`, but the gradient holds the rows of all workers and is the mean
+    of their gradients. `DistributedDataParallel` must ignore the parameter. The workers exchange a
+    dense tensor, since NCCL has no sparse ones. Every worker must run the backward pass.
 
     # Parameters
 
@@ -84,7 +83,7 @@ def averaged_rows(
     rows : `torch.Tensor`
         Shape `(chosen,)`: distinct, in rising order.
     of_all : `torch.Tensor`
-        Shape `(chosen by any,)`, of `rows_of_all_workers`.
+        Shape `(chosen by any,)`, from `rows_of_all_workers`.
 
     # Returns
 
@@ -97,8 +96,8 @@ def averaged_rows(
 
 class _MeanGradient(torch.autograd.Function):
     """
-    The same tensor, with the mean gradient of all workers. They meet here before the gradient of
-    any earlier layer is known, so that this comes before what `DistributedDataParallel` exchanges.
+    The identity, with the mean gradient of all workers. It runs backward before any earlier layer,
+    so its exchange comes before those of `DistributedDataParallel`.
     """
 
     @staticmethod

@@ -1,25 +1,26 @@
-"""A logistic function whose result doesn't depend on where a number lies."""
+"""A logistic function whose result doesn't depend on a number's place in its tensor."""
 
 import torch
 
 NUMBERS_AT_ONCE = 32
-"""PyTorch takes the function of so many numbers with one formula, or of a half or a quarter of
-them, as the processor's instructions go, and of those left over at the end with another one that
-rounds differently."""
+"""
+PyTorch's SIMD code takes so many numbers at once, or a half or a quarter of them, depending on the
+instruction set. It takes the remainder by another formula, which rounds differently.
+"""
 
 NUMBERS_OF_A_THREAD = 2**15
-"""A tensor of more numbers is split evenly among threads, each of which has an end of its own."""
+"""Larger tensors are split evenly among threads, and each thread has a remainder of its own."""
 
 
 def sigmoid_(numbers: torch.Tensor) -> torch.Tensor:
     """
-    The logistic function in place. On a processor a number's result depends neither on the shape
-    of the tensor, nor on its place there, nor on how many threads there are.
+    The logistic function in place. On a CPU, a number's result depends neither on the tensor's
+    shape, nor on the number's place in it, nor on the number of threads.
 
     # Parameters
 
     numbers : `torch.Tensor`
-        Of any shape; its gradient is not needed.
+        Any shape; its gradient is not needed.
 
     # Returns
 
@@ -43,7 +44,7 @@ def sigmoid_(numbers: torch.Tensor) -> torch.Tensor:
 
 
 def _even(count: int) -> int:
-    """How many of so many numbers leave none over in any thread."""
+    """The most of so many numbers that leave no remainder in any thread."""
     while True:
         threads = min(torch.get_num_threads(), -(-count // NUMBERS_OF_A_THREAD)) or 1
         left_over = count % (threads * NUMBERS_AT_ONCE)

@@ -1,4 +1,4 @@
-"""Products of vectors with a matrix of weights, in a fast layout and a chosen precision."""
+"""Products of vectors with a weight matrix, in a fast layout and a chosen precision."""
 
 from elmo_scratch.kernels.linear.affine import Linear as Linear
 from elmo_scratch.kernels.linear.gradients import add_weight_gradient as add_weight_gradient

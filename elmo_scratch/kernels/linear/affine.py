@@ -15,8 +15,8 @@ from elmo_scratch.kernels.precision import MixedPrecision
 
 class TrainedLinear(torch.autograd.Function):
     """
-    `x Wᵀ + b` of numbers that are rounded first, if the precision of products is not that of the
-    weights. What is large, among it the gradients of weights, lies in recycled memory.
+    `x Wᵀ + b`, with numbers rounded first if the precision of products is not that of the weights.
+    Large results, including weight gradients, are in recycled memory.
     """
 
     @staticmethod
@@ -28,21 +28,9 @@ class TrainedLinear(torch.autograd.Function):
         dtype: torch.dtype,
     ) -> torch.Tensor:
         """
-        # Parameters
-
-        vectors : `torch.Tensor`
-            Shape `(rows, input_dim)`, of the type `dtype`.
-        weight : `torch.Tensor`
-            Shape `(output_dim, input_dim)`.
-        bias : `torch.Tensor`
-            Shape `(output_dim,)`.
-        dtype : `torch.dtype`
-            The precision of products.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(rows, output_dim)`, of the type `dtype`.
+        Shapes `(rows, input_dim)`, `(output_dim, input_dim)` and `(output_dim,)` →
+        `(rows, output_dim)`. `vectors` and the result are of the type `dtype`, the precision of
+        products.
         """
         ctx.save_for_backward(vectors, weight)
         if dtype == weight.dtype:
@@ -67,7 +55,7 @@ class TrainedLinear(torch.autograd.Function):
 
 
 def _of_vectors(gradients: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """Shape `(rows, input_dim)`, of the type of `gradients`."""
+    """The gradient of the vectors, shape `(rows, input_dim)`, of the type of `gradients`."""
     if gradients.dtype == weight.dtype:
         return matmul_into_pool(gradients, weight)
     return PackedLinear(weight.t(), gradients.dtype, num_uses=1)(gradients)
@@ -75,7 +63,7 @@ def _of_vectors(gradients: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 class Linear(MixedPrecision):
     """
-    `x Wᵀ + b`, as `torch.nn.Linear`, but fast with frozen weights and able to multiply in less
+    `x Wᵀ + b`, like `torch.nn.Linear`, but fast with frozen weights and able to multiply in less
     precision.
 
     # Parameters
@@ -95,17 +83,8 @@ class Linear(MixedPrecision):
         self, vectors: torch.Tensor, output_dtype: Optional[torch.dtype] = None
     ) -> torch.Tensor:
         """
-        # Parameters
-
-        vectors : `torch.Tensor`
-            Shape `(rows, input_dim)`.
-        output_dtype : `torch.dtype`, optional (default = `None`)
-            The type of the result; `None` stands for that of `vectors`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(rows, output_dim)`.
+        Shape `(rows, input_dim)` → `(rows, output_dim)`, of the type `output_dtype`, or of the type
+        of `vectors` by default.
         """
         dtype = self.matmul_dtype_for(self.weight)
         graph = (vectors, self.weight, self.bias)
@@ -113,7 +92,7 @@ class Linear(MixedPrecision):
         if is_trained and self._is_trained_by_us(dtype) and reaches(*graph):
             products = TrainedLinear.apply(vectors.to(dtype), self.weight, self.bias, dtype)
         elif is_trained or self.weight.device.type != "cpu":
-            # A GPU rounds weights in less time than it takes to ask it whether they have changed.
+            # Rounding weights on a GPU is faster than checking whether they have changed.
             products = torch.nn.functional.linear(
                 vectors.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
             )
@@ -125,18 +104,18 @@ class Linear(MixedPrecision):
         return products.to(output_dtype or vectors.dtype)
 
     def forget_product(self) -> None:
-        """Lets go of the copy of frozen weights that products are made with."""
+        """Drops the packed copy of frozen weights."""
         self._frozen.forget()
 
     def _apply(self, *arguments: Any, **settings: Any) -> "Linear":
-        # It would hold on to the memory that the weight leaves.
+        # The copy would keep the weight's old memory in use.
         self.forget_product()
         return super()._apply(*arguments, **settings)
 
     def _is_trained_by_us(self, dtype: torch.dtype) -> bool:
         """
-        Whether products of this precision have a backward pass of their own: where they are rounded
-        here, and in float32. PyTorch's, in other types, has gradients of gradients too.
+        Whether products of this precision use `TrainedLinear`: if they are rounded, or in float32.
+        In other types PyTorch's product is used, which can be differentiated twice.
         """
         if dtype != self.weight.dtype:
             return True

@@ -21,7 +21,7 @@ from elmo_scratch.kernels.library import (
 from elmo_scratch.kernels.memory import LARGE_RESULT, buffer_pool
 
 TOGETHER = 32
-"""Sizes are filled up to multiples of it, by zeros."""
+"""Sizes are padded with zeros to multiples of this."""
 
 GRADIENT_DTYPES = (torch.bfloat16,)
 """The precision of products."""
@@ -36,19 +36,7 @@ MULTIPLY_GRADIENTS = functions(
 def can_multiply_gradients(
     gradients: torch.Tensor, vectors: Sequence[torch.Tensor], dtype: torch.dtype
 ) -> bool:
-    """
-    # Parameters
-
-    gradients, vectors
-        As in `multiply_gradients`.
-    dtype : `torch.dtype`
-        The type of the weights.
-
-    # Returns
-
-    `bool`
-        Whether there is compiled code for that.
-    """
+    """Whether there is compiled code for `multiply_gradients` with weights of type `dtype`."""
     return (
         gradients.dtype in MULTIPLY_GRADIENTS
         and dtype == torch.float32
@@ -63,18 +51,10 @@ def multiply_gradients(
     gradients: torch.Tensor, vectors: Sequence[torch.Tensor]
 ) -> Tuple[List[torch.Tensor], torch.Tensor]:
     """
-    # Parameters
-
-    gradients : `torch.Tensor`
-        Shape `(rows, outputs)`, in bfloat16.
-    vectors : `Sequence[torch.Tensor]`
-        Each of shape `(rows, inputs)`, in bfloat16.
-
-    # Returns
-
-    `Tuple[List[torch.Tensor], torch.Tensor]`
-        For each of `vectors` its gradient, of shape `(outputs, inputs)`, and the sum of `gradients`
-        over rows, of shape `(outputs,)`; in float32, and not rounded on the way.
+    The gradients of weights and bias. `gradients` are of shape `(rows, outputs)`, each of `vectors`
+    of shape `(rows, inputs)`, in bfloat16. Returns the gradient for each of `vectors`, of shape
+    `(outputs, inputs)`, and the sum of `gradients` over rows, of shape `(outputs,)`; both are in
+    float32, without rounding on the way.
     """
     rows, outputs = gradients.shape
     dtype, gradients = gradients.dtype, gradients.contiguous()
@@ -97,19 +77,19 @@ def _filled(size: int) -> int:
 
 
 TILE = 16
-"""Rows of a tile, each of as many pairs of numbers."""
+"""Rows of a tile; a row holds as many pairs of numbers."""
 
 INPUTS_TOGETHER, OUTPUTS_TOGETHER = 2 * TILE, 4 * TILE
-"""Sizes are filled up to multiples of these, by zeros."""
+"""Sizes are padded with zeros to multiples of these."""
 
 MANY_PANELS = 16
-"""From so many outputs, in such multiples, weights for one product are worth no memory."""
+"""From so many panels of outputs, weights for a single product are not packed."""
 
 FEW_NUMBERS = 2**20
-"""As long as vectors have no more, which the caches hold."""
+"""Weights for a single product are packed if vectors have more numbers than the caches hold."""
 
 DTYPES = (torch.float32, torch.bfloat16)
-"""The types of weights that it rounds, if need be."""
+"""The types of weights that are accepted; float32 is rounded."""
 
 
 _PRODUCT, _WEIGHTS = ctypes.POINTER(AmxProduct), ctypes.POINTER(AmxWeights)
@@ -120,17 +100,12 @@ MULTIPLY_ONCE = functions(_OWN, "multiply_once", DTYPES, [_PRODUCT, _WEIGHTS, CO
 
 class AmxLinear:
     """
-    Computes `x Wᵀ` for one `W` in bfloat16 on a processor with tiles. A row's result does not
-    depend on how many rows come with it, to the bit: of oneDNN's that is true with other
-    instructions, but with these it sums in an order that it chooses by the number of rows.
+    Computes `x Wᵀ` for one `W` in bfloat16, on a processor with AMX tiles. A row's result is the
+    same, to the bit, for any number of rows. oneDNN's is too with other instruction sets, but with
+    AMX it chooses the order of its sums by the number of rows.
 
-    # Parameters
-
-    weight : `torch.Tensor`
-        Shape `(outputs, inputs)`, in float32 or bfloat16. Later changes to it are not seen, but
-        for `is_for_one`.
-    is_for_one : `bool`, optional (default = `False`)
-        Whether only one product will be made.
+    `weight` has the shape `(outputs, inputs)`, in float32 or bfloat16. Later changes to it are not
+    seen, unless `is_for_one` says that only one product will be made.
     """
 
     def __init__(self, weight: torch.Tensor, is_for_one: bool = False) -> None:
@@ -149,17 +124,7 @@ class AmxLinear:
 
     @staticmethod
     def knows(weight: torch.Tensor) -> bool:
-        """
-        # Parameters
-
-        weight : `torch.Tensor`
-            Shape `(outputs, inputs)`.
-
-        # Returns
-
-        `bool`
-            Whether there is compiled code for products with it.
-        """
+        """Whether there is compiled code for products with a weight."""
         return weight.dtype in PACK and weight.numel() > 0 and reaches(weight)
 
     def can_take(
@@ -169,16 +134,8 @@ class AmxLinear:
         summand: Optional[torch.Tensor] = None,
     ) -> bool:
         """
-        # Parameters
-
-        vectors, bias, summand
-            As in a call.
-
-        # Returns
-
-        `bool`
-            Whether compiled code reaches them, and they are of the shapes and the type that it
-            trusts them to have. What doesn't fit is left to PyTorch, which says so.
+        Whether compiled code can be called with these arguments: it doesn't check their shapes,
+        types and memory. PyTorch takes what doesn't fit, and reports errors.
         """
         outputs, inputs = self._shape
         expected = [
@@ -198,19 +155,8 @@ class AmxLinear:
         summand: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         """
-        # Parameters
-
-        vectors : `torch.Tensor`
-            Shape `(rows, inputs)`, in bfloat16.
-        bias : `torch.Tensor`, optional (default = `None`)
-            Shape `(outputs,)`, in bfloat16.
-        summand : `torch.Tensor`, optional (default = `None`)
-            Shape `(rows, outputs)`, in bfloat16.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(rows, outputs)`: the product and what is added to it, rounded once.
+        Shape `(rows, inputs)` → `(rows, outputs)`, in bfloat16. The sum of the product, `bias` of
+        shape `(outputs,)` and `summand` of shape `(rows, outputs)` is rounded once.
         """
         (outputs, inputs), num_rows = self._filled, len(vectors)
         vectors = _filled_up(vectors, inputs)
@@ -247,7 +193,7 @@ class AmxLinear:
         return tiles
 
     def _weights(self) -> Tuple[torch.dtype, Any]:
-        """Their type, and where they lie."""
+        """The type of the weights, and the struct that describes them."""
         assert self._weight is not None
         place = self._weight.data_ptr()
         return self._weight.dtype, ctypes.byref(AmxWeights(place, *self._shape, self._is_turned))

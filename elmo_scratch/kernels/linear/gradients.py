@@ -10,25 +10,18 @@ from elmo_scratch.kernels.linear.onednn import matmul_into_pool
 from elmo_scratch.kernels.memory import buffer_pool
 
 ONES = 16
-"""Columns whose product is the sum over rows: one would do, but odd widths are slow."""
+"""Columns of ones, whose product is the sum over rows. One would do, but odd widths are slow."""
 
 OUTPUTS_OF_A_SUM = 2**16
-"""Of so many outputs a gradient is made at once where it is added to others."""
+"""A gradient that is added to another is computed for so many outputs at once."""
 
 OUTPUTS_AT_ONCE = 512
-"""Of so many outputs a gradient is made at once where it is converted to a wider type."""
+"""A gradient that is converted to a wider type is computed for so many outputs at once."""
 
 
 class WeightGradients(NamedTuple):
     """
-    Gradients of all that goes into the same outputs.
-
-    # Parameters
-
-    weights : `List[torch.Tensor]`
-        Each of shape `(outputs, inputs)`.
-    bias : `torch.Tensor`
-        Shape `(outputs,)`.
+    The gradients of `weights`, each of shape `(outputs, inputs)`, and of their bias, `(outputs,)`.
     """
 
     weights: List[torch.Tensor]
@@ -39,14 +32,9 @@ def weight_gradients(
     gradients: torch.Tensor, vectors: Sequence[torch.Tensor], dtype: torch.dtype
 ) -> WeightGradients:
     """
-    # Parameters
-
-    gradients : `torch.Tensor`
-        Shape `(rows, outputs)`: those of the outputs, in the precision of products.
-    vectors : `Sequence[torch.Tensor]`
-        Each of shape `(rows, inputs)`: what was multiplied with one matrix of weights.
-    dtype : `torch.dtype`
-        The type of the weights.
+    The gradients of matrices of type `dtype`, each multiplied with one of `vectors`, shape
+    `(rows, inputs)`, to make the same outputs. `gradients` are those outputs' gradients, shape
+    `(rows, outputs)`, in the precision of products.
     """
     rounded = [part.to(gradients.dtype) for part in vectors]
     if can_multiply_gradients(gradients, rounded, dtype):
@@ -54,7 +42,7 @@ def weight_gradients(
     if len(rounded) < 2:
         made = [_row_by_row(_product(gradients, part, dtype)) for part in rounded]
         return WeightGradients(made, gradients.sum(dim=0).to(dtype))
-    # In one product: to read the gradients takes much of its time.
+    # As one product, because reading the gradients takes much of its time.
     ones = gradients.new_ones(len(gradients), ONES)
     together = torch.cat([*rounded, ones], dim=1)
     sizes = [part.size(1) for part in (*rounded, ones)]
@@ -66,14 +54,9 @@ def add_weight_gradient(
     total: torch.Tensor, gradients: torch.Tensor, vectors: torch.Tensor
 ) -> None:
     """
-    # Parameters
-
-    total : `torch.Tensor`
-        Shape `(outputs, inputs)`, of the type of the weights: what the gradient is added to.
-    gradients : `torch.Tensor`
-        Shape `(rows, outputs)`: those of the outputs, in the precision of products.
-    vectors : `torch.Tensor`
-        Shape `(rows, inputs)`, of that type: what was multiplied with the weights.
+    Adds the gradient of a matrix of weights to `total`, shape `(outputs, inputs)`, of the weights'
+    type. `gradients`, shape `(rows, outputs)`, and `vectors`, shape `(rows, inputs)`, are in the
+    precision of products.
     """
     if gradients.dtype == total.dtype and not onednn.can_multiply(gradients.t(), vectors):
         total.addmm_(gradients.t(), vectors)
@@ -94,7 +77,7 @@ def _product(gradients: torch.Tensor, vectors: torch.Tensor, dtype: torch.dtype)
     if gradients.dtype == dtype:
         return matmul_into_pool(gradients.t(), vectors)
     result = buffer_pool.empty((gradients.size(1), vectors.size(1)), dtype)
-    # Piece by piece, so that the rounded numbers never leave the processor's caches.
+    # By pieces, so that the rounded numbers stay in the CPU's caches.
     pieces = gradients.t().split(OUTPUTS_AT_ONCE)
     for place, rows in zip(result.split(OUTPUTS_AT_ONCE), pieces):
         place.copy_(rows @ vectors)
@@ -102,12 +85,12 @@ def _product(gradients: torch.Tensor, vectors: torch.Tensor, dtype: torch.dtype)
 
 
 def _row_by_row(made: torch.Tensor) -> torch.Tensor:
-    """The same numbers, those of a row side by side."""
+    """The same matrix, contiguous."""
     return made if made.is_contiguous() else _empty_like(made).copy_(made)
 
 
 def _empty_like(part: torch.Tensor) -> torch.Tensor:
-    """Of any numbers, side by side."""
+    """An uninitialised contiguous tensor."""
     if part.device.type != "cpu":
         return torch.empty(part.shape, dtype=part.dtype, device=part.device)
     return buffer_pool.empty(part.shape, part.dtype)

@@ -1,4 +1,4 @@
-"""Products by oneDNN, packed or as the weights lie, and products into pooled memory."""
+"""Products by oneDNN, with or without packing, and products into recycled memory."""
 
 from functools import lru_cache
 from typing import Optional
@@ -8,23 +8,18 @@ import torch
 from elmo_scratch.kernels.memory import LARGE_RESULT, buffer_pool
 
 MANY_ROWS, ROWS_TOGETHER = 128, 16
-"""From so many rows on they are filled up to a multiple, which then costs little."""
+"""From so many rows they are padded to a multiple, which then costs little."""
 
 
 class OneDnnProduct:
     """
-    Computes `x Wᵀ` for one `W`, where PyTorch was built with oneDNN. But for bfloat16 on a
-    processor with tiles a row's result does not depend on how many rows come with it, to the bit.
-    That is true of oneDNN 3.12, which PyTorch 2.13 has. That of PyTorch 2.11, 3.10, sums few rows
-    in another order: fewer than 16 with some packed weights, more with others.
+    Computes `x Wᵀ` for one `W`, if PyTorch was built with oneDNN. A row's result is the same, to
+    the bit, for any number of rows, except in bfloat16 on a processor with AMX tiles. That is true
+    of oneDNN 3.12 (PyTorch 2.13). oneDNN 3.10 (PyTorch 2.11) sums few rows in another order: fewer
+    than 16 with some packed weights, more with others.
 
-    # Parameters
-
-    weight : `torch.Tensor`
-        Shape `(outputs, inputs)`.
-    is_packed : `bool`
-        Whether `weight` is copied into the blocked layout that oneDNN's kernels read; otherwise it
-        is read as it lies.
+    `weight` has the shape `(outputs, inputs)`. With `is_packed` it is copied to the blocked layout
+    of oneDNN's kernels; otherwise they read it directly.
     """
 
     def __init__(self, weight: torch.Tensor, is_packed: bool) -> None:
@@ -34,17 +29,7 @@ class OneDnnProduct:
 
     @staticmethod
     def knows(weight: torch.Tensor) -> bool:
-        """
-        # Parameters
-
-        weight : `torch.Tensor`
-            Shape `(outputs, inputs)`.
-
-        # Returns
-
-        `bool`
-            Whether oneDNN has kernels for products with it.
-        """
+        """Whether oneDNN has kernels for products with a weight."""
         if weight.device.type != "cpu" or weight.numel() == 0 or not torch.backends.mkldnn.enabled:
             return False
         return weight.dtype in (torch.float32, torch.bfloat16) and _has_kernels(weight.dtype)
@@ -55,17 +40,7 @@ class OneDnnProduct:
         bias: Optional[torch.Tensor] = None,
         summand: Optional[torch.Tensor] = None,
     ) -> bool:
-        """
-        # Parameters
-
-        vectors, bias, summand
-            As in a call.
-
-        # Returns
-
-        `bool`
-            Whether there are any rows.
-        """
+        """Whether there are any rows."""
         return len(vectors) > 0
 
     def __call__(
@@ -75,19 +50,9 @@ class OneDnnProduct:
         summand: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
         """
-        # Parameters
-
-        vectors : `torch.Tensor`
-            Shape `(rows, inputs)`, of the type of the weights.
-        bias : `torch.Tensor`, optional (default = `None`)
-            Shape `(outputs,)`, of that type. Without a summand.
-        summand : `torch.Tensor`, optional (default = `None`)
-            Shape `(rows, outputs)`, of that type.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(rows, outputs)`: the product and what is added to it, rounded once.
+        Shape `(rows, inputs)` → `(rows, outputs)`; all tensors have the weights' type. The sum of
+        the product and `bias` of shape `(outputs,)` or `summand` of shape `(rows, outputs)`, not
+        both, is rounded once.
         """
         multiply = torch.ops.mkldnn._linear_pointwise
         if summand is not None:
@@ -104,9 +69,9 @@ class OneDnnProduct:
 @lru_cache(maxsize=None)
 def _has_kernels(dtype: torch.dtype) -> bool:
     """
-    Whether this processor has the instructions for oneDNN's kernels in `dtype`. A product is tried:
-    oneDNN may be held to fewer instructions (`ONEDNN_MAX_CPU_ISA`) than PyTorch asks the processor
-    for, and where it lacks a kernel it raises an error.
+    Whether oneDNN has kernels in `dtype` on this processor. A product is tried, because oneDNN may
+    be limited to fewer instructions (`ONEDNN_MAX_CPU_ISA`) than PyTorch sees, and it raises an
+    error if it lacks a kernel.
     """
     if not torch.backends.mkldnn.is_available():
         return False
@@ -122,43 +87,35 @@ def _has_kernels(dtype: torch.dtype) -> bool:
 
 
 def filled_up(num_rows: int) -> int:
-    """With how many rows a product of `num_rows` is made: with no others nothing is copied."""
+    """
+    The number of rows after padding. If `num_rows` is such a number, nothing has to be copied.
+    """
     return num_rows if num_rows < MANY_ROWS else num_rows + -num_rows % ROWS_TOGETHER
 
 
 def _never_alone(rows: torch.Tensor) -> torch.Tensor:
-    """A single row twice: for one alone oneDNN has a kernel that sums in another order."""
+    """Doubles a single row: oneDNN's kernel for one row sums in another order."""
     return rows.repeat(2, 1) if len(rows) == 1 else rows
 
 
 def _fill_up(rows: torch.Tensor) -> torch.Tensor:
     """
-    Many rows to a multiple of `ROWS_TOGETHER`. oneDNN compiles a kernel for each number of rows,
-    and keeps it: without this a long text, whose batches all have other numbers of words, would
-    take hundreds of megabytes for them.
+    Pads many rows to a multiple of `ROWS_TOGETHER`. oneDNN compiles and keeps a kernel for each
+    number of rows; for a long text, whose batches all differ in their number of words, they would
+    take hundreds of megabytes.
     """
     missing = filled_up(len(rows)) - len(rows)
     return torch.cat([rows, rows.new_zeros(missing, rows.size(1))]) if missing else rows
 
 
 ROWS_AT_ONCE = 512
-"""So many rows of a large result are made at once, and copied while they are in a cache."""
+"""A large result is computed by so many rows, which are copied while they are in a cache."""
 
 
 def can_multiply(
     left: torch.Tensor, right: torch.Tensor, summand: Optional[torch.Tensor] = None
 ) -> bool:
-    """
-    # Parameters
-
-    left, right, summand
-        As in `multiply`.
-
-    # Returns
-
-    `bool`
-        Whether `multiply` can.
-    """
+    """Whether `multiply` takes these arguments."""
     return (
         left.dtype == torch.float32
         and left.numel() > 0
@@ -171,25 +128,14 @@ def multiply(
     left: torch.Tensor, right: torch.Tensor, summand: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
     """
-    # Parameters
-
-    left : `torch.Tensor`
-        Shape `(rows, inputs)`, in float32, without a gradient.
-    right : `torch.Tensor`
-        Shape `(inputs, columns)`, in float32.
-    summand : `torch.Tensor`, optional (default = `None`)
-        Shape `(columns,)`, in float32.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(rows, columns)`: the product and what is added to each of its rows. The numbers of
-        a column may lie side by side, if those of `left` do.
+    The product of `left`, shape `(rows, inputs)`, and `right`, shape `(inputs, columns)`, plus
+    `summand`, shape `(columns,)`; in float32, without gradient. The result may be column-major if
+    `left` is.
     """
     if left.is_contiguous():
         return _product(left, right, summand)
-    # The rows of a batch are summed over. oneDNN compiles a kernel for each number of them too, and
-    # keeps it: PyTorch's product adds those beyond a multiple.
+    # Here the sum is over a batch's rows, and oneDNN compiles and keeps a kernel for each number of
+    # them: PyTorch's product adds the rows beyond a multiple.
     whole = left.size(1) - left.size(1) % ROWS_TOGETHER
     if whole == 0:
         return torch.mm(left, right) if summand is None else torch.addmm(summand, left, right)
@@ -200,10 +146,11 @@ def multiply(
 def _product(
     left: torch.Tensor, right: torch.Tensor, summand: Optional[torch.Tensor]
 ) -> torch.Tensor:
-    """As `multiply`, with a kernel for this number of inputs."""
+    """The product, by a kernel for this number of inputs."""
     shape = (left.size(0), right.size(1))
     size = shape[0] * shape[1]
-    # oneDNN reads the left one row by row. To turn the right one takes less than a large left one.
+    # oneDNN needs a row-major `left`. Transposing `right` is cheaper than transposing a larger
+    # `left`.
     if summand is None and not left.is_contiguous() and left.numel() > right.numel():
         return OneDnnProduct(_dense(left), is_packed=False)(right.t().contiguous()).t()
     product = OneDnnProduct(_dense(right.t()), is_packed=False)
@@ -216,7 +163,10 @@ def _product(
 
 
 def _dense(matrix: torch.Tensor) -> torch.Tensor:
-    """Without gaps: those make oneDNN multiply without its kernels, a hundred times as slow."""
+    """
+    Copies a matrix with gaps: without its kernels for dense ones, oneDNN is a hundred times as
+    slow.
+    """
     is_dense = matrix.is_contiguous() or matrix.t().is_contiguous()
     return matrix if is_dense else matrix.contiguous()
 
@@ -225,20 +175,8 @@ def matmul_into_pool(
     left: torch.Tensor, right: torch.Tensor, summand: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
     """
-    # Parameters
-
-    left : `torch.Tensor`
-        Shape `(rows, inputs)`, on a processor, without a gradient.
-    right : `torch.Tensor`
-        Shape `(inputs, columns)`, of that type.
-    summand : `torch.Tensor`, optional (default = `None`)
-        Of that type, and of a shape that can be added to the product.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(rows, columns)`: the product and what is added to it. The numbers of a column may
-        lie side by side, if those of `left` do.
+    `left @ right + summand` on a CPU, in recycled memory, without gradient. Shapes `(rows, inputs)`
+    and `(inputs, columns)`; all have one type. The result may be column-major if `left` is.
     """
     if can_multiply(left, right, summand):
         return multiply(left, right, summand)

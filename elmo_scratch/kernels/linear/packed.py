@@ -1,4 +1,4 @@
-"""The product of many vectors with one matrix of weights, packed once."""
+"""Products of many vectors with one weight matrix, packed once."""
 
 from functools import lru_cache
 from typing import Optional, Union
@@ -9,30 +9,24 @@ from elmo_scratch.kernels.linear.amx import AmxLinear
 from elmo_scratch.kernels.linear.onednn import OneDnnProduct
 
 OUTPUTS_TRIED, INPUTS_TRIED = 512, 2048
-"""A product by which `rows_are_independent` tells: large enough for every way of splitting sums."""
+"""The product that `rows_are_independent` tries: large enough for every way of splitting sums."""
 
 ROWS_TRIED = (1, 2, 3, 5, 16, 31, 67, 70, 130)
 
 
 class PackedLinear:
     """
-    Computes `x Wᵀ` for one `W` that is used again and again.
+    Computes `x Wᵀ` for one `W`, shape `(outputs, inputs)`, that is used again and again. Vectors
+    are rounded to `dtype`, sums are kept in float32. Later changes to `W` are not seen.
 
-    On a processor `W` is copied once into a layout that fast kernels read, `AmxLinear`'s or
-    `OneDnnProduct`'s: the few rows of a recurrent step then run at nearly the rate of a large
-    product. Where there are none it is an ordinary product. `rows_are_independent` says whether a
-    row's result is the same, to the bit, however many rows come with it.
+    On a CPU `W` is packed once for fast kernels, `AmxLinear`'s or `OneDnnProduct`'s: the few rows
+    of a recurrent step then run at nearly the rate of a large product. Without such kernels it is
+    an ordinary product. `rows_are_independent` says whether a row's result is the same, to the bit,
+    for any number of rows.
 
-    # Parameters
-
-    weight : `torch.Tensor`
-        Shape `(outputs, inputs)`. Later changes to it are not seen.
-    dtype : `torch.dtype`
-        The precision of the product: vectors are rounded to it, sums are kept in float32.
-    num_uses : `int`, optional (default = `None`)
-        How often the product will be made, if it is known: for few times copying doesn't pay, and
-        oneDNN reads `W` as it lies. In bfloat16, on a processor with tiles, a row's result may then
-        depend on others within rounding.
+    `num_uses` is the number of products that will be made, if known: for few products packing
+    doesn't pay, and oneDNN reads `W` directly. In bfloat16, on a processor with AMX tiles, a row's
+    result may then depend on the other rows, within rounding.
     """
 
     def __init__(
@@ -54,17 +48,8 @@ class PackedLinear:
 
     def __call__(self, vectors: torch.Tensor, bias: Optional[torch.Tensor] = None) -> torch.Tensor:
         """
-        # Parameters
-
-        vectors : `torch.Tensor`
-            Shape `(rows, inputs)`.
-        bias : `torch.Tensor`, optional (default = `None`)
-            Shape `(outputs,)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(rows, outputs)`, of the type `dtype`.
+        Shape `(rows, inputs)`, with a bias of shape `(outputs,)`, → `(rows, outputs)`, of the type
+        `dtype`.
         """
         vectors = vectors.to(self.dtype)
         if bias is not None:
@@ -75,17 +60,8 @@ class PackedLinear:
 
     def added_to(self, summand: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
         """
-        # Parameters
-
-        summand : `torch.Tensor`
-            Shape `(rows, outputs)`, of the type `dtype`.
-        vectors : `torch.Tensor`
-            Shape `(rows, inputs)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(rows, outputs)`: the sum, rounded to `dtype` once.
+        `summand`, shape `(rows, outputs)` and of type `dtype`, plus the product with `vectors`,
+        shape `(rows, inputs)`; the sum is rounded to `dtype` once.
         """
         vectors = vectors.to(self.dtype)
         if self._product is not None and self._product.can_take(vectors, summand=summand):
@@ -104,11 +80,11 @@ class PackedLinear:
 def rows_are_independent(dtype: torch.dtype) -> bool:
     """
     Whether this machine gives a row the same result, to the bit, however many rows are multiplied
-    with it. What the package promises "to the bit" about texts read in other batches holds where
-    this is true; elsewhere it holds within rounding.
+    with it. The package's promises "to the bit" about texts read in other batches hold if this is
+    true; otherwise they hold within rounding.
 
-    The answer is measured once, in some milliseconds: it depends on the instruction set, on how
-    many of its instructions the libraries may use, and on the version of oneDNN.
+    The answer is measured once, in some milliseconds: it depends on the instruction set, on limits
+    to the instructions that the libraries may use, and on the version of oneDNN.
 
     # Parameters
 
@@ -130,14 +106,14 @@ def rows_are_independent(dtype: torch.dtype) -> bool:
 
 
 def _irregular(rows: int, columns: int) -> torch.Tensor:
-    """Numbers in `[-1, 1]`, of which sums in another order are rounded differently."""
+    """Numbers in `[-1, 1]` whose sums are rounded differently in another order."""
     places = torch.arange(rows * columns, dtype=torch.float64, device="cpu")
     return places.mul_(0.7).sin_().float().view(rows, columns)
 
 
 def _enough(weight: torch.Tensor) -> int:
     """
-    From how many products on, of some 32 rows, copying `weight` pays. Measured with the released
-    models' sizes; copying rows takes a third of the time that copying columns takes.
+    The number of products, of about 32 rows, from which packing `weight` pays. Measured with the
+    sizes of the released models; packing rows takes a third of the time of packing columns.
     """
     return 16 if weight.is_contiguous() else 48

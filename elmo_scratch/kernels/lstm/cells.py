@@ -15,16 +15,10 @@ from elmo_scratch.kernels.sigmoid import sigmoid_
 
 class CellOutput(NamedTuple):
     """
-    What a step makes of its gates, for the `active` sentences that have not ended.
-
-    # Parameters
-
-    cell : `torch.Tensor`
-        Shape `(active, cell)`: memory after the step, clipped.
-    output : `torch.Tensor`
-        Shape `(active, cell)`, of the type of the gates: what goes on to the projection.
-    gates : `torch.Tensor`
-        Shape `(active, 4 * cell)`: what the backward pass needs to know of the gates.
+    The result of a step for the `active` sentences that have not ended: memory after the step,
+    clipped; the input of the projection, of the gates' type; both of shape `(active, cell)`; and
+    the gates, shape `(active, 4 * cell)`, in the form that the implementation keeps for its
+    backward pass.
     """
 
     cell: torch.Tensor
@@ -39,8 +33,8 @@ class MemoryCells(ABC):
         c = clip(σ(f) c + σ(i) tanh(j))
         output = σ(o) tanh(c)
 
-    A number's result depends neither on the shape of the tensors, nor on its place there, nor on
-    how many threads there are. Abstract.
+    An element's result depends neither on the tensors' shapes, nor on its place in them, nor on the
+    number of threads. Abstract.
     """
 
     @abstractmethod
@@ -48,11 +42,13 @@ class MemoryCells(ABC):
         self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]
     ) -> CellOutput:
         """
+        Runs one step.
+
         # Parameters
 
         gates : `torch.Tensor`
             Shape `(active, 4 * cell)`, in the order i, j, f, o, the forget gate's constant
-            included; may be written over.
+            included; may be overwritten.
         cell : `torch.Tensor`
             Shape `(active, cell)`: memory before the step.
         clip : `Optional[float]`
@@ -70,42 +66,33 @@ class MemoryCells(ABC):
         gates_gradient: torch.Tensor,
     ) -> None:
         """
-        The backward pass through `lstm_cell`.
+        The backward pass through `lstm_cell`, given its result and two of its arguments.
 
         # Parameters
 
-        cell_output : `CellOutput`
-            What it returned.
-        previous_cell, clip
-            What it was given.
         output_gradient : `torch.Tensor`
             Shape `(active, cell)`.
         cell_gradient : `torch.Tensor`
-            Shape `(active, cell)`, contiguous: that of memory after the step; written over with
-            that of memory before it.
+            Shape `(active, cell)`, contiguous: the gradient of memory after the step. Overwritten
+            with the gradient of memory before it.
         gates_gradient : `torch.Tensor`
             Shape `(active, 4 * cell)`, contiguous: written.
         """
 
 
 DTYPES = (torch.float32, torch.bfloat16)
-"""The types of gates that it knows. Memory is in float32."""
+"""The types of gates for which there is compiled code. Memory is in float32."""
 
 LSTM_CELL_ARGUMENTS = [POINTER, POINTER, SIZE, SIZE, ctypes.c_float, POINTER, POINTER, COUNT]
 LSTM_CELL_BACKWARD_ARGUMENTS = [*[POINTER] * 3, SIZE, SIZE, ctypes.c_float, *[POINTER] * 3, COUNT]
-"""What its functions take."""
+"""The argument types of the compiled functions."""
 
 
 class CompiledMemoryCells(MemoryCells):
     """
-    On a processor: each number is read once, where PyTorch's operations each go through all of
-    them. It keeps the gates as they came: to compute their nonlinearities again costs less than to
-    write and to read them.
-
-    # Parameters
-
-    library : `ctypes.CDLL`
-        Of native/.
+    Memory cells on a CPU, by the compiled `library`. It reads each number once, where every PyTorch
+    operation goes through all of them. It keeps the gates before their nonlinearities: recomputing
+    those costs less than writing and reading them.
     """
 
     def __init__(self, library: ctypes.CDLL) -> None:
@@ -142,7 +129,7 @@ class CompiledMemoryCells(MemoryCells):
         gates_gradient: torch.Tensor,
     ) -> None:
         dtype = gates_gradient.dtype
-        # What was saved for the backward pass may have been kept by others, in their own way.
+        # Hooks on saved tensors may have changed their types and layouts.
         gates, output_gradient = (
             part.to(dtype).contiguous() for part in (cell_output.gates, output_gradient)
         )
@@ -167,7 +154,10 @@ class CompiledMemoryCells(MemoryCells):
 def _check(
     gates: Sequence[torch.Tensor], cells: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
 ) -> None:
-    """That nothing is read or written beside the numbers of these tensors."""
+    """
+    Raises a `ValueError` unless shapes, types and layout are such that compiled code stays in
+    bounds.
+    """
     rows, num_cells = cells[0].shape
     groups = [
         (gates, (rows, 4 * num_cells), gates[0].dtype),
@@ -227,14 +217,14 @@ template <typename T> void lstm_cell_backward(
 
 class JittedMemoryCells(MemoryCells):
     """
-    One kernel, which PyTorch compiles at the first use, in the place of a dozen. It keeps the gates
-    as they came, and computes in the type of memory.
+    Memory cells on a GPU: one kernel, compiled by PyTorch at its first use, in place of a dozen. It
+    keeps the gates before their nonlinearities, and computes in the type of memory.
     """
 
     def lstm_cell(
         self, gates: torch.Tensor, cell: torch.Tensor, clip: Optional[float]
     ) -> CellOutput:
-        # The kernel takes several times as long to convert them.
+        # Converting the gates within the kernel would take several times as long.
         wide = gates.to(cell.dtype)
         after, output = _kernel(LSTM_CELL, 2)(*wide.chunk(4, dim=1), cell, clip=_bound(clip))
         return CellOutput(after, output.to(gates.dtype), gates)
@@ -263,17 +253,7 @@ class JittedMemoryCells(MemoryCells):
 
 @lru_cache(maxsize=None)
 def kernels_work(device: torch.device) -> bool:
-    """
-    # Parameters
-
-    device : `torch.device`
-        A GPU.
-
-    # Returns
-
-    `bool`
-        Whether PyTorch can compile the kernels for it; a warning says if it can't.
-    """
+    """Whether PyTorch can compile the kernels for a GPU; a warning says if it can't."""
     cells, (row,) = JittedMemoryCells(), torch.zeros(1, 1, 5, device=device)
     gates, cell = row[:, :4], row[:, 4:]
     try:
@@ -293,20 +273,22 @@ def kernels_work(device: torch.device) -> bool:
 
 @lru_cache(maxsize=None)
 def _kernel(code: str, num_outputs: int) -> Callable[..., Sequence[torch.Tensor]]:
-    """Made at its first use: it asks for GPUs, which is too early where this file is imported."""
+    """
+    Compiles a kernel at its first use: compiling looks for GPUs, which is too early at import time.
+    """
     jit = torch.cuda.jiterator._create_multi_output_jit_fn
     return jit(LOGISTIC + code, num_outputs, clip=math.inf)
 
 
 def _bound(clip: Optional[float]) -> float:
-    """No bound is one that no number reaches."""
+    """The clip as a number: infinity for no clip."""
     return math.inf if clip is None else clip
 
 
 class PlainMemoryCells(MemoryCells):
     """
-    On every device and in every precision. Of the gates it keeps σ(i), tanh(j), σ(f), σ(o), of the
-    type of memory.
+    Memory cells on any device and in any precision, by PyTorch. It keeps σ(i), tanh(j), σ(f), σ(o),
+    in the type of memory.
     """
 
     def lstm_cell(
@@ -354,7 +336,7 @@ class PlainMemoryCells(MemoryCells):
 
 def tanh(numbers: torch.Tensor) -> torch.Tensor:
     """
-    The hyperbolic tangent, within rounding, by `2σ(2x) - 1`: on processors PyTorch's `tanh` takes
+    The hyperbolic tangent, within rounding, as `2σ(2x) - 1`: on a CPU, PyTorch's `tanh` takes
     several times as long as its `sigmoid`.
     """
     return sigmoid_(numbers.mul(2.0)).mul_(2.0).sub_(1.0)
@@ -366,19 +348,8 @@ COMPILED = None if LIBRARY is None else CompiledMemoryCells(LIBRARY)
 
 def memory_cells_for(dtype: torch.dtype, cell: torch.Tensor, *others: torch.Tensor) -> MemoryCells:
     """
-    # Parameters
-
-    dtype : `torch.dtype`
-        Of gates.
-    cell : `torch.Tensor`
-        Memory.
-    others : `torch.Tensor`
-        Of what gates are made.
-
-    # Returns
-
-    `MemoryCells`
-        Those of compiled code where there is any, on a GPU of a kernel if it can be compiled.
+    The fastest memory cells for gates of type `dtype`, memory `cell`, and the `others`, the tensors
+    that gates are computed from: compiled code on a CPU, a jitted kernel on a GPU, or PyTorch.
     """
     if dtype not in DTYPES or cell.dtype != torch.float32:
         return PLAIN

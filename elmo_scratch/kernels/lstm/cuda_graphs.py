@@ -19,35 +19,22 @@ from elmo_scratch.kernels.lstm.reference import (
 from elmo_scratch.kernels.lstm.run import LstmGradients, LstmResult, LstmRun, LstmState
 
 SWITCH = "ELMO_SCRATCH_CUDA_GRAPHS"
-"""The environment variable that, with the value 0, does without."""
+"""On a GPU, LSTM steps run as CUDA graphs. Set this environment variable to 0 to turn that off."""
 
 
 def recording_devices() -> Tuple[str, ...]:
-    """
-    # Returns
-
-    `Tuple[str, ...]`
-        The types of devices on which operations that come again are recorded and replayed.
-    """
+    """The types of devices on which steps are recorded and replayed."""
     return () if os.environ.get(SWITCH) == "0" else ("cuda",)
 
 
 class PaddedLayout(NamedTuple):
     """
-    The steps and rows of as many recordings, one after the other, as a batch takes.
+    How a packed batch is laid out, padded, over as many recordings in a row as it takes.
 
-    # Parameters
-
-    num_pieces : `int`
-        How many recordings.
-    num_places : `int`
-        Steps times rows of each.
-    places : `Optional[torch.Tensor]`
-        Shape `(packed,)`: where the positions of a `PackedOrder` lie, over all pieces; `None`
-        where they take every place.
-    last : `torch.Tensor`
-        Shape `(sentences,)`: where the last position of each sentence lies, for those that have
-        one, in the order of reading.
+    `num_pieces` recordings have `num_places` (steps times rows) each. `places`, shape `(packed,)`,
+    are the places of a `PackedOrder`'s positions over all pieces; `None` if they take every place.
+    `last`, shape `(sentences,)`, is the place of each sentence's last position, in the order of
+    reading, for sentences that have one.
     """
 
     num_pieces: int
@@ -59,16 +46,7 @@ class PaddedLayout(NamedTuple):
     def of(
         cls, batch_sizes: Tuple[int, ...], num_steps: int, num_rows: int, device: torch.device
     ) -> "PaddedLayout":
-        """
-        # Parameters
-
-        batch_sizes : `Tuple[int, ...]`
-            How many sentences are read at each step.
-        num_steps, num_rows : `int`
-            How many steps, and sentences at each, are recorded.
-        device : `torch.device`
-            Where the batch lies.
-        """
+        """The layout of a batch over recordings of `num_steps` steps of `num_rows` sentences."""
         num_pieces = -(-len(batch_sizes) // num_steps)
         sizes = torch.tensor(batch_sizes, device="cpu").unsqueeze(1)
         is_read = torch.arange(num_rows, device="cpu") < sizes  # (steps, rows)
@@ -79,48 +57,20 @@ class PaddedLayout(NamedTuple):
         return cls(num_pieces, num_steps * num_rows, places, last.to(device))
 
     def laid(self, vectors: torch.Tensor) -> torch.Tensor:
-        """
-        # Parameters
-
-        vectors : `torch.Tensor`
-            Shape `(packed, dim)`: of all positions of a `PackedOrder`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(pieces, places, dim)`, with zeros where no position is.
-        """
+        """Shape `(packed, dim)` → `(pieces, places, dim)`, padded with zeros."""
         if self.places is not None:
             padded = vectors.new_zeros(self.num_pieces * self.num_places, vectors.size(1))
             vectors = padded.index_copy_(0, self.places, vectors)
         return vectors.unflatten(0, (self.num_pieces, self.num_places))
 
     def picked(self, laid: torch.Tensor) -> torch.Tensor:
-        """
-        # Parameters
-
-        laid : `torch.Tensor`
-            Shape `(pieces, places, dim)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(packed, dim)`: what lies where a position is.
-        """
+        """Shape `(pieces, places, dim)` → `(packed, dim)`, without the padding."""
         flat = laid.flatten(0, 1)
         return flat if self.places is None else flat.index_select(0, self.places)
 
     def picked_last(self, laid: torch.Tensor) -> torch.Tensor:
         """
-        # Parameters
-
-        laid : `torch.Tensor`
-            Shape `(pieces, places, dim)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(sentences, dim)`: what lies at their last positions.
+        Shape `(pieces, places, dim)` → `(sentences, dim)`, at the last position of each sentence.
         """
         return laid.flatten(0, 1).index_select(0, self.last)
 
@@ -134,49 +84,41 @@ def grid_of(
     stream: int = 0,
 ) -> PaddedLayout:
     """
-    The layout for one stream of the GPU. The last layouts are kept, as all layers of a batch share
-    one.
+    The layout for one stream of the GPU. The cache keeps the last layouts, because all layers of a
+    batch share one.
     """
     return PaddedLayout.of(batch_sizes, num_steps, num_rows, device)
 
 
 _ONE_AT_A_TIME = threading.Lock()
-"""Of a process: nothing may wait for a GPU while something is recorded on it."""
+"""One lock per process: nothing may wait for a GPU while it is being recorded."""
 
 Work = Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]
 
 
 class RecordingError(Exception):
-    """Work was not recorded, and what it leaves behind in PyTorch is not to be trusted."""
+    """Recording failed, and PyTorch may be left in a state that is not to be trusted."""
 
 
 class Recording:
     """
-    A CUDA graph: to replay it takes one call, where each operation of `work` would take one of its
-    own, and a GPU does such small operations faster than a processor can ask for them.
+    A CUDA graph of `work`. Replaying it takes one call instead of one call per operation; a GPU
+    runs such small operations faster than a CPU can launch them. On other devices `work` runs anew
+    each time. Threads take turns.
 
-    On other devices `work` is done anew each time. Threads take turns.
+    The number and the shapes of `work`'s operations must not depend on values in tensors. Tensors
+    that it reads besides its arguments, such as weights, are read at every replay from their
+    address at recording time. `like` are tensors with the shapes, types and device of all
+    arguments.
 
-    # Parameters
-
-    work : `Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]`
-        Operations whose number and shapes depend on no number in a tensor. What else it reads, such
-        as weights, is read at every call anew, from where it lay at first.
-    like : `Sequence[torch.Tensor]`
-        Tensors of the shapes, types and device of all that it will be given.
-
-    # Raises
-
-    RuntimeError
-        If `work` fails; as `torch.cuda.OutOfMemoryError` if there is no memory for it.
-    RecordingError
-        If it can't be recorded.
+    Raises the error of `work` if it fails (`torch.cuda.OutOfMemoryError` without memory for it),
+    and `RecordingError` if it can't be recorded.
     """
 
     def __init__(self, work: Work, like: Sequence[torch.Tensor]) -> None:
         self._work = work
         self._lock = threading.Lock()
-        # What is made in inference mode could be written to in no other mode.
+        # Tensors made in inference mode could not be written to outside of it.
         with torch.inference_mode(False), torch.no_grad():
             self._given = [
                 torch.zeros(part.shape, dtype=part.dtype, device=part.device) for part in like
@@ -189,20 +131,20 @@ class Recording:
                 self._made = list(self._work(self._given))
 
     def _record(self) -> None:
-        """Makes the graph."""
+        """Captures the graph."""
         device = self._given[0].device
         with torch.cuda.device(device):
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
-                # Libraries of products make room for themselves, and kernels are compiled.
+                # A first run lets cuBLAS allocate its workspaces, and compiles kernels.
                 self._work(self._given)
             torch.cuda.current_stream().wait_stream(stream)
             self._graph = torch.cuda.CUDAGraph()
-            # What products work in shall lie in the memory of this graph, and serve no other one.
+            # cuBLAS's workspaces shall be allocated in this graph's memory, for this graph only.
             torch._C._cuda_clearCublasWorkspaces()
             try:
-                # What other threads do on the GPU meanwhile is theirs.
+                # Work of other threads on the GPU is not captured.
                 with torch.cuda.graph(
                     self._graph, stream=stream, capture_error_mode="thread_local"
                 ):
@@ -218,27 +160,13 @@ class Recording:
                 torch._C._cuda_clearCublasWorkspaces()
 
     def room(self, times: int) -> List[torch.Tensor]:
-        """
-        # Parameters
-
-        times : `int`
-            How often it will be replayed.
-
-        # Returns
-
-        `List[torch.Tensor]`
-            Room for all that is made then, each part of shape `(times, *)`.
-        """
+        """Allocates the results of `times` replays, each part of shape `(times, *)`."""
         return [part.new_empty(times, *part.shape) for part in self._made]
 
     def __call__(self, given: Sequence[torch.Tensor], into: Sequence[torch.Tensor]) -> None:
         """
-        # Parameters
-
-        given : `Sequence[torch.Tensor]`
-            Of the shapes of `like`.
-        into : `Sequence[torch.Tensor]`
-            Where to put what `work` makes of them: a part of `room`.
+        Replays the work on `given`, with the shapes of `like`, and writes the results to `into`, a
+        part of `room`.
         """
         with self._lock, torch.no_grad():
             torch._foreach_copy_(self._given, list(given))
@@ -250,35 +178,29 @@ class Recording:
 
 
 NUM_STEPS = 10
-"""How many steps a recording has: half a window of the original's recipe."""
+"""The steps of a recording: half a window of the original's recipe."""
 
 Address = Tuple[int, ...]
-"""Where a tensor lies, and how."""
+"""A tensor's address, shape and strides."""
 
 
 class RecordedSteps(NamedTuple):
     """
-    Some steps of an LSTM with a fixed number of sentences.
+    The recorded steps of an LSTM for `num_rows` sentences.
+
+    It is valid for weights at `addresses` and for one `stream` of the GPU.
 
     # Parameters
 
-    num_rows : `int`
-        How many sentences.
-    addresses : `Tuple[Address, ...]`
-        Of the weights.
-    memory_cells : `MemoryCells`
-        Those that were recorded.
-    stream : `int`
-        Of the GPU, on which it is replayed.
     forward : `Recording`
-        Takes `batch_tensors` of a run of so many steps and sentences. Gives outputs and memory
+        Takes the `batch_tensors` of a run with these steps and sentences. Gives outputs and memory
         after each step; with a backward pass also gates, memory cells' outputs, and outputs before
         dropout; each of shape `(steps * rows, ...)`.
     backward : `Optional[Recording]`
-        Takes memory before the first step, then all that `forward` gives, the outputs last and as
-        gradients, the gradients of the last state, and the dropout mask if there is one. Gives the
-        gradients of gates and projected outputs, of shape `(steps * rows, ...)`, and of the first
-        state.
+        Takes memory before the first step; all results of `forward`, with the gradients of the
+        outputs in place of the outputs and at the end; the gradients of the last state; and the
+        dropout mask if there is one. Gives the gradients of gates and projected outputs, of shape
+        `(steps * rows, ...)`, and of the first state.
     """
 
     num_rows: int
@@ -290,20 +212,22 @@ class RecordedSteps(NamedTuple):
 
 
 def addresses_of(run: LstmRun) -> Tuple[Address, ...]:
-    """Each matrix's place in memory, shape and strides."""
+    """The address, shape and strides of each matrix."""
     return tuple((weight.data_ptr(), *weight.shape, *weight.stride()) for weight in run.weights)
 
 
 def batch_tensors(run: LstmRun) -> List[torch.Tensor]:
-    """What is copied for each replay: all tensors but the matrices, which are read in place."""
+    """
+    The tensors that are copied for each replay: all but the matrices, which are read in place.
+    """
     mask = run.recurrent_dropout_mask
     return [run.inputs, *run.state, run.bias, *([] if mask is None else [mask])]
 
 
 class StepRecorder(NamedTuple):
     """
-    Records the steps of `run`, which has `NUM_STEPS` of them, to be replayed on one `stream` of the
-    GPU. Beside the weights, only the shapes and types of the run's tensors matter.
+    Records the `NUM_STEPS` steps of `run` for one `stream` of the GPU. Besides the weights, only
+    the shapes and types of the run's tensors matter.
     """
 
     run: LstmRun
@@ -311,7 +235,7 @@ class StepRecorder(NamedTuple):
 
     @classmethod
     def like(cls, run: LstmRun, num_rows: int, stream: int) -> "StepRecorder":
-        """For runs like `run`, of `num_rows` sentences."""
+        """A recorder for runs like `run`, of `num_rows` sentences."""
 
         def room(part: torch.Tensor, rows: int) -> torch.Tensor:
             return part.new_empty(1, 1).expand(rows, part.size(1))
@@ -326,7 +250,7 @@ class StepRecorder(NamedTuple):
         return cls(recorded, stream)
 
     def recorded(self, needs_grad: bool) -> RecordedSteps:
-        """Records them, the backward pass only if it is needed."""
+        """Records the steps, and the backward pass only if it is needed."""
         num_rows, (hidden, cell) = self.run.batch_sizes[0], self.run.state
         memory_cells = memory_cells_for(self.run.dtype, cell)
         forward = Recording(partial(self._forward, needs_grad), batch_tensors(self.run))
@@ -350,7 +274,7 @@ class StepRecorder(NamedTuple):
         )
         result = lstm_reference(run, LstmProducts.of(run), needs_grad=True)
         cells, cell_outputs, gates, projected = (result.kept[part::4] for part in range(4))
-        # All but memory is needed by the backward pass alone.
+        # Without a backward pass only memory is needed.
         histories = [cells, gates, cell_outputs, projected] if needs_grad else [cells]
         return [result.outputs, *(torch.cat(list(parts)) for parts in histories)]
 
@@ -370,8 +294,8 @@ class StepRecorder(NamedTuple):
 
 def step_tensors(run: LstmRun, histories: Sequence[torch.Tensor]) -> List[torch.Tensor]:
     """
-    What `lstm_reference` keeps of a run, from memory after each step, gates, memory cells' outputs
-    and outputs before dropout, each of shape `(packed, ...)`.
+    Rebuilds the list that `lstm_reference` keeps of a run. `histories` are memory after each step,
+    gates, memory cells' outputs and outputs before dropout, each of shape `(packed, ...)`.
     """
     steps = zip(*(part.split(list(run.batch_sizes)) for part in histories))
     return [
@@ -384,7 +308,7 @@ def step_tensors(run: LstmRun, histories: Sequence[torch.Tensor]) -> List[torch.
 def lstm_replayed(run: LstmRun, recorded: RecordedSteps) -> LstmResult:
     """
     Runs an LSTM by the recordings that `LstmGraphCache.of` found for it. Each step is computed for
-    as many sentences as were recorded, also after they have ended: what comes of that is left out.
+    as many sentences as were recorded; results for padding are left out.
     """
     num_rows = recorded.num_rows
     grid = _grid(recorded, run)
@@ -410,11 +334,11 @@ def _lstm_replayed_backward(
     output_gradients: torch.Tensor,
     state_gradients: Optional[LstmState],
 ) -> LstmGradients:
-    """With the recordings of the run, an `LstmBackward`."""
+    """The backward pass by recordings. With `recorded` bound, it is an `LstmBackward`."""
     moved = recorded.addresses[1:] != addresses_of(run)[1:]
     if state_gradients is not None or moved:
-        # They would come in between the steps of a recording, or it would read what lies where
-        # the weights were.
+        # Gradients of last states enter between recorded steps, and moved weights are no longer at
+        # the addresses that the recording reads.
         return lstm_reference_backward(
             recorded.memory_cells, run, step_tensors(run, kept), output_gradients, state_gradients
         )
@@ -437,13 +361,13 @@ def _lstm_replayed_backward(
 
 
 def _grid(recorded: RecordedSteps, run: LstmRun) -> PaddedLayout:
-    """How the run is laid over the recordings."""
+    """The layout of a run over its recordings."""
     sizes, device = tuple(run.batch_sizes), run.inputs.device
     return grid_of(sizes, NUM_STEPS, recorded.num_rows, device, recorded.stream)
 
 
 def _pad_rows(part: torch.Tensor, num_rows: int) -> torch.Tensor:
-    """With rows of zeros."""
+    """Pads with rows of zeros."""
     if len(part) == num_rows:
         return part
     padded = part.new_zeros(num_rows, part.size(1))
@@ -454,49 +378,42 @@ def _pad_rows(part: torch.Tensor, num_rows: int) -> torch.Tensor:
 logger = logging.getLogger(__name__)
 
 DEVICES = recording_devices()
-"""Where recordings are made."""
+"""Types of devices on which recordings are made."""
 
 NUMS_ROWS = (8, 32, 64, 128, 256)
-"""How many sentences it has."""
+"""The numbers of sentences for which recordings are made."""
 
 MAX_GATES = 2**21
-"""How many gates a step may have, those of all sentences together: 256 sentences of the released
-small model, 128 of the original one. More keep a GPU busy without recordings, which would take
-gigabytes."""
+"""
+The most gates of a step, over all sentences: 256 sentences of the released small model, 128 of the
+original one. Larger steps keep a GPU busy without recordings, which would take gigabytes.
+"""
 
 MAX_RECORDINGS = 2 * len(NUMS_ROWS)
-"""How many are kept: those of a training and of its validation."""
+"""How many recordings are kept: enough for a training and its validation."""
 
 MAX_MOVES = 16
-"""How often weights may lie elsewhere: those that never stay need recordings for every batch."""
+"""
+How often weights may move. Weights that move at every batch would need new recordings each time.
+"""
 
 
 class LstmGraphCache:
     """
-    Makes recordings of an LSTM's steps, and keeps the last ones.
-
-    Copies and pickles of an instance start empty.
+    Makes recordings of an LSTM's steps and keeps the last ones. Copies and pickles start empty.
     """
 
     def __init__(self) -> None:
         self._kept: "OrderedDict[Hashable, RecordedSteps]" = OrderedDict()
-        # What is made may have to be let go of.
+        # Reentrant: making a recording may drop all of them.
         self._lock = threading.RLock()
         self._addresses: Set[Tuple[Address, ...]] = set()
         self._is_off = False
 
     def of(self, run: LstmRun, needs_grad: bool) -> Optional[RecordedSteps]:
         """
-        # Returns
-
-        `Optional[RecordedSteps]`
-            What such a run is replayed with, made now if need be; `None` where there is none to be
-            had, because of what the run is, or because the GPU's memory doesn't hold a recording.
-
-        # Raises
-
-        RecordingError
-            If recording fails.
+        The recording for such a run, made now if need be. `None` if the run can't be recorded, or
+        if the GPU has no memory for it. Raises `RecordingError` if recording fails.
         """
         num_rows = _num_rows(len(run.state.cell), len(run.weights.recurrent_weight))
         if self._is_off or num_rows is None or not _can_be_recorded(run):
@@ -514,15 +431,15 @@ class LstmGraphCache:
         return found
 
     def forget(self) -> None:
-        """Lets go of all recordings."""
+        """Drops all recordings."""
         with self._lock:
             self._kept.clear()
 
     def _make(self, key: Hashable, recorder: StepRecorder, needs_grad: bool) -> None:
-        """Makes one more, if that goes well."""
+        """Makes and keeps one more recording, or turns recording off if that fails."""
         addresses = addresses_of(recorder.run)
         if addresses not in self._addresses:
-            # Nothing reads those of weights that lay elsewhere again.
+            # Recordings of weights at their old addresses are never used again.
             self._kept.clear()
             self._addresses.add(addresses)
         if len(self._addresses) > MAX_MOVES:
@@ -539,7 +456,7 @@ class LstmGraphCache:
             self._kept.popitem(last=False)
 
     def _stop(self, reason: str) -> None:
-        """Makes no more."""
+        """Turns recording off for good, with a warning."""
         self._is_off = True
         self.forget()
         logger.warning(
@@ -555,21 +472,23 @@ class LstmGraphCache:
 
 
 def _rounding() -> Hashable:
-    """How a GPU's products in float32 are rounded: what is recorded stays as it was asked for."""
+    """How float32 products are rounded on a GPU. A recording keeps the setting it was made with."""
     settings = torch.backends.cuda.matmul
-    # Where there is the first, asking for the second may be an error.
+    # In PyTorch versions that have `fp32_precision`, reading `allow_tf32` may raise an error.
     precision: Optional[str] = getattr(settings, "fp32_precision", None)
     return settings.allow_tf32 if precision is None else precision
 
 
 def _num_rows(num_sentences: int, num_gates: int) -> Optional[int]:
-    """How many sentences to record for so many; `None` if they are too many."""
+    """The rows of the recording for so many sentences; `None` if they are too many."""
     rows = next((number for number in NUMS_ROWS if number >= num_sentences), None)
     return None if rows is None or rows * num_gates > MAX_GATES else rows
 
 
 def _can_be_recorded(run: LstmRun) -> bool:
-    """Whether its tensors are ordinary ones, on one GPU that isn't recorded already."""
+    """
+    Whether a run's tensors are ordinary float32 ones on one GPU that isn't being captured already.
+    """
     device = run.inputs.device
     if device.type not in DEVICES:
         return False

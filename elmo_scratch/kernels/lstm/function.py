@@ -1,4 +1,4 @@
-"""An LSTM's run: which way it goes, and how it is one node of PyTorch's graph."""
+"""Runs an LSTM in the fastest way there is, as one node of PyTorch's graph."""
 
 from functools import partial
 from typing import Any, Callable, Optional, Sequence, Tuple
@@ -25,9 +25,8 @@ Way = Callable[[LstmRun], LstmResult]
 
 class LstmCache:
     """
-    What is prepared for the runs of one LSTM: its weights while they are frozen, and CUDA graphs.
-
-    Copies and pickles of an instance start empty.
+    The prepared data of one LSTM: packed weights while they are frozen, and CUDA graphs. Copies and
+    pickles start empty.
     """
 
     def __init__(self) -> None:
@@ -36,27 +35,40 @@ class LstmCache:
         self._native = FrozenWeightCache[NativeWeights]()
 
     def forget(self) -> None:
-        """Lets go of everything."""
+        """Drops everything."""
         self.recordings.forget()
         self._products.forget()
         self._native.forget()
 
     def products(self, run: LstmRun, needs_grad: bool) -> LstmProducts:
-        """The weights for `lstm_reference`."""
+        """The packed weights for `lstm_reference`."""
         weights = _own_weights(run)
-        # Weights that are trained are prepared for this run alone.
+        # Weights that are trained are packed for this run only.
         is_only_run = needs_grad and any(weight.requires_grad for weight in weights)
         return self._products.of(weights, run.dtype, lambda: LstmProducts.of(run, is_only_run))
 
     def native(self, run: LstmRun) -> NativeWeights:
-        """The weights for `lstm_native_inference`."""
+        """The packed weights for `lstm_native_inference`."""
         return self._native.of(_own_weights(run), run.dtype, lambda: NativeWeights.of(run))
 
 
 def run_lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
     """
-    Runs an LSTM over the positions of a `PackedOrder`, in the fastest way for its device, sizes
-    and types. The result keeps nothing: where gradients are needed, PyTorch's graph does.
+    Runs an LSTM over the positions of a `PackedOrder`, in the fastest way for its device, sizes and
+    types.
+
+    # Parameters
+
+    run : `LstmRun`
+        All inputs of the run.
+    cache : `LstmCache`
+        The LSTM's own cache.
+
+    # Returns
+
+    `LstmResult`
+        Outputs and last states, with `kept` and `backward` empty: PyTorch's graph holds what the
+        backward pass needs.
     """
     tensors = run.tensors()
     needs_grad = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
@@ -81,9 +93,9 @@ def _way(run: LstmRun, cache: LstmCache, needs_grad: bool) -> Way:
 
 class LstmFunction(torch.autograd.Function):
     """
-    A run of an LSTM. The backward pass computes each weight's gradient by one large product over
-    all steps, where PyTorch would add up a small one for each step. Only gates, cells and outputs
-    of each step are kept.
+    The run of an LSTM. The backward pass computes each weight's gradient as one large product over
+    all steps, where PyTorch would add up a small one per step. Only the gates, cells and outputs of
+    each step are kept.
     """
 
     @staticmethod
@@ -91,26 +103,16 @@ class LstmFunction(torch.autograd.Function):
         ctx: Any, way: Way, run: LstmRun, *tensors: torch.Tensor
     ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """
-        # Parameters
-
-        way : `Way`
-            How to compute it, with a backward pass.
-        run : `LstmRun`
-            The run.
-        tensors : `torch.Tensor`
-            The run's `tensors`: PyTorch's graph knows only direct arguments.
-
-        # Returns
-
-        `Tuple[torch.Tensor, torch.Tensor, torch.Tensor]`
-            Outputs of shape `(packed, dim)`, and the last states, hidden and cell.
+        Computes the run in this `way`, which has a backward pass. `tensors` are the run's
+        `tensors()`, passed again because PyTorch's graph knows only direct arguments. Returns
+        outputs of shape `(packed, dim)`, and the last hidden and cell states.
         """
         result = way(run)
         ctx.set_materialize_grads(False)
         ctx.dtype, ctx.batch_sizes, ctx.clips = run.dtype, run.batch_sizes, run.clips
         ctx.run_backward = result.backward
-        # Unlike attributes, these are let go as soon as the backward pass is done, though a trainer
-        # holds on to the loss until it has the next one.
+        # Unlike attributes, saved tensors are freed as soon as the backward pass is done, though a
+        # trainer holds the loss until it has the next one.
         ctx.save_for_backward(*tensors, run.recurrent_dropout_mask, result.outputs, *result.kept)
         return result.outputs, result.state.hidden, result.state.cell
 
@@ -119,7 +121,7 @@ class LstmFunction(torch.autograd.Function):
     def backward(
         ctx: Any, *gradients: Optional[torch.Tensor]
     ) -> Tuple[Optional[torch.Tensor], ...]:
-        """The gradients of all that `forward` took, in its order."""
+        """The gradients of all arguments of `forward`, in their order."""
         # Unpacking all raises an error if one of the weights has changed since.
         inputs, *saved = ctx.saved_tensors
         *weights, bias, hidden, cell, mask, outputs = saved[:8]
@@ -153,14 +155,14 @@ class LstmFunction(torch.autograd.Function):
 
 
 def _own_weights(run: LstmRun) -> Sequence[torch.Tensor]:
-    """All weights but an empty projection, which is another tensor each time."""
+    """All weights except an empty projection, which is a new tensor at every run."""
     return [weight for weight in (*run.weights, run.bias) if len(weight) > 0]
 
 
 def _with_zeros(
     gradients: Sequence[Optional[torch.Tensor]], run: LstmRun, outputs: torch.Tensor
 ) -> Tuple[torch.Tensor, Optional[LstmState]]:
-    """The gradients of outputs and of last states, `None` if no last state has one."""
+    """The gradients of outputs and of last states; `None` for the latter if none has a gradient."""
     of_outputs, *of_state = gradients
     if of_outputs is None:
         of_outputs = torch.zeros_like(outputs)
@@ -178,5 +180,5 @@ def _previous_outputs(run: LstmRun, outputs: torch.Tensor) -> torch.Tensor:
     if batch_sizes and batch_sizes[-1] == batch_sizes[0]:
         return torch.cat([hidden[: batch_sizes[0]], outputs[: -batch_sizes[0]]])
     steps = [hidden, *outputs.split(list(batch_sizes))] if batch_sizes else []
-    # A part without rows, because there may be no step.
+    # The empty first part is for runs without steps.
     return torch.cat([hidden[:0], *(step[:active] for step, active in zip(steps, batch_sizes))])

@@ -36,7 +36,7 @@ from elmo_scratch.kernels.memory import buffer_pool
 from elmo_scratch.kernels.panels import INPUTS_TOGETHER, pack_weights
 
 _SIZES = ctypes.POINTER(LstmSizes)
-# By the precision of products. Memory and gradients of outputs are in float32.
+# By the precision of products. Memory and gradients of outputs are float32.
 READ = simd_functions(
     LIBRARY, "read_forward", INSTRUCTIONS, [_SIZES, ctypes.POINTER(LstmForward), COUNT, COUNT]
 )
@@ -46,7 +46,7 @@ READ_BACKWARD = simd_functions(
 
 
 class Panels(NamedTuple):
-    """An LSTM's weights as native code reads them, except those of inputs, and its `gate_bias`."""
+    """An LSTM's weights, packed for native code, without the input weights; and its `gate_bias`."""
 
     recurrent: torch.Tensor
     projection: torch.Tensor
@@ -87,13 +87,13 @@ def can_run_native(run: LstmRun) -> bool:
 
 def lstm_native_aligned(run: LstmRun) -> LstmResult:
     """
-    As `lstm_native`, where the numbers of memory cells and of outputs are multiples of
-    `INPUTS_TOGETHER`.
+    Runs an LSTM whose numbers of memory cells and outputs are multiples of `INPUTS_TOGETHER`.
 
-    After the inputs' share of the gates, one call makes all steps. Where weights are small each
-    thread reads sentences of its own, from the first to the last step, so that no thread waits for
-    another. Large weights pass once a step, and each thread reads a part of them for all sentences.
-    The gates of a few cells are applied while they are in the processor's nearest cache.
+    The inputs' share of the gates is computed first; then one call makes all steps. With small
+    weights, each thread reads sentences of its own from the first to the last step, so that no
+    thread waits for another. Large weights are read once a step, each thread reading a part of them
+    for all sentences. The nonlinearities of a few cells are applied while their gates are in the L1
+    cache.
     """
     gates = _share_of_inputs(run.inputs, run.weights.input_weight, run.dtype)
     return run_panels(run, Panels.of(run), gates)._replace(backward=_lstm_native_aligned_backward)
@@ -101,23 +101,12 @@ def lstm_native_aligned(run: LstmRun) -> LstmResult:
 
 def run_panels(run: LstmRun, panels: Panels, gates: torch.Tensor) -> LstmResult:
     """
-    Makes all steps from the inputs' share of the gates.
+    Makes all steps. `gates`, shape `(packed, 4 * cell)` and of the panels' type, hold the inputs'
+    share and are overwritten with the whole gates, before their nonlinearities. The run's inputs,
+    weights and bias are not read.
 
-    # Parameters
-
-    run : `LstmRun`
-        The run, whose inputs, weights and bias are not read.
-    panels : `Panels`
-        The weights.
-    gates : `torch.Tensor`
-        Shape `(packed, 4 * cell)`, of the type of the panels: the share of the inputs. Overwritten
-        with the whole gates, before their nonlinearities.
-
-    # Returns
-
-    `LstmResult`
-        It keeps the gates, the memory cells' outputs, the outputs before dropout, and memory after
-        each step.
+    The result keeps the gates, the memory cells' outputs, the outputs before dropout, and memory
+    after each step.
     """
     dtype, rows, dim = gates.dtype, len(gates), run.state.hidden.size(1)
     hidden, cell = run.state.hidden.to(dtype).contiguous(), run.state.cell.contiguous()
@@ -139,7 +128,7 @@ def _lstm_native_aligned_backward(
     output_gradients: torch.Tensor,
     state_gradients: Optional[LstmState],
 ) -> LstmGradients:
-    """An `LstmBackward`."""
+    """The backward pass of `lstm_native_aligned`, an `LstmBackward`."""
     gates, cell_outputs, projected = (tensor.to(run.dtype).contiguous() for tensor in kept[:3])
     mask = run.recurrent_dropout_mask
     after, cell, d_outputs, *masks = (
@@ -163,8 +152,8 @@ def _lstm_native_aligned_backward(
 def _share_of_inputs(
     inputs: torch.Tensor, weight: torch.Tensor, dtype: torch.dtype
 ) -> torch.Tensor:
-    """Of the gates, shape `(read, 4 * cell)`, in memory of its own, row by row."""
-    inputs = inputs.contiguous()  # A product lies as its left one does.
+    """The inputs' share of the gates, shape `(read, 4 * cell)`, newly allocated and contiguous."""
+    inputs = inputs.contiguous()  # A product's layout follows its left factor's.
     if dtype == torch.bfloat16 and _has_tiles():
         return PackedLinear(weight, dtype, num_uses=1)(inputs)
     return matmul_into_pool(inputs.to(dtype), weight.to(dtype).t())
@@ -193,14 +182,14 @@ def _call(
 
 
 def _has_tiles() -> bool:
-    """Whether this processor has tiles."""
+    """Whether this processor has AMX tiles."""
     return INSTRUCTIONS == Instructions.TILES
 
 
 class SizePadding(NamedTuple):
     """
-    How many memory cells and outputs of zeros a run lacks. The weights of these are zeros, so that
-    they stay at zero, and so do their gradients.
+    How many memory cells and outputs are added as padding. Their weights are zero, so their values
+    and gradients stay zero.
     """
 
     cells: int
@@ -212,7 +201,7 @@ class SizePadding(NamedTuple):
         return cls(-num_cells % INPUTS_TOGETHER, -dim % INPUTS_TOGETHER)
 
     def pad_sizes(self, run: LstmRun) -> LstmRun:
-        """The run of an LSTM with so many more memory cells and outputs."""
+        """The run with its weights, bias and batch padded."""
         if not any(self):
             return run
         input_weight, recurrent_weight, projection_weight = run.weights
@@ -224,14 +213,14 @@ class SizePadding(NamedTuple):
         return self.pad_batch(run._replace(weights=weights, bias=self._pad_gates(run.bias)))
 
     def pad_batch(self, run: LstmRun) -> LstmRun:
-        """A run whose weights are padded already."""
+        """The run with its batch padded; its weights are padded already."""
         mask = run.recurrent_dropout_mask
         if mask is not None:
             mask = self.pad_outputs(mask)
         return run._replace(state=self.pad_state(run.state), recurrent_dropout_mask=mask)
 
     def pad_outputs(self, outputs: torch.Tensor) -> torch.Tensor:
-        """From shape `(rows, dim)`."""
+        """Pads outputs of shape `(rows, dim)`."""
         return pad(outputs, (0, self.dim)) if self.dim else outputs
 
     def pad_state(self, state: LstmState) -> LstmState:
@@ -239,7 +228,7 @@ class SizePadding(NamedTuple):
         return LstmState(self.pad_outputs(state.hidden), cell)
 
     def unpad_outputs(self, outputs: torch.Tensor) -> torch.Tensor:
-        """To shape `(rows, dim)`."""
+        """Removes the padding; shape `(rows, dim)`."""
         return outputs[:, : outputs.size(1) - self.dim].contiguous()
 
     def unpad_state(self, state: LstmState) -> LstmState:
@@ -255,7 +244,7 @@ class SizePadding(NamedTuple):
         )
 
     def _pad_gates(self, numbers: torch.Tensor, *missing: int) -> torch.Tensor:
-        """Each gate of a tensor whose first dimension is `4 * cell`."""
+        """Pads each gate of a tensor whose first dimension is `4 * cell`."""
         return pad(numbers.unflatten(0, (4, -1)), (*missing, 0, self.cells)).flatten(0, 1)
 
     def _unpad_cells(self, cells: torch.Tensor) -> torch.Tensor:
@@ -263,13 +252,15 @@ class SizePadding(NamedTuple):
 
 
 GATES_AT_ONCE = 2**22
-"""So many gates are computed before it goes on to the next steps: 16 MiB in float32, in which there
-are enough positions for the full rate."""
+"""
+The number of gates computed before the steps that use them: 16 MiB in float32, with enough
+positions for the full rate.
+"""
 
 
 class NativeWeights(NamedTuple):
     """
-    The weights of an LSTM, padded and ready for `lstm_native_inference`, which computes the gates
+    The weights of an LSTM, padded and packed for `lstm_native_inference`, which computes the gates
     of `at_once` positions together.
     """
 
@@ -291,15 +282,15 @@ class NativeWeights(NamedTuple):
 
 
 def can_infer_native(run: LstmRun) -> bool:
-    """Whether there is native code for a run of which nothing is kept."""
+    """Whether there is native code for a run that keeps nothing for a backward pass."""
     active = run.batch_sizes[0] if run.batch_sizes else 0
     return can_run_native(run._replace(state=LstmState(*(part[:active] for part in run.state))))
 
 
 def lstm_native_inference(run: LstmRun, weights: NativeWeights) -> LstmResult:
     """
-    Runs an LSTM with prepared `weights`. The result for a sentence doesn't depend on others, to the
-    bit, where that of a `PackedLinear` doesn't.
+    Runs an LSTM with prepared `weights`. A sentence's result is independent of the others, to the
+    bit, where `PackedLinear`'s is.
     """
     padding = weights.padding
     going = padding.pad_batch(run)
@@ -341,7 +332,9 @@ def _lstm_native_backward(
     output_gradients: torch.Tensor,
     state_gradients: Optional[LstmState],
 ) -> LstmGradients:
-    """With its first two arguments, an `LstmBackward`."""
+    """
+    The backward pass of `lstm_native`. With its first two arguments bound, it is an `LstmBackward`.
+    """
     if state_gradients is not None:
         state_gradients = padding.pad_state(state_gradients)
     gradients = padded_backward(

@@ -20,16 +20,8 @@ from elmo_scratch.kernels.lstm.run import (
 
 class Step(NamedTuple):
     """
-    What happened at one step, to `active` sentences.
-
-    # Parameters
-
-    previous_cell : `torch.Tensor`
-        Shape `(active, cell)`: memory before the step.
-    cell_output : `CellOutput`
-        What became of it.
-    output : `torch.Tensor`
-        Shape `(active, dim)`: clipped, before dropout.
+    One step of `active` sentences: memory before it, its result, and its outputs of shape
+    `(active, dim)`, clipped, before dropout.
     """
 
     previous_cell: torch.Tensor
@@ -38,14 +30,7 @@ class Step(NamedTuple):
 
 
 def steps_of(run: LstmRun, kept: Sequence[torch.Tensor]) -> List[Step]:
-    """
-    # Parameters
-
-    run : `LstmRun`
-        The run.
-    kept : `Sequence[torch.Tensor]`
-        Each step's `CellOutput` and output, one step after the other.
-    """
+    """The steps of a run, from `kept`: each step's `CellOutput` and output, step after step."""
     steps: List[Step] = []
     previous = run.state.cell
     parts = [iter(kept)] * (len(CellOutput._fields) + 1)
@@ -64,9 +49,9 @@ def lstm_reference_backward(
     state_gradients: Optional[LstmState],
 ) -> LstmGradients:
     """
-    With the `memory_cells` of `lstm_reference`, an `LstmBackward`. Only the products that each step
-    needs are made here; those for the weights' gradients are made for all steps at once from what
-    is returned.
+    The backward pass of `lstm_reference`. With `memory_cells` bound, it is an `LstmBackward`. Only
+    the products that each step needs are made here; the weights' gradients are made from the
+    result, for all steps at once.
     """
     _, recurrent_weight, projection_weight = run.weights
     num_steps, cell_size = len(run.batch_sizes), run.state.cell.size(1)
@@ -85,7 +70,7 @@ def lstm_reference_backward(
     steps, mask = steps_of(run, kept), run.recurrent_dropout_mask
     bound = run.clips.projection
     if bound is not None and steps:
-        # As the outputs know it, which may be rounded.
+        # Rounded like the outputs that it is compared with.
         bound = float(torch.tensor(bound, dtype=steps[0].output.dtype, device="cpu"))
     for step in reversed(steps):
         active = len(step.output)
@@ -110,22 +95,24 @@ def lstm_reference_backward(
         )
         d_hidden[:active] = to_hidden(d_gates[start:end])
         end = start
-    # A part without rows, because there may be no step.
+    # The empty first part is for runs without steps.
     none = d_gates[:0, :cell_size]
     cell_outputs = torch.cat([none, *(step.cell_output.output for step in steps)])
     return LstmGradients(d_gates, d_projected, cell_outputs, LstmState(d_hidden, d_cell))
 
 
 ROWS_AT_ONCE = 256
-"""The input's share of the gates is computed for about so many positions in one product: enough
-for the full rate, and not more memory than the processor's caches hold."""
+"""
+The input's share of the gates is computed for about so many positions in one product: enough for
+the full rate, and few enough for the CPU's caches.
+"""
 
 ROWS_ON_A_GPU = 4096
-"""The same on a GPU, where a product of few rows takes no less time than one of many."""
+"""The same on a GPU, where a product of few rows takes as long as one of many."""
 
 
 class LstmProducts(NamedTuple):
-    """The weights of an LSTM, ready for products, and its `gate_bias`."""
+    """The packed weights of an LSTM, and its `gate_bias`."""
 
     inputs: PackedLinear
     recurrent: PackedLinear
@@ -134,7 +121,7 @@ class LstmProducts(NamedTuple):
 
     @classmethod
     def of(cls, run: LstmRun, is_only_run: bool = False) -> "LstmProducts":
-        """For all runs with the weights of `run`, or for this one only."""
+        """Packs the weights of `run`, for all runs with them or for this one only."""
         weights, num_groups, num_steps = run.weights, None, None
         if is_only_run:
             num_groups = sum(1 for _ in step_groups(run.batch_sizes, ROWS_AT_ONCE))
@@ -151,7 +138,7 @@ class LstmProducts(NamedTuple):
 
 
 def lstm_reference(run: LstmRun, products: LstmProducts, needs_grad: bool = False) -> LstmResult:
-    """Runs an LSTM with `products` of its weights."""
+    """Runs an LSTM with the packed weights `products`."""
     clips, mask = run.clips, run.recurrent_dropout_mask
     hidden, cell = run.state.hidden.to(run.dtype), run.state.cell
     memory_cells = memory_cells_for(run.dtype, cell, hidden, run.inputs, run.bias)
@@ -187,7 +174,7 @@ def lstm_reference(run: LstmRun, products: LstmProducts, needs_grad: bool = Fals
 
 
 def _input_shares(run: LstmRun, products: LstmProducts) -> Iterator[torch.Tensor]:
-    """For each step the share of the inputs in its gates, of shape `(active, 4 * cell)`."""
+    """Yields each step's share of the inputs in its gates, of shape `(active, 4 * cell)`."""
     start = 0
     at_once = ROWS_AT_ONCE if run.inputs.device.type == "cpu" else ROWS_ON_A_GPU
     for group in step_groups(run.batch_sizes, at_once):

@@ -1,4 +1,4 @@
-"""What goes into a run of an LSTM over a batch, and what comes of it."""
+"""The arguments, results and states of a run of an LSTM over a batch."""
 
 from typing import Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
@@ -7,7 +7,7 @@ import torch
 
 class LstmState(NamedTuple):
     """
-    The state of one layer, or of several layers one upon the other.
+    The state of one layer, or of a stack of layers.
 
     # Parameters
 
@@ -21,30 +21,20 @@ class LstmState(NamedTuple):
     cell: torch.Tensor
 
     def layer(self, number: int) -> "LstmState":
-        """The state of one of several layers."""
+        """The state of one layer of a stack."""
         return LstmState(self.hidden[number], self.cell[number])
 
     def half(self, number: int) -> "LstmState":
-        """The state of the first or of the second half of the layers: of one direction."""
+        """The state of one direction: the first or the second half of the layers."""
         return LstmState(self.hidden.chunk(2)[number], self.cell.chunk(2)[number])
 
     def rows(self, order: torch.Tensor) -> "LstmState":
-        """
-        # Parameters
-
-        order : `torch.Tensor`
-            Shape `(rows,)`: numbers of rows.
-
-        # Returns
-
-        `LstmState`
-            The state of these rows, in this order.
-        """
+        """The states of the rows numbered in `order`, shape `(rows,)`, in this order."""
         return LstmState(self.hidden.index_select(-2, order), self.cell.index_select(-2, order))
 
     @classmethod
     def cat(cls, states: List["LstmState"]) -> "LstmState":
-        """The states of several groups of layers as one."""
+        """Joins the states of several groups of layers."""
         return cls(
             torch.cat([state.hidden for state in states]),
             torch.cat([state.cell for state in states]),
@@ -52,7 +42,7 @@ class LstmState(NamedTuple):
 
     @classmethod
     def stack(cls, states: List["LstmState"]) -> "LstmState":
-        """The states of layers as one, of shape `(layers, batch, ...)`."""
+        """Stacks the states of single layers to shape `(layers, batch, ...)`."""
         return cls(
             torch.stack([state.hidden for state in states]),
             torch.stack([state.cell for state in states]),
@@ -87,7 +77,7 @@ class Clips(NamedTuple):
 
 class LstmRun(NamedTuple):
     """
-    All that one run of an LSTM over a batch reads.
+    All arguments of one run of an LSTM over a batch.
 
     # Parameters
 
@@ -131,20 +121,14 @@ class LstmRun(NamedTuple):
 
 class LstmGradients(NamedTuple):
     """
-    The gradients that a backward pass computes step by step. Those of the weights are products of
-    them for all steps at once.
+    The gradients that a backward pass computes step by step. The weights' gradients are computed
+    from them, by one product over all steps.
 
-    # Parameters
-
-    gates : `torch.Tensor`
-        Shape `(packed, 4 * cell)`: gradients before the gates' nonlinearities, in the precision of
-        products.
-    projected : `torch.Tensor`
-        Shape `(packed, dim)`: gradients before clipping.
-    cell_outputs : `torch.Tensor`
-        Shape `(packed, cell)`: not gradients, but what was projected, `σ(o) tanh(c)`.
-    state : `LstmState`
-        Of shape `(batch, ...)`: gradients of the state that the run started from.
+    `gates`, shape `(packed, 4 * cell)`, are gradients before the gates' nonlinearities, in the
+    precision of products. `projected`, shape `(packed, dim)`, are gradients before clipping.
+    `cell_outputs`, shape `(packed, cell)`, are not gradients, but the inputs of the projection,
+    `σ(o) tanh(c)`. `state`, shape `(batch, ...)`, are gradients of the state that the run started
+    from.
     """
 
     gates: torch.Tensor
@@ -164,23 +148,16 @@ class LstmBackward(Protocol):
         state_gradients: Optional[LstmState],
     ) -> LstmGradients:
         """
-        # Parameters
-
-        run : `LstmRun`
-            The run. Hooks on saved tensors may have changed how its tensors and `kept` lie in
-            memory, and their types.
-        kept : `Sequence[torch.Tensor]`
-            As in the run's `LstmResult`.
-        output_gradients : `torch.Tensor`
-            Shape `(packed, dim)`.
-        state_gradients : `Optional[LstmState]`
-            Of shape `(batch, ...)`, of each sentence's last state; `None` stands for zeros.
+        Runs backward. `kept` is from the run's `LstmResult`; hooks on saved tensors may have
+        changed the types and layouts of it and of the run's tensors. `output_gradients` have the
+        shape `(packed, dim)`; `state_gradients` are of each sentence's last state, shape
+        `(batch, ...)`, `None` for zeros.
         """
 
 
 class LstmResult(NamedTuple):
     """
-    What comes of a run.
+    The result of a run.
 
     # Parameters
 
@@ -189,7 +166,7 @@ class LstmResult(NamedTuple):
     state : `LstmState`
         Of shape `(batch, ...)`: each sentence's last state.
     kept : `Sequence[torch.Tensor]`, optional (default = `()`)
-        What the backward pass needs besides the run.
+        Tensors that the backward pass needs besides the run.
     backward : `LstmBackward`, optional (default = `None`)
         The backward pass, if there can be one.
     """
@@ -203,7 +180,7 @@ class LstmResult(NamedTuple):
 def gradients_or_zeros(
     given: Optional[LstmState], output_gradients: torch.Tensor, cell: torch.Tensor
 ) -> LstmState:
-    """Gradients of last states. Without `given` they are zeros, as many as `cell` has rows."""
+    """The gradients of last states; without `given`, zeros for the rows of `cell`."""
     if given is not None:
         return given
     hidden = output_gradients.new_zeros(len(cell), output_gradients.size(1))
@@ -211,12 +188,16 @@ def gradients_or_zeros(
 
 
 def join_ended(ended: List[LstmState]) -> LstmState:
-    """One batch of the last states of groups of sentences, listed in the order they ended in."""
+    """
+    Joins the last states of groups of sentences, listed in the order they ended in, to one batch.
+    """
     return LstmState(*(torch.cat(parts) for parts in zip(*reversed(ended))))
 
 
 def step_groups(batch_sizes: Sequence[int], at_once: int) -> Iterator[List[int]]:
-    """The sizes of consecutive steps, in groups of at most `at_once` positions, or of one step."""
+    """
+    Groups the sizes of consecutive steps: each group has at most `at_once` positions, or one step.
+    """
     group: List[int] = []
     positions = 0
     for active in batch_sizes:
