@@ -1,7 +1,7 @@
 """
-Tensors to tensors: the parts of ELMo. Nothing here opens a file or knows a vocabulary.
+The parts of ELMo: modules from tensors to tensors, which neither open files nor know a vocabulary.
 
-The names of axes, used in every shape of the package:
+The names of axes in all shapes of the package:
 
 | word | meaning |
 |---|---|

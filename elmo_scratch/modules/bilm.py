@@ -15,7 +15,7 @@ from elmo_scratch.modules.token_encoders import EncodedTokens, TokenEncoder
 
 class BiLmOutput(NamedTuple):
     """
-    What a biLM knows about a batch.
+    The layers of a biLM for a batch.
 
     # Parameters
 
@@ -32,15 +32,8 @@ class BiLmOutput(NamedTuple):
 
 class ReadSentences(NamedTuple):
     """
-    What a biLM makes of sentences of which it was told where they start.
-
-    # Parameters
-
-    output : `BiLmOutput`
-        What it knows about them.
-    state : `LstmState`
-        Of shape `(layers, batch, ...)`, over the layers of both directions: where each sentence
-        ends.
+    The output for sentences, and the state at the end of each, of shape `(layers, batch, ...)` over
+    the layers of both directions.
     """
 
     output: BiLmOutput
@@ -49,15 +42,11 @@ class ReadSentences(NamedTuple):
 
 class ReadWindows(NamedTuple):
     """
-    What a biLM makes of windows of running text.
+    The result for windows of running text.
 
-    # Parameters
-
-    left_to_right, right_to_left : `torch.Tensor`
-        Shape `(batch, positions, dim)`: the last layer of each direction, in its own order of
-        reading. Zero where the mask is `False`.
-    state : `LstmState`
-        Of shape `(layers, batch, ...)`: where each row ends.
+    `left_to_right` and `right_to_left`, each of shape `(batch, positions, dim)`, are the last layer
+    of each direction, in its own order of reading; zero where the mask is `False`. `state`, of
+    shape `(layers, batch, ...)`, is the state at the end of each row.
     """
 
     left_to_right: torch.Tensor
@@ -68,12 +57,8 @@ class ReadWindows(NamedTuple):
 @contextmanager
 def eval_mode(module: torch.nn.Module) -> Iterator[None]:
     """
-    In the block nothing is dropped. Behind it each part has the mode again that it had.
-
-    # Parameters
-
-    module : `torch.nn.Module`
-        Any module.
+    A context in which `module` is in evaluation mode. Afterwards each part has its former mode
+    again.
     """
     training = [part for part in module.modules() if part.training]
     module.eval()
@@ -86,9 +71,9 @@ def eval_mode(module: torch.nn.Module) -> Iterator[None]:
 
 class BiLm(torch.nn.Module, FromParams):
     """
-    Two stacks that never meet over one token encoder: one reads each sentence left to right, one
-    right to left. So a left-to-right state holds nothing of what follows its token, and a
-    right-to-left state nothing of what precedes it in its sentence.
+    Two stacks of LSTMs over one token encoder: one reads each sentence left to right, one right to
+    left. They share no states, so a left-to-right state knows nothing of what follows its token,
+    and a right-to-left state nothing of what precedes it in its sentence.
 
     # Parameters
 
@@ -97,20 +82,20 @@ class BiLm(torch.nn.Module, FromParams):
     num_layers : `int`, optional (default = `2`)
         LSTM layers of each direction.
     cell_size : `int`
-        Memory cells of each LSTM layer. Where it equals `dim`, outputs are not projected.
+        Memory cells of each LSTM layer. If it equals `dim`, outputs are not projected.
     dropout : `float`, optional (default = `0.1`)
         Share of each LSTM layer's inputs that is dropped in training.
     recurrent_dropout : `float`, optional (default = `0.0`)
-        As in `ProjectedLstm`.
+        Share of each sentence's outputs that is dropped in training, the same ones at every step.
     cell_clip, projection_clip : `float`, optional (default = `3.0`)
-        As in `ProjectedLstm`.
+        Bounds of memory cells and of projected outputs. `None` never clips.
     use_skip_connections : `bool`, optional (default = `True`)
-        As in `LstmStack`.
+        From the second layer on, add a layer's input to its output.
     state : `str`, optional (default = `"reset"`)
-        What a sentence starts from: `"reset"` zeros; `"carry"` what the row of the same number of
-        the batch before ended with; `"warm"` the state that `warm_up` found.
+        Where sentences start: `"reset"` from zeros; `"carry"` from the last state of the same row
+        in the batch before; `"warm"` from the state that `warm_up` found.
     matmul_dtype : `str`, optional (default = `"float32"`)
-        With `"bfloat16"` matrix products run in bfloat16, but on processors that are slower with it
+        With `"bfloat16"` matrix products run in bfloat16, except on processors where that is slower
         (see `Bfloat16Speed`); weights and memory cells stay in float32.
 
     # Raises
@@ -148,7 +133,7 @@ class BiLm(torch.nn.Module, FromParams):
         self.dim = token_encoder.dim
         self.width = 2 * token_encoder.dim
         self.num_layers = 1 + num_layers
-        """How many there are to mix: the token layer and those of the LSTMs."""
+        """The number of layers to mix: the token layer and the LSTM layers."""
         self.token_encoder = token_encoder
         self.left_to_right, self.right_to_left = (
             LstmStack(
@@ -190,17 +175,8 @@ class BiLm(torch.nn.Module, FromParams):
 
     def read_tokens(self, tokens: EncodedTokens) -> BiLmOutput:
         """
-        Runs the LSTMs over vectors of tokens.
-
-        # Parameters
-
-        tokens : `EncodedTokens`
-            Vectors of shape `(batch, positions, dim)`, those of sentence boundaries included.
-
-        # Returns
-
-        `BiLmOutput`
-            `num_layers` layers over `positions`.
+        Runs the LSTMs over the vectors of tokens and sentence boundaries, shape
+        `(batch, positions, dim)`.
         """
         start = self.state_memory.start(tokens.vectors, len(tokens.mask))
         output, final = self.read_from(start, tokens)
@@ -209,18 +185,9 @@ class BiLm(torch.nn.Module, FromParams):
 
     def read_from(self, start: LstmState, tokens: EncodedTokens) -> ReadSentences:
         """
-        As `read_tokens`, but that the caller says where sentences start; nothing is remembered.
-
-        # Parameters
-
-        start : `LstmState`
-            Of shape `(layers, batch, ...)`, over the layers of both directions.
-        tokens : `EncodedTokens`
-            Vectors of shape `(batch, positions, dim)`.
-
-        # Returns
-
-        `ReadSentences`
+        Runs the LSTMs over vectors of shape `(batch, positions, dim)`. Sentences start from
+        `start`, of shape `(layers, batch, ...)` over the layers of both directions. The state
+        memory is not used.
         """
         vectors, mask = tokens
         order = PackedOrder.of(mask)
@@ -242,24 +209,14 @@ class BiLm(torch.nn.Module, FromParams):
         start: LstmState,
     ) -> ReadWindows:
         """
-        Runs the LSTMs over windows of running text, of which each direction has its own.
+        Runs the LSTMs over windows of running text, where each direction reads its own window.
 
-        # Parameters
-
-        left_to_right, right_to_left : `torch.Tensor`
-            Shape `(batch, positions, dim)`: the vectors of what the left-to-right and the
-            right-to-left LSTMs read, each in the order in which it is read.
-        mask : `torch.BoolTensor`
-            Shape `(batch, positions)`; real positions come first in each row.
-        start : `LstmState`
-            Of shape `(layers, batch, ...)`: where each row starts.
-
-        # Returns
-
-        `ReadWindows`
+        The vectors, shape `(batch, positions, dim)`, are in each direction's own order of reading.
+        Real positions come first in each row of `mask`, shape `(batch, positions)`. Rows start from
+        `start`, of shape `(layers, batch, ...)`.
         """
         order = PackedOrder.of(mask)
-        # Both are laid in the order of reading already.
+        # Both are in the order of reading already.
         places = (order.left_to_right, order.left_to_right)
         stacks, final = self._run((left_to_right, right_to_left), places, order, start)
         ahead_top, back_top = (
@@ -271,23 +228,14 @@ class BiLm(torch.nn.Module, FromParams):
         return ReadWindows(ahead_top, back_top, final)
 
     def new_state_memory(self, state: str) -> StateMemory:
-        """A memory, of the kind `state`, for states of this network."""
+        """A state memory of the kind `state` for this network."""
         return StateMemory(state, 2 * (self.num_layers - 1), self.dim, self._cell_size)
 
     def use_state(self, state: str) -> None:
         """
-        Treats the state between batches in another way from now on. Where it is the way already,
-        what is remembered stays; otherwise nothing does, and `warm` needs `warm_up` again.
-
-        # Parameters
-
-        state : `str`
-            As in the constructor.
-
-        # Raises
-
-        ValueError
-            If there is no such `state`.
+        Changes the kind of state, one of the constructor's; another raises a `ValueError`. The
+        remembered state is kept only if the kind stays the same; otherwise `"warm"` needs `warm_up`
+        again.
         """
         if state != self.state_memory.state:
             like = next(self.parameters())
@@ -303,34 +251,37 @@ class BiLm(torch.nn.Module, FromParams):
 
     @stateful.setter
     def stateful(self, carries: bool) -> None:
+        """
+        Whether states are carried from batch to batch. AllenNLP's `ModelTestCase` uses this name to
+        find out what to reset.
+        """
         self.use_state("carry" if carries else "reset")
 
     @property
     def _elmo_lstm(self) -> "BiLm":
-        """What holds the states, by AllenNLP's name."""
+        """The module that holds the states, under AllenNLP's name."""
         return self
 
     def reset_states(self) -> None:
-        """Lets every sentence of the next batch start from zeros where `state` is `"carry"`."""
+        """Lets every sentence of the next batch start from zeros if `state` is `"carry"`."""
         self.state_memory.forget()
 
     def warm_up(self, batches: Iterable[Tuple[torch.Tensor, torch.Tensor]]) -> None:
         """
-        Reads sentences one after the other, each from where the one before ended, and starts every
-        sentence from now on from where the last ended. The state is stored with the weights.
+        Reads sentences one after the other, each from the state at the end of the one before, and
+        lets every sentence start from the last state from now on. That state is stored with the
+        weights.
 
         # Parameters
 
         batches : `Iterable[Tuple[torch.Tensor, torch.Tensor]]`
-            Ids and masks as in `forward`: a text in its order, in pieces of any size.
+            Ids and masks for `forward`: a text in its order, in batches of any size.
 
         # Raises
 
         ValueError
             If `state` is not `"warm"`, or there is no sentence.
         """
-        # It reads biLMs, and needs this class.
-
         with eval_mode(self):
             state = final_state(self, batches)
         if state is None:
@@ -344,7 +295,7 @@ class BiLm(torch.nn.Module, FromParams):
         order: PackedOrder,
         start: LstmState,
     ) -> Tuple[List[StackOutput], LstmState]:
-        """What each direction makes of its vectors, and both directions' last states."""
+        """The outputs of each direction's LSTMs, and the last states of both directions."""
         if torch.is_grad_enabled() and vectors[0].requires_grad and vectors[0].device.type == "cpu":
             keep_heap_pages()
         stacks: List[StackOutput] = []
@@ -359,7 +310,7 @@ class BiLm(torch.nn.Module, FromParams):
 
 
 class _Piece(NamedTuple):
-    """Consecutive steps: which part of a `PackedOrder` they are, and how wide each is."""
+    """Consecutive steps: their part of a `PackedOrder`, and their batch sizes."""
 
     part: slice
     batch_sizes: List[int]
@@ -369,43 +320,22 @@ def read_in_pieces(
     bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor, start: LstmState, positions_at_once: int
 ) -> ReadSentences:
     """
-    As `BiLm.read_from`, but that the layers are put together on the CPU, from pieces of the
-    sentences: each direction begins a piece with the state that it ended the one before with, left
-    to right from the beginning and right to left from the end. Nothing is dropped out, and there
-    are no gradients.
+    Runs a biLM over long sentences by pieces, and puts the layers together on the CPU. Each
+    direction starts a piece from its state at the end of its piece before; left to right begins
+    with the first piece, right to left with the last. There is no dropout and there are no
+    gradients. Besides the result, memory use is bounded by `positions_at_once`: the positions of a
+    piece over all sentences, though a piece has at least one of each sentence that has not ended.
 
-    Beside the result, the memory it takes is bounded by `positions_at_once`.
-
-    # Parameters
-
-    bilm : `BiLm`
-        On any device, in evaluation mode.
-    ids : `torch.Tensor`
-        Shape `(batch, tokens)`, or `(batch, tokens, characters)`, as the token encoder reads; on
-        the CPU.
-    mask : `torch.BoolTensor`
-        Shape `(batch, tokens)`, on the CPU.
-    start : `LstmState`
-        Of shape `(layers, batch, ...)`, on the biLM's device: where each sentence starts.
-    positions_at_once : `int`
-        Positions of a piece, those of all sentences together; but a piece has at least one of each
-        sentence that has not ended.
-
-    # Returns
-
-    `ReadSentences`
-        The output on the CPU, the state on the biLM's device.
-
-    # Raises
-
-    ValueError
-        If real tokens don't come first in each row.
+    The biLM is in evaluation mode, on any device. `ids`, shape `(batch, tokens)` or
+    `(batch, tokens, characters)`, and `mask`, shape `(batch, tokens)`, are on the CPU. `start`, of
+    shape `(layers, batch, ...)`, and the resulting state are on the biLM's device, the output on
+    the CPU. Raises a `ValueError` if real tokens don't come first in each row.
     """
     batch, tokens = mask.shape
     positions = tokens + 2
     lengths = sentence_lengths(mask)  # (batch,)
     bounded_mask = torch.arange(positions, device=mask.device) < lengths.unsqueeze(1) + 2
-    # Both directions of a position lie side by side, as in the result.
+    # Both directions of a position are side by side, as in the result.
     laid = torch.zeros(bilm.num_layers, batch * positions, 2, bilm.dim, device="cpu")
     with torch.no_grad():
         _lay_tokens(bilm, ids, mask, laid[0], positions_at_once)
@@ -430,7 +360,7 @@ def _lay_tokens(
     """Fills the token layer, of shape `(batch * positions, 2, dim)`."""
     batch, tokens = mask.shape
     device = next(bilm.parameters()).device
-    # An empty sentence is its two marks.
+    # An empty sentence consists of the two marks.
     no_ids, no_mask = ids.new_zeros(1, 0, *ids.shape[2:]), mask.new_zeros(1, 0)
     marks = bilm.token_encoder(no_ids.to(device), no_mask.to(device)).vectors[0]  # (2, dim)
     begin, end = marks.to(layer)
@@ -452,8 +382,9 @@ def _lay_direction(
     at_once: int,
 ) -> LstmState:
     """
-    Fills a direction's half of the layers, of shape `(layers, batch * positions, 2, dim)`, above
-    the token layer, and returns its last state.
+    Fills a direction's half of the LSTM layers in `laid`, shape
+    `(layers, batch * positions, 2, dim)`, whose token layer is filled already. Returns the
+    direction's last state.
     """
     stack = (bilm.left_to_right, bilm.right_to_left)[direction]
     places = (order.left_to_right, order.right_to_left)[direction]
@@ -470,7 +401,7 @@ def _lay_direction(
 
 
 def _pieces(batch_sizes: List[int], at_once: int) -> Iterator[_Piece]:
-    """All steps of an order, piece by piece."""
+    """Yields all steps of an order, piece by piece."""
     first = 0
     for group in step_groups(batch_sizes, at_once):
         last = first + sum(group)
@@ -487,18 +418,9 @@ def final_state(
     bilm: BiLm, batches: Iterable[Tuple[torch.Tensor, torch.Tensor]]
 ) -> Optional[LstmState]:
     """
-    # Parameters
-
-    bilm : `BiLm`
-        In evaluation mode.
-    batches : `Iterable[Tuple[torch.Tensor, torch.Tensor]]`
-        As in `BiLm.warm_up`.
-
-    # Returns
-
-    `Optional[LstmState]`
-        The state that the last sentence ends with, where each starts from that of the one before
-        it; shape `(layers, 1, ...)`, over the layers of both directions. `None` without a sentence.
+    The state at the end of the last sentence, if each sentence starts from the end of the one
+    before; shape `(layers, 1, ...)`, over the layers of both directions. `None` without a sentence.
+    The biLM is in evaluation mode; `batches` are those of `BiLm.warm_up`.
     """
     state: Optional[LstmState] = None
     for ids, mask in batches:

@@ -30,17 +30,17 @@ class ProjectedLstm(MixedPrecision):
     input_dim : `int`
         The size of an input vector.
     dim : `int`
-        The size of an output vector. Where it equals `cell_size` there is neither a projection
-        nor its clip.
+        The size of an output vector. If it equals `cell_size` there is neither a projection nor its
+        clip.
     cell_size : `int`
         The number of memory cells.
     cell_clip : `float`, optional (default = `3.0`, the released models' value)
-        Cells are kept in `[-cell_clip, cell_clip]` after every step. `None` never clips.
+        Cells are clipped to `[-cell_clip, cell_clip]` after every step. `None` never clips.
     projection_clip : `float`, optional (default = `3.0`, the released models' value)
         The same for projected outputs.
     recurrent_dropout : `float`, optional (default = `0.0`)
-        Share of the numbers of a sentence's outputs that is dropped in training, the same ones at
-        every step, in `[0, 1)`.
+        Share of a sentence's outputs that is dropped in training, the same ones at every step, in
+        `[0, 1)`.
 
     # Raises
 
@@ -50,9 +50,9 @@ class ProjectedLstm(MixedPrecision):
     # Source
 
     Sak, Senior and Beaufays 2014, "Long Short-Term Memory Based Recurrent Neural Network
-    Architectures for Large Vocabulary Speech Recognition", section 2; the order of the gates, the
-    constant in the forget gate, the clipping and the missing projection as in
-    `tf.nn.rnn_cell.LSTMCell` and `bilm-tf`'s use of it; recurrent dropout as in Gal and Ghahramani
+    Architectures for Large Vocabulary Speech Recognition", section 2. The order of the gates, the
+    constant in the forget gate, the clipping and the missing projection follow
+    `tf.nn.rnn_cell.LSTMCell` and its use in `bilm-tf`; recurrent dropout follows Gal and Ghahramani
     2016.
     """
 
@@ -98,8 +98,8 @@ class ProjectedLstm(MixedPrecision):
         batch_sizes : `Sequence[int]`
             How many sentences are read at each step.
         state : `LstmState`, optional (default = `None`)
-            Of shape `(batch, ...)`: where each sentence, in the order of reading, starts. `None`
-            starts from zeros.
+            Of shape `(batch, ...)`: where each sentence, in the order of reading, starts; zeros for
+            `None`.
         """
         if state is None:
             batch = batch_sizes[0] if batch_sizes else 0
@@ -122,16 +122,16 @@ class ProjectedLstm(MixedPrecision):
         return run_lstm(run, self._cache)
 
     def forget_recordings(self) -> None:
-        """Lets go of the GPU's memory in which steps are recorded; they are recorded anew."""
+        """Frees the GPU memory of recorded steps; they are recorded anew at the next run."""
         self._cache.recordings.forget()
 
     def _apply(self, *arguments: Any, **settings: Any) -> "ProjectedLstm":
-        # It would hold on to the memory that the weights leave.
+        # The cache would keep the weights' old memory in use.
         self._cache.forget()
         return super()._apply(*arguments, **settings)
 
     def _recurrent_dropout_mask(self, hidden: torch.Tensor) -> Optional[torch.Tensor]:
-        """Of shape `(batch, dim)`, if anything is dropped."""
+        """The dropout mask, of shape `(batch, dim)`; `None` if nothing is dropped."""
         if not self.training or self.recurrent_dropout == 0.0:
             return None
         return torch.nn.functional.dropout(torch.ones_like(hidden), self.recurrent_dropout)
@@ -139,14 +139,8 @@ class ProjectedLstm(MixedPrecision):
 
 class StackOutput(NamedTuple):
     """
-    What the layers of one direction make of a batch.
-
-    # Parameters
-
-    layers : `List[torch.Tensor]`
-        For each layer its outputs, of shape `(packed, dim)`.
-    state : `LstmState`
-        Of shape `(layers, batch, ...)`: each sentence's last states.
+    The outputs of each layer of one direction, of shape `(packed, dim)`, and each sentence's last
+    states, of shape `(layers, batch, ...)`.
     """
 
     layers: List[torch.Tensor]
@@ -167,10 +161,8 @@ class LstmStack(torch.nn.Module):
         The number of memory cells of a layer.
     dropout : `float`, optional (default = `0.0`)
         Share of each layer's inputs that is dropped in training, in `[0, 1)`.
-    recurrent_dropout : `float`, optional (default = `0.0`)
-        As in `ProjectedLstm`.
-    cell_clip, projection_clip : `float`, optional (default = `3.0`)
-        As in `ProjectedLstm`.
+    recurrent_dropout, cell_clip, projection_clip : `float`
+        See `ProjectedLstm`.
     use_skip_connections : `bool`, optional (default = `True`)
         From the second layer on, add a layer's input to its output.
 
@@ -220,13 +212,8 @@ class LstmStack(torch.nn.Module):
         batch_sizes : `Sequence[int]`
             How many sentences are read at each step.
         state : `LstmState`, optional (default = `None`)
-            Of shape `(layers, batch, ...)`: where each sentence, in the order of reading, starts.
-            `None` starts from zeros.
-
-        # Returns
-
-        `StackOutput`
-            The outputs and the last states of each layer.
+            Of shape `(layers, batch, ...)`: where each sentence, in the order of reading, starts;
+            zeros for `None`.
         """
         outputs: List[torch.Tensor] = []
         states: List[LstmState] = []

@@ -7,20 +7,8 @@ import torch
 
 def sentence_lengths(mask: torch.Tensor) -> torch.Tensor:
     """
-    # Parameters
-
-    mask : `torch.BoolTensor`
-        Shape `(batch, positions)`, or `(batch, tokens)`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(batch,)`: how many are real in each row.
-
-    # Raises
-
-    ValueError
-        If they don't come first.
+    The number of real positions in each row of a mask, shape `(batch, positions)` → `(batch,)`.
+    Raises a `ValueError` unless they come first in each row.
     """
     lengths = mask.sum(dim=1)
     places = torch.arange(mask.size(1), device=mask.device)
@@ -31,15 +19,7 @@ def sentence_lengths(mask: torch.Tensor) -> torch.Tensor:
 
 class Bounded(NamedTuple):
     """
-    Ids with sentence boundaries.
-
-    # Parameters
-
-    ids : `torch.Tensor`
-        Shape `(batch, positions)`, `(batch, positions, characters)`, or, of vectors in the place of
-        ids, `(batch, positions, dim)`.
-    mask : `torch.BoolTensor`
-        Shape `(batch, positions)`.
+    Ids, or vectors, of shape `(batch, positions, ...)`, with sentence boundaries; and their mask.
     """
 
     ids: torch.Tensor
@@ -52,25 +32,10 @@ def add_boundaries(
     """
     Puts `begin` before and `end` after each sentence. An empty sentence becomes the two marks.
 
-    # Parameters
-
-    ids : `torch.Tensor`
-        Shape `(batch, tokens)`, `(batch, tokens, characters)`, or, of vectors in the place of ids,
-        `(batch, tokens, dim)`.
-    mask : `torch.BoolTensor`
-        Shape `(batch, tokens)`; real tokens come first in each row.
-    begin, end : `torch.Tensor`
-        One mark: shape `()`, `(characters,)` or `(dim,)`.
-
-    # Returns
-
-    `Bounded`
-        Of shape `(batch, tokens + 2, ...)`, 0 where `mask` is `False`.
-
-    # Raises
-
-    ValueError
-        If real tokens don't come first in each row.
+    `ids` have the shape `(batch, tokens)` or `(batch, tokens, characters)`, or are vectors of shape
+    `(batch, tokens, dim)`; a mark has the shape of one of them. The result has the shape
+    `(batch, tokens + 2, ...)` and is 0 where its mask is `False`. Raises a `ValueError` unless real
+    tokens come first in each row.
     """
     batch, tokens = mask.shape
     lengths = sentence_lengths(mask)  # (batch,)
@@ -85,28 +50,17 @@ def add_boundaries(
 
 def remove_boundaries(positions: torch.Tensor) -> torch.Tensor:
     """
-    Drops the begin mark and the last position of every row: what is left lies where the tokens lay.
-
-    The end mark of a sentence shorter than the longest stays behind, at a place that the mask of
-    the tokens hides.
-
-    # Parameters
-
-    positions : `torch.Tensor`
-        Shape `(..., positions, width)`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(..., tokens, width)`.
+    Drops the first and the last position of each row: `(..., positions, width)` →
+    `(..., tokens, width)`. In rows shorter than the longest the end mark stays behind, where the
+    mask of the tokens hides it.
     """
     return positions[..., 1:-1, :]
 
 
 class PackedOrder(NamedTuple):
     """
-    All first positions of a batch, then all second ones, and so on, sentences that are longer
-    first: what is read at one step lies together, and a sentence that has ended takes no place.
+    The order in which LSTMs read a batch: all first positions, then all second ones, and so on,
+    longer sentences first. The positions of one step are contiguous, and there is no padding.
 
     # Parameters
 
@@ -117,8 +71,8 @@ class PackedOrder(NamedTuple):
     unsorted_indices : `torch.Tensor`
         Shape `(batch,)`: the inverse of `sorted_indices`.
     left_to_right, right_to_left : `torch.Tensor`
-        Shape `(packed,)`: where each position that is read lies in a batch whose rows are laid end
-        to end, for a reader that starts at the beginning and one that starts at the end.
+        Shape `(packed,)`: the index of each position in the batch flattened to `batch * positions`,
+        for a reader that starts at the beginning and one that starts at the end.
     """
 
     batch_sizes: List[int]
@@ -130,15 +84,8 @@ class PackedOrder(NamedTuple):
     @classmethod
     def of(cls, mask: torch.Tensor) -> "PackedOrder":
         """
-        # Parameters
-
-        mask : `torch.BoolTensor`
-            Shape `(batch, positions)`.
-
-        # Raises
-
-        ValueError
-            If real positions don't come first in each row.
+        The order for a mask of shape `(batch, positions)`. Raises a `ValueError` unless real
+        positions come first in each row.
         """
         host_mask = mask.cpu()
         positions = host_mask.size(1)

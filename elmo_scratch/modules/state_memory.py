@@ -1,4 +1,4 @@
-"""The states that sentences start from, and those that are kept for the next batch."""
+"""The states that sentences start from, and the states kept for the next batch."""
 
 from typing import Optional
 
@@ -8,27 +8,18 @@ from elmo_scratch.kernels import LstmState
 
 STATES = ("carry", "reset", "warm")
 """
-The ways of treating the state between batches. `carry`: each row of a batch starts from where the
-row of the same number last ended, as the original does, so that vectors depend on what came before.
-`reset`: each sentence starts from zeros. `warm`: each sentence starts from one fixed state.
+The kinds of state. `carry`: each row of a batch starts from the last state of the same row in the
+batch before, as in the original, so that vectors depend on earlier text. `reset`: each sentence
+starts from zeros. `warm`: each sentence starts from one fixed state.
 """
 
 
 class StateMemory(torch.nn.Module):
     """
-    Gives out the states that a batch starts from and takes those that it ends with.
+    Gives a batch the states that it starts from, and takes its last states.
 
-    # Parameters
-
-    state : `str`
-        One of `STATES`.
-    num_layers, dim, cell_size : `int`
-        The sizes of a state, over the layers of both directions.
-
-    # Raises
-
-    ValueError
-        If there is no such way.
+    `state` is one of `STATES`, else a `ValueError` is raised. The sizes `num_layers`, `dim` and
+    `cell_size` are those of a state over the layers of both directions.
     """
 
     hidden: torch.Tensor
@@ -42,32 +33,15 @@ class StateMemory(torch.nn.Module):
         self._sizes = {"hidden": (num_layers, dim), "cell": (num_layers, cell_size)}
         self._carried: Optional[LstmState] = None
         if state == "warm":
-            # Kept with the weights; no number until there was a text to read.
+            # Stored with the weights; NaN until a text has been read.
             for name, size in self._sizes.items():
                 self.register_buffer(name, torch.full(size, float("nan")))
 
     def start(self, like: torch.Tensor, batch: int, first_row: int = 0) -> LstmState:
         """
-        The states that a batch starts from.
-
-        # Parameters
-
-        like : `torch.Tensor`
-            Of the type and on the device that the state shall have.
-        batch : `int`
-            How many sentences.
-        first_row : `int`, optional (default = `0`)
-            The row of the first of them, where they are a part of a batch.
-
-        # Returns
-
-        `LstmState`
-            Of shape `(layers, batch, ...)`.
-
-        # Raises
-
-        ValueError
-            If it should be warm, and no text has been read.
+        The states that `batch` sentences start from, of shape `(layers, batch, ...)`, with the type
+        and the device of `like`. If the sentences are a part of a batch, `first_row` is the row of
+        the first one. Raises a `ValueError` if the state is `warm` and no text has been read.
         """
         if self.state == "warm":
             if not self.is_warm:
@@ -90,11 +64,11 @@ class StateMemory(torch.nn.Module):
 
     @property
     def is_warm(self) -> bool:
-        """Whether sentences start from a state that a text has left."""
+        """Whether the warm state is known."""
         return self.state == "warm" and not bool(self.hidden.isnan().any())
 
     def zeros(self, like: torch.Tensor, batch: int) -> LstmState:
-        """As `start`, with states of zeros."""
+        """States of zeros, of shape `(layers, batch, ...)`."""
         return LstmState(
             **{
                 name: like.new_zeros(num_layers, batch, size)
@@ -104,15 +78,8 @@ class StateMemory(torch.nn.Module):
 
     def keep(self, final: LstmState, first_row: int = 0) -> None:
         """
-        Takes the states that a batch ended with. Rows that the batch didn't have keep what they
-        had.
-
-        # Parameters
-
-        final : `LstmState`
-            Of shape `(layers, batch, ...)`.
-        first_row : `int`, optional (default = `0`)
-            As in `start`.
+        Takes the last states of a batch, of shape `(layers, batch, ...)`, from row `first_row` on.
+        Other rows keep their states.
         """
         if self.state != "carry":
             return
@@ -129,27 +96,16 @@ class StateMemory(torch.nn.Module):
 
     def carried(self) -> Optional[LstmState]:
         """
-        # Returns
-
-        `Optional[LstmState]`
-            What the next batch starts from where states are carried, of shape
-            `(layers, batch, ...)`: all rows that there have been. `None` for zeros.
+        The states that the next batch starts from if states are carried, of shape
+        `(layers, batch, ...)`, for all rows so far. `None` stands for zeros.
         """
         return self._carried
 
     def carry_on_from(self, carried: Optional[LstmState]) -> None:
         """
-        Lets the next batch start from what `carried` returned once, perhaps in another process.
-
-        # Parameters
-
-        carried : `LstmState`, optional
-            Of shape `(layers, batch, ...)`; `None` for zeros.
-
-        # Raises
-
-        ValueError
-            If the state is not `carry`, or is one of another network.
+        Lets the next batch start from an earlier result of `carried`, perhaps from another process.
+        Raises a `ValueError` if the state is not `carry`, or `carried` is from a network of other
+        sizes.
         """
         if self.state != "carry":
             raise ValueError(f"only where `state` is `carry` is one carried on, not {self.state!r}")
@@ -163,21 +119,17 @@ class StateMemory(torch.nn.Module):
         self._carried = carried
 
     def forget(self) -> None:
-        """Lets the next batch start from zeros where states are carried."""
+        """Lets the next batch start from zeros if states are carried."""
         self._carried = None
 
     def forget_some(self, probability: float) -> None:
         """
-        Lets some rows of the next batch start from zeros where states are carried.
-
-        # Parameters
-
-        probability : `float`
-            The chance of each row. With 0 no random number is drawn.
+        Lets each row of the next batch start from zeros with this probability, if states are
+        carried. With 0 no random number is drawn.
         """
         if self._carried is None or probability == 0:
             return
-        # Drawn on the CPU, where a training that was recovered has its state at first.
+        # Drawn on the CPU, where a recovered training has its state at first.
         is_kept = torch.rand(self._carried.hidden.size(1), 1, device="cpu") >= probability
         self._carried = LstmState(
             *(part.where(is_kept.to(part.device), 0) for part in self._carried)
@@ -185,17 +137,8 @@ class StateMemory(torch.nn.Module):
 
     def fix(self, final: LstmState) -> None:
         """
-        Makes the state of the only row of a batch the one that every sentence starts from.
-
-        # Parameters
-
-        final : `LstmState`
-            Of shape `(layers, 1, ...)`.
-
-        # Raises
-
-        ValueError
-            If the state is not `warm`.
+        Lets every sentence start from `final`, of shape `(layers, 1, ...)`. Raises a `ValueError`
+        if the state is not `warm`.
         """
         if self.state != "warm":
             raise ValueError(f"only a biLM whose `state` is `warm` warms up, not {self.state!r}")

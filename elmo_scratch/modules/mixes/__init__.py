@@ -1,4 +1,4 @@
-"""Layer mixes: from all layers of a biLM to the one vector a token that a task sees."""
+"""Layer mixes: they combine all layers of a biLM into the one vector a token that a task sees."""
 
 from elmo_scratch.modules.mixes.fixed_mixes import MeanMix as MeanMix
 from elmo_scratch.modules.mixes.fixed_mixes import TopMix as TopMix

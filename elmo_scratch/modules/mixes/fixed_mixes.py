@@ -10,27 +10,14 @@ class MeanMix(LayerMix):
     """
     The mean of all layers, as in `allennlp elmo --average`.
 
-    Registered as a `LayerMix` with name "mean".
-
-    # Parameters
-
-    num_layers : `int`
-        How many layers arrive in `forward`, the token layer included.
-    do_layer_norm : `bool`, optional (default = `False`)
-        As in `LayerMix`.
+    Registered as a `LayerMix` with name "mean". Its parameters are those of `LayerMix`.
     """
 
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """As in `LayerMix`."""
         return layers.mean(dim=0)
 
     def shares(self) -> torch.Tensor:
-        """
-        # Returns
-
-        `torch.Tensor`
-            Shape `(layers,)`: equal ones.
-        """
+        """Equal shares, shape `(layers,)`."""
         return torch.full((self.num_layers,), 1 / self.num_layers)
 
 
@@ -39,14 +26,7 @@ class TopMix(LayerMix):
     """
     The last layer alone.
 
-    Registered as a `LayerMix` with name "top".
-
-    # Parameters
-
-    num_layers : `int`
-        How many layers arrive in `forward`, the token layer included.
-    do_layer_norm : `bool`, optional (default = `False`)
-        As in `LayerMix`.
+    Registered as a `LayerMix` with name "top". Its parameters are those of `LayerMix`.
 
     # Source
 
@@ -54,14 +34,8 @@ class TopMix(LayerMix):
     """
 
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """As in `LayerMix`."""
         return layers[-1]
 
     def shares(self) -> torch.Tensor:
-        """
-        # Returns
-
-        `torch.Tensor`
-            Shape `(layers,)`: one for the last layer.
-        """
+        """Shape `(layers,)`: 1 for the last layer, else 0."""
         return torch.eye(self.num_layers)[-1]

@@ -1,4 +1,4 @@
-"""Weights that no training changes: drawn once at random, or given."""
+"""A mix with weights that are never trained: drawn at random, or given."""
 
 from typing import List, Optional
 
@@ -18,15 +18,14 @@ class FrozenMix(LayerMix):
     # Parameters
 
     num_layers : `int`
-        How many layers arrive in `forward`, the token layer included.
+        How many layers `forward` gets, including the token layer.
     weights : `List[float]`, optional (default = `None`)
         One number a layer, 0 or more; λ is each one's share of their sum. With `None`, λ is drawn
         at random: the softmax of one standard normal number a layer.
     seed : `int`, optional (default = `0`)
-        The draw's own seed: it doesn't depend on the seeds of the training, nor disturbs them.
-        Given `weights` need none.
+        The seed of the draw, which neither depends on the seeds of the training nor affects them.
     do_layer_norm : `bool`, optional (default = `False`)
-        As in `LayerMix`.
+        See `LayerMix`.
 
     # Raises
 
@@ -61,14 +60,8 @@ class FrozenMix(LayerMix):
         self.register_buffer("weights", given / given.sum())
 
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """As in `LayerMix`."""
         return weighted_sum(self.weights, layers)
 
     def shares(self) -> torch.Tensor:
-        """
-        # Returns
-
-        `torch.Tensor`
-            Shape `(layers,)`: λ.
-        """
+        """The weights λ, shape `(layers,)`."""
         return self.weights

@@ -20,21 +20,21 @@ class FunctionMix(LayerMix):
     # Parameters
 
     num_layers : `int`
-        How many layers arrive in `forward`, the token layer included.
+        How many layers `forward` gets, including the token layer.
     width : `int`
         The size of a layer's vector.
     hidden_dim : `int`, optional (default = `width`)
         The size of the hidden layer.
     layer_dropout : `float`, optional (default = `0.0`)
-        The probability with which a layer is zero in a batch of the training; the others are then
-        so much larger that their number doesn't change the scale.
+        The probability that a layer is zero in a training batch; the others are scaled up to make
+        up for it.
     do_layer_norm : `bool`, optional (default = `False`)
-        As in `LayerMix`.
+        See `LayerMix`.
 
     # Raises
 
     ConfigurationError
-        If `hidden_dim` is below 1, or `layer_dropout` is no probability.
+        If `hidden_dim` is below 1, or `layer_dropout` is not a probability.
     """
 
     def __init__(
@@ -56,7 +56,6 @@ class FunctionMix(LayerMix):
         self.layer_dropout = LayerDropout(num_layers, layer_dropout)
 
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """As in `LayerMix`."""
         if self.layer_dropout.is_active:
             kept = self.layer_dropout(layers.device)
             scale = kept * (self.num_layers / kept.sum())  # (layers,)
@@ -66,11 +65,8 @@ class FunctionMix(LayerMix):
 
     def shares(self) -> torch.Tensor:
         """
-        # Returns
-
-        `torch.Tensor`
-            Shape `(layers,)`: each layer's share of the norms of the weights that read it. A hint
-            at where the function looks, not a weight that it applies. Equal where all are zero.
+        Each layer's share of the norms of the weights that read it, shape `(layers,)`. A hint at
+        where the function looks, not a weight that it applies. Equal if all norms are zero.
         """
         by_layer = self.hidden.weight.detach().unflatten(1, (self.num_layers, self.width))
         norms = by_layer.norm(dim=(0, 2))  # (layers,)

@@ -1,4 +1,4 @@
-"""Weights of its own for each token."""
+"""A mix whose weights differ from token to token."""
 
 import torch
 
@@ -9,28 +9,28 @@ from elmo_scratch.modules.mixes.layer_mix import LayerMix
 @LayerMix.register("gate")
 class GateMix(LayerMix):
     """
-    A weighted sum of the layers whose weights are a learned function of the token,
-    `γ Σ g_l h_l` with `g = softmax([h_0; h_1; ...] A + a)`. It starts from equal weights. The
-    shares that it tells are those of the texts of its own process.
+    A weighted sum of the layers whose weights are a learned function of the token, `γ Σ g_l h_l`
+    with `g = softmax([h_0; h_1; ...] A + a)`. It starts from equal weights. In distributed
+    training, `shares` counts only the texts of its own process.
 
     Registered as a `LayerMix` with name "gate".
 
     # Parameters
 
     num_layers : `int`
-        How many layers arrive in `forward`, the token layer included.
+        How many layers `forward` gets, including the token layer.
     width : `int`
         The size of a layer's vector.
     layer_dropout : `float`, optional (default = `0.0`)
-        The probability with which a layer is left out of a batch of the training; the weights of
-        the others then sum to one.
+        The probability that a layer is left out of a training batch; the weights of the others then
+        sum to one.
     do_layer_norm : `bool`, optional (default = `False`)
-        As in `LayerMix`.
+        See `LayerMix`.
 
     # Raises
 
     ConfigurationError
-        If `layer_dropout` is no probability.
+        If `layer_dropout` is not a probability.
     """
 
     _share_sums: torch.Tensor
@@ -55,7 +55,6 @@ class GateMix(LayerMix):
         self._summed_in_training = True
 
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """As in `LayerMix`."""
         scores = self.gate(layers.permute(1, 2, 0, 3).flatten(2))  # (batch, tokens, layers)
         kept = self.layer_dropout(layers.device)
         gates = torch.softmax(scores.masked_fill(~kept, float("-inf")), dim=-1)
@@ -65,19 +64,18 @@ class GateMix(LayerMix):
 
     def shares(self) -> torch.Tensor:
         """
-        # Returns
-
-        `torch.Tensor`
-            Shape `(layers,)`: the mean over the tokens of the last batch of a training, as if no
-            layer had been left out, or of all batches of the evaluation since; equal before the
-            first.
+        The mean weights, shape `(layers,)`, over the tokens of the last training batch, as if no
+        layer had been dropped, or of all evaluation batches since then. Equal before the first
+        batch.
         """
         if self._num_tokens == 0:
             return torch.full_like(self._share_sums, 1 / self.num_layers)
         return self._share_sums / self._num_tokens
 
     def _note_shares(self, gates: torch.Tensor, mask: torch.Tensor) -> None:
-        """Adds up the weights of shape `(batch, tokens, layers)` of all tokens of a batch."""
+        """
+        Adds the weights of all tokens of a batch, shape `(batch, tokens, layers)`, to the sums.
+        """
         if self.training or self._summed_in_training:
             if not mask.any():
                 return

@@ -1,4 +1,4 @@
-"""Dropout of whole layers, for mixes that learn."""
+"""Dropout of whole layers, for trained mixes."""
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -6,24 +6,10 @@ from allennlp.common.checks import ConfigurationError
 
 class LayerDropout(torch.nn.Module):
     """
-    Draws which layers a mix has to do without in a batch of the training, so that it doesn't come
-    to rest on one of them. In evaluation it keeps all.
-
-    # Parameters
-
-    num_layers : `int`
-        How many there are.
-    share : `float`
-        The probability with which each of them is dropped, 0 or more and below 1.
-
-    # Raises
-
-    ConfigurationError
-        If `share` is none.
-
-    # Source
-
-    Kondratyuk & Straka 2019 (UDify), section 3.2, "layer dropout".
+    Chooses the layers that a mix goes without in a training batch, so that it doesn't come to rely
+    on one of them (Kondratyuk & Straka 2019, UDify, section 3.2, "layer dropout"). In evaluation it
+    keeps all. `share`, the probability that a layer is dropped, is in `[0, 1)`; else a
+    `ConfigurationError` is raised.
     """
 
     def __init__(self, num_layers: int, share: float) -> None:
@@ -37,21 +23,11 @@ class LayerDropout(torch.nn.Module):
 
     @property
     def is_active(self) -> bool:
-        """Whether layers are dropped at all."""
+        """Whether any layers are dropped now."""
         return self.training and self.share > 0.0
 
     def forward(self, device: torch.device) -> torch.Tensor:
-        """
-        # Parameters
-
-        device : `torch.device`
-            Where the result is needed.
-
-        # Returns
-
-        `torch.BoolTensor`
-            Shape `(layers,)`: what is kept. Where every layer would be dropped, all are kept.
-        """
+        """Shape `(layers,)`: whether each layer is kept. If all would be dropped, all are kept."""
         if not self.is_active:
             return torch.ones(self.num_layers, dtype=torch.bool, device=device)
         kept = torch.rand(self.num_layers, device=device) >= self.share

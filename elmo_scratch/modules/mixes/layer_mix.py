@@ -9,31 +9,16 @@ from allennlp.common.checks import ConfigurationError
 
 def normalize_layers(layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """
-    Shifts and scales each layer so that its numbers, over all real positions of the batch, have a
-    mean of zero and a variance of one.
+    Shifts and scales each layer to mean 0 and variance 1 over all real positions of the batch, as
+    `weight_layers` of `bilm-tf` does (Peters et al. 2018, section 3.2). A sentence's vectors then
+    depend on the other sentences of its batch.
 
-    A sentence's vectors so depend on the other sentences of its batch.
-
-    # Parameters
-
-    layers : `torch.Tensor`
-        Shape `(layers, batch, positions, width)`.
-    mask : `torch.BoolTensor`
-        Shape `(batch, positions)`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(layers, batch, positions, width)`, zero where `mask` is `False`; of the type of
-        `layers`.
-
-    # Source
-
-    `weight_layers` of `bilm-tf`, Peters et al. 2018, section 3.2.
+    `layers` and the result have the shape `(layers, batch, positions, width)`; the result is zero
+    where `mask`, shape `(batch, positions)`, is `False`.
     """
     real = mask.unsqueeze(-1)  # (batch, positions, 1)
     count = (mask.sum() * layers.size(-1)).clamp(min=1)
-    # The sums, and `TINY`, are out of the range of half precision.
+    # The sums and `TINY` are out of the range of half precision.
     wide = layers if layers.dtype.itemsize > 2 else layers.float()
     wide = wide.masked_fill(~real, 0.0)
     mean = wide.sum(dim=(1, 2, 3), keepdim=True) / count  # (layers, 1, 1, 1)
@@ -43,7 +28,7 @@ def normalize_layers(layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 TINY = 1e-13
-"""Keeps a layer of equal numbers from a division by zero; AllenNLP's value."""
+"""Prevents a division by zero for a layer of equal numbers; AllenNLP's value."""
 
 
 class LayerMix(torch.nn.Module, Registrable, ABC):
@@ -53,10 +38,10 @@ class LayerMix(torch.nn.Module, Registrable, ABC):
     # Parameters
 
     num_layers : `int`
-        How many layers arrive in `forward`, the token layer included.
+        How many layers `forward` gets, including the token layer.
     do_layer_norm : `bool`, optional (default = `False`)
-        Bring the layers to one scale before they are combined. A text's vectors then depend on the
-        other texts of its batch.
+        Normalise each layer before they are combined (see `normalize_layers`). A text's vectors
+        then depend on the other texts of its batch.
 
     # Source
 
@@ -82,7 +67,7 @@ class LayerMix(torch.nn.Module, Registrable, ABC):
         # Returns
 
         `torch.Tensor`
-            Shape `(batch, tokens, width)`; where `mask` is `False` it means nothing.
+            Shape `(batch, tokens, width)`; undefined where `mask` is `False`.
 
         # Raises
 
@@ -101,46 +86,18 @@ class LayerMix(torch.nn.Module, Registrable, ABC):
     @abstractmethod
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """
-        `forward`, after the layers were normalised.
-
-        # Parameters
-
-        layers : `torch.Tensor`
-            Shape `(layers, batch, tokens, width)`.
-        mask : `torch.BoolTensor`
-            Shape `(batch, tokens)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(batch, tokens, width)`.
+        Combines layers, after any normalisation: `(layers, batch, tokens, width)`, with a mask of
+        shape `(batch, tokens)`, → `(batch, tokens, width)`.
         """
 
     @abstractmethod
     def shares(self) -> torch.Tensor:
-        """
-        # Returns
-
-        `torch.Tensor`
-            Shape `(layers,)`, sums to one: how much of the result each layer makes up.
-        """
+        """How much of the result each layer makes up: shape `(layers,)`, sums to one."""
 
 
 def weighted_sum(weights: torch.Tensor, layers: torch.Tensor) -> torch.Tensor:
-    """
-    # Parameters
-
-    weights : `torch.Tensor`
-        Shape `(layers,)`.
-    layers : `torch.Tensor`
-        Shape `(layers, batch, tokens, width)`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(batch, tokens, width)`.
-    """
-    # As one product, layers without their sentence boundaries would first be copied.
+    """Shapes `(layers,)` and `(layers, batch, tokens, width)` → `(batch, tokens, width)`."""
+    # A single product would first copy layers whose sentence boundaries were removed.
     (weight, layer), *others = zip(weights.unbind(), layers.unbind())
     total = weight * layer
     for weight, layer in others:

@@ -1,4 +1,4 @@
-"""The mix of the paper: weights that the task learns."""
+"""The mix of the paper, with weights that the task learns."""
 
 from typing import List, Optional, Tuple
 
@@ -19,23 +19,23 @@ class TrainableMix(LayerMix):
     # Parameters
 
     num_layers : `int`
-        How many layers arrive in `forward`, the token layer included.
+        How many layers `forward` gets, including the token layer.
     initial_weights : `List[float]`, optional (default = `None`)
-        What the training starts from: one number a layer, before the softmax. -10000 leaves a
-        layer out for good. `None` starts from equal weights.
+        The weights before training: one number a layer, before the softmax. -10000 leaves a layer
+        out for good. `None` stands for equal weights.
     gamma : `float`, optional (default = `None`)
-        Keeps γ at this number. With `None` it is learned, from 1 on.
+        Fixes γ to this number. With `None` it is learned, starting from 1.
     layer_dropout : `float`, optional (default = `0.0`)
-        The probability with which a layer is left out of a batch of the training; the weights of
-        the others then sum to one.
+        The probability that a layer is left out of a training batch; the weights of the others then
+        sum to one.
     do_layer_norm : `bool`, optional (default = `False`)
-        As in `LayerMix`.
+        See `LayerMix`.
 
     # Raises
 
     ConfigurationError
-        If there are not as many `initial_weights` as layers, they or `gamma` are no numbers to
-        compute with, or `layer_dropout` is no probability.
+        If there are not as many `initial_weights` as layers, they or `gamma` are not finite, or
+        `layer_dropout` is not a probability.
 
     # Source
 
@@ -72,23 +72,19 @@ class TrainableMix(LayerMix):
 
     @property
     def scalar_parameters(self) -> Tuple[torch.Tensor, ...]:
-        """The weights one by one, each of shape `(1,)`, as AllenNLP's `ScalarMix` gives them."""
+        """
+        The weights one by one, each of shape `(1,)`; AllenNLP's `ScalarMix` has the same attribute.
+        """
         return self.weights.split(1)
 
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """As in `LayerMix`."""
         kept = self.layer_dropout(layers.device)
-        # Layers that were given no weight are none to be left with.
+        # If only layers without weight would be left, all are kept.
         is_left_with_none = (self.shares() * kept).sum() == 0
         remaining = self.weights.masked_fill(~(kept | is_left_with_none), float("-inf"))
         shares = torch.softmax(remaining, dim=0)
         return self.gamma * weighted_sum(shares, layers)
 
     def shares(self) -> torch.Tensor:
-        """
-        # Returns
-
-        `torch.Tensor`
-            Shape `(layers,)`: the softmax of the learned weights.
-        """
+        """The softmax of the learned weights, shape `(layers,)`."""
         return torch.softmax(self.weights.detach(), dim=0)

@@ -9,36 +9,39 @@ from elmo_scratch.kernels import Linear, TopScores, top_scores
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
 
 CHUNK_SIZE = 2**24
-"""Log probabilities that are looked at together for the best words: 64 MiB in float32, a few times
-over."""
+"""
+Log probabilities of a chunk in the search for the best words: 64 MiB in float32, a few times over.
+"""
 
 
 @OutputSoftmax.register("adaptive")
 class AdaptiveSoftmax(OutputSoftmax):
     """
-    Frequent words are told apart by states as they are, rare ones, in clusters of falling
-    frequency, by smaller projections of them, and only where the cluster is right: an exact
-    distribution over all words, with fewer parameters and less work than `FullSoftmax`.
+    Scores frequent words from the states themselves, and rare words, in clusters of falling
+    frequency, from smaller and smaller projections of the states. In training, a cluster is
+    computed only for the targets in it. This is an exact distribution over all words, with fewer
+    parameters and less work than `FullSoftmax`.
 
     Registered as an `OutputSoftmax` with name "adaptive".
 
     # Parameters
 
     num_words : `int`
-        The size of the vocabulary, whose ids are in order of frequency. The language model that
-        owns the softmax supplies it.
+        The size of the vocabulary, whose ids are in order of frequency. Supplied by the language
+        model that owns the softmax.
     dim : `int`
         The size of a state. Supplied likewise.
     cutoffs : `List[int]`, optional (default = `None`)
-        The ids at which the clusters begin. `None` is a twentieth and a quarter of the vocabulary.
+        The ids at which the clusters begin. `None` stands for a twentieth and a quarter of the
+        vocabulary.
     div_value : `float`, optional (default = `4.0`)
-        By what the size of the states is divided from cluster to cluster.
+        Factor by which the size of the states shrinks from cluster to cluster.
 
     # Raises
 
     ValueError
-        If the cutoffs don't rise from 1 to `num_words - 1` at most, or a cluster's states would
-        have no dimension left.
+        If the cutoffs don't rise from at least 1 to at most `num_words - 1`, or a cluster's states
+        would have no dimension left.
 
     # Source
 
@@ -78,17 +81,8 @@ class AdaptiveSoftmax(OutputSoftmax):
 
     def forward(self, states: torch.Tensor, targets: torch.Tensor) -> ScoredWords:
         """
-        # Parameters
-
-        states : `torch.Tensor`
-            Shape `(predicted, dim)`.
-        targets : `torch.Tensor`
-            Shape `(predicted,)`.
-
-        # Returns
-
-        `ScoredWords`
-            Always exact. In training `best` is empty: finding it would take longer than all else.
+        Always exact. In training `best` is empty: finding it would take longer than everything
+        else.
         """
         log_probabilities = self.adaptive(states, targets).output  # (predicted,)
         losses = -log_probabilities
@@ -104,8 +98,9 @@ class AdaptiveSoftmax(OutputSoftmax):
 
     def _best_of_chunk(self, states: torch.Tensor) -> torch.Tensor:
         """
-        As `_best`. No word is more probable than its cluster, so that a cluster is looked into only
-        for those states for which it may hold better words than the clusters before.
+        The most probable words of a chunk of states. No word is more probable than its cluster, so
+        a cluster is searched only for the states where it may hold better words than the clusters
+        before.
         """
         adaptive = self.adaptive
         wanted = min(NUM_BEST, adaptive.n_classes)
@@ -115,7 +110,7 @@ class AdaptiveSoftmax(OutputSoftmax):
         for place, tail in enumerate(adaptive.tail):
             first, end = adaptive.cutoffs[place : place + 2]
             rows = (clusters[:, place] > best.values[:, -1]).nonzero().squeeze(1)
-            # Without rows a split has one part all the same.
+            # A split of no rows would still have one part.
             for some in rows.split(max(1, CHUNK_SIZE // (end - first))) if len(rows) else ():
                 within = torch.log_softmax(tail(states[some]), dim=1)
                 top = top_scores(within, min(wanted, end - first))
@@ -128,14 +123,14 @@ class AdaptiveSoftmax(OutputSoftmax):
 
 
 def _padded(top: TopScores, wanted: int) -> TopScores:
-    """With as many scores as are wanted, the missing ones worse than all."""
+    """Pads to `wanted` columns with scores of minus infinity."""
     missing = (0, wanted - top.values.size(1))
     pad = torch.nn.functional.pad
     return TopScores(pad(top.values, missing, value=-math.inf), pad(top.indices, missing))
 
 
 def _like(linear: torch.nn.Linear) -> Linear:
-    """A layer with a bias that starts from the same weights and is exact in evaluation."""
+    """A layer with a bias, the same initial weights, and exact products in evaluation."""
     affine = Linear(linear.in_features, linear.out_features)
     affine.weight.data = linear.weight.data
     affine.rounds_in_evaluation = False

@@ -9,15 +9,16 @@ from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftma
 @OutputSoftmax.register("full")
 class FullSoftmax(OutputSoftmax, MixedPrecision):
     """
-    One weight vector and one bias a word. In training its products may run in less precision; the
-    scores are then rounded, but what is made of them is not. In evaluation nothing is.
+    One weight vector and one bias a word. In training its products may run in less precision:
+    scores are then rounded, but the losses are computed in full precision. Nothing is rounded in
+    evaluation.
 
     Registered as an `OutputSoftmax` with name "full".
 
     # Parameters
 
     num_words : `int`
-        The size of the vocabulary. The language model that owns the softmax supplies it.
+        The size of the vocabulary. Supplied by the language model that owns the softmax.
     dim : `int`
         The size of a state. Supplied likewise.
     """
@@ -32,19 +33,7 @@ class FullSoftmax(OutputSoftmax, MixedPrecision):
         torch.nn.init.normal_(self.weight, std=dim**-0.5)
 
     def forward(self, states: torch.Tensor, targets: torch.Tensor) -> ScoredWords:
-        """
-        # Parameters
-
-        states : `torch.Tensor`
-            Shape `(predicted, dim)`.
-        targets : `torch.Tensor`
-            Shape `(predicted,)`.
-
-        # Returns
-
-        `ScoredWords`
-            Always exact.
-        """
+        """Always exact."""
         dtype = self.matmul_dtype_for(self.weight)
         scored = chunked_cross_entropy(
             states, self.weight, self.bias, targets, dtype=dtype, num_best=NUM_BEST

@@ -1,4 +1,4 @@
-"""Words at random, frequent ones more often."""
+"""Random samples of words, in which frequent words are more likely."""
 
 import math
 from typing import NamedTuple
@@ -8,14 +8,8 @@ import torch
 
 class SampledWords(NamedTuple):
     """
-    Distinct words.
-
-    # Parameters
-
-    ids : `torch.Tensor`
-        Shape `(num_samples,)`, in rising order.
-    num_tries : `int`
-        How many words were drawn until so many different ones were among them.
+    Distinct words, shape `(num_samples,)` and in rising order, and the number of draws until so
+    many distinct ones were found.
     """
 
     ids: torch.Tensor
@@ -24,29 +18,16 @@ class SampledWords(NamedTuple):
 
 class LogUniformSampler(torch.nn.Module):
     """
-    Draws words by Zipf's law from a vocabulary in order of frequency, `P(id) = log(1 + 1 / id) /
-    log(num_words)`, until enough different ones are found. Id 0, padding, is never drawn.
+    Draws words by Zipf's law from a vocabulary in order of frequency,
+    `P(id) = log(1 + 1 / id) / log(num_words)`, until `num_samples` distinct ones are found, as
+    `tf.random.log_uniform_candidate_sampler` with `unique=True` does. Id 0, padding, is never
+    drawn, but `num_words` includes it. Finding nearly all words of a large vocabulary takes long.
+    Raises a `ValueError` if there are not so many words.
 
-    What is drawn depends only on a seed, which comes from PyTorch's global generator when the
-    sampler is made, and on how often was drawn before. Both belong to the state of the module: a
-    training that is recovered goes on with the same words, and so do the workers of a distributed
-    training, which are given the state of the first, draw the same.
-
-    # Parameters
-
-    num_words : `int`
-        The size of the vocabulary, padding included.
-    num_samples : `int`
-        How many distinct words to draw. Finding nearly all words of a large vocabulary takes long.
-
-    # Raises
-
-    ValueError
-        If there are not so many words.
-
-    # Source
-
-    `tf.random.log_uniform_candidate_sampler` with `unique=True`.
+    A draw depends only on a seed, taken from PyTorch's global generator when the sampler is made,
+    and on the number of draws before. Both are in the module's state: a recovered training goes on
+    with the same words, and the workers of a distributed training, which get the first one's state,
+    draw the same words.
     """
 
     seed: torch.Tensor
@@ -62,17 +43,12 @@ class LogUniformSampler(torch.nn.Module):
             )
         self._num_words = num_words
         self._num_samples = num_samples
-        # PyTorch's generator on the CPU looks at 32 bits of a seed.
+        # PyTorch's CPU generator uses 32 bits of a seed.
         self.register_buffer("seed", torch.randint(2**31, ()))
         self.register_buffer("num_draws", torch.tensor(0))
 
     def forward(self) -> SampledWords:
-        """
-        # Returns
-
-        `SampledWords`
-            Different ones at every call.
-        """
+        """A new sample at every call."""
         generator = torch.Generator().manual_seed(int(self.seed) + int(self.num_draws))
         self.num_draws += 1
         drawn = self._draw(self._num_samples, generator)
@@ -84,30 +60,20 @@ class LogUniformSampler(torch.nn.Module):
 
     def log_expected_counts(self, ids: torch.Tensor, num_tries: int) -> torch.Tensor:
         """
-        # Parameters
-
-        ids : `torch.Tensor`
-            Of any shape: words, but no padding.
-        num_tries : `int`
-            Of `SampledWords`.
-
-        # Returns
-
-        `torch.Tensor`
-            Of the shape of `ids`: the logarithm of the probability that a word is found in so many
-            tries.
+        The logarithms of the probabilities that words are found in `num_tries` draws. `ids`, of any
+        shape, must not contain padding.
         """
         probabilities = (1 / ids.double()).log1p() / math.log(self._num_words)
         return (-(num_tries * (-probabilities).log1p()).expm1()).log()
 
     def _draw(self, count: int, generator: torch.Generator) -> torch.Tensor:
-        """Words with repetitions, shape `(count,)`, always made on the CPU."""
+        """Draws words with repetitions, shape `(count,)`, always on the CPU."""
         uniform = torch.rand(count, dtype=torch.float64, generator=generator, device="cpu")
-        # The highest uniform number may be rounded up to `num_words`, which is no word.
+        # The highest uniform number may be rounded up to `num_words`, which is not an id.
         return (uniform * math.log(self._num_words)).exp().long().clamp_(max=self._num_words - 1)
 
     def _is_new(self, drawn: torch.Tensor) -> torch.Tensor:
-        """Shape `(drawn,)`: whether a word comes for the first time."""
+        """Whether each word occurs for the first time, shape `(drawn,)`."""
         order = torch.arange(len(drawn), device=drawn.device)
         first = torch.full((self._num_words,), len(drawn), device=drawn.device)
         first.scatter_reduce_(0, drawn, order, "amin")

@@ -12,7 +12,7 @@ NUM_BEST = 5
 
 class ScoredWords(NamedTuple):
     """
-    The judgement of a softmax over a number of predictions.
+    The losses and the best words of a number of predictions.
 
     # Parameters
 
@@ -20,13 +20,13 @@ class ScoredWords(NamedTuple):
         Shape `()`: the mean loss of a target, in nats, to train with.
     losses : `torch.Tensor`
         Shape `(predicted,)`: the negative log probability of each target, in nats, without
-        gradient. To be reported only where `is_exact`.
+        gradient. Only to be reported if `is_exact`.
     best : `torch.Tensor`
         Shape `(predicted, 5)`, or fewer columns with fewer words: the most probable words, best
-        first. Shape `(predicted, 0)` where finding them is too dear: in evaluation never.
+        first. In training the shape may be `(predicted, 0)`, if finding them takes too long.
     is_exact : `bool`
-        Whether `losses` are of the distribution over the whole vocabulary: in evaluation always, in
-        training not if only a part of the vocabulary was looked at.
+        Whether `losses` are those of the distribution over the whole vocabulary. Always true in
+        evaluation; in training false if only a part of the vocabulary was scored.
     """
 
     loss: torch.Tensor
@@ -36,9 +36,7 @@ class ScoredWords(NamedTuple):
 
 
 class OutputSoftmax(torch.nn.Module, Registrable, ABC):
-    """
-    A distribution over the words of a vocabulary, given a state of the biLM. Abstract.
-    """
+    """A distribution over the words of a vocabulary, given a state of the biLM. Abstract."""
 
     wants_frequent_first: bool
     """Whether the ids of words must be in order of frequency."""
@@ -52,10 +50,6 @@ class OutputSoftmax(torch.nn.Module, Registrable, ABC):
             Shape `(predicted, dim)`.
         targets : `torch.Tensor`
             Shape `(predicted,)`: the id of the word at each place.
-
-        # Returns
-
-        `ScoredWords`
         """
 
     def average_gradients(self) -> List[str]:
@@ -66,8 +60,8 @@ class OutputSoftmax(torch.nn.Module, Registrable, ABC):
         # Returns
 
         `List[str]`
-            The names of the parameters that it does so with, from now on. Whoever asks keeps them
-            out of `DistributedDataParallel`. At the first batch each worker gets those of the
-            first.
+            The names of the parameters that the softmax averages from now on. The caller must
+            exclude them from `DistributedDataParallel`. At the first batch each worker gets the
+            first worker's values.
         """
         return []

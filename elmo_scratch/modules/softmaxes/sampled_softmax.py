@@ -1,4 +1,4 @@
-"""A softmax that is trained on a sample of the vocabulary."""
+"""A softmax that is trained on samples of the vocabulary."""
 
 from typing import List, Optional
 
@@ -18,48 +18,47 @@ from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftma
 
 WORDS_TOGETHER = 128
 """
-To a multiple of so many the words in play are filled up. Another number of them in each batch would
-let oneDNN compile and keep other kernels for each, which came to half a gigabyte.
+The words of a batch are padded to a multiple of this. oneDNN compiles and keeps kernels for each
+number of words; without padding they came to half a gigabyte.
 """
 
 
 @OutputSoftmax.register("sampled")
 class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
     """
-    One weight vector and one bias a word, as of `FullSoftmax` and under the same names. In
-    training, a target competes only with the words that `LogUniformSampler` draws for the whole
-    batch. From all their scores the logarithm of the expected count is taken away, so that words
-    which are drawn often count no more than others; a target that was drawn competes with itself
-    only once. In evaluation, the softmax is exact.
+    One weight vector and one bias a word, with the same names as in `FullSoftmax`. In training, a
+    target competes only with the words that `LogUniformSampler` draws for the whole batch. The
+    logarithm of the expected count is subtracted from each score, so that words that are drawn
+    often count no more than others; a target that was drawn competes with itself only once. In
+    evaluation the softmax is exact.
 
     Registered as an `OutputSoftmax` with name "sampled".
 
-    It is an `Embedding` for the sake of its `weight` and `sparse`. Workers of a distributed
-    training that begin in the same state draw the same words; `DistributedDataParallel` gives them
-    that of the first.
+    It is an `Embedding` for the attributes `weight` and `sparse`. Workers of a distributed training
+    draw the same words if they start in the same state; `DistributedDataParallel` gives them the
+    first one's.
 
     # Parameters
 
     num_words : `int`
-        The size of the vocabulary, whose ids are in order of frequency, padding first. The language
-        model that owns the softmax supplies it.
+        The size of the vocabulary, whose ids are in order of frequency, padding first. Supplied by
+        the language model that owns the softmax.
     dim : `int`
         The size of a state. Supplied likewise.
     num_samples : `int`, optional (default = `8192`, the released models' value)
         How many words are drawn for a batch.
     sparse : `bool`, optional (default = `True`)
-        Whether gradients hold only the rows of the words in play, for optimizers that then change
-        only those and take dense ones beside them: "elmo_scratch_adagrad" and AllenNLP's "adagrad"
-        and "dense_sparse_adam". Others need `False`. In distributed training the rows are those of
-        all workers, who exchange them alone, if the softmax is asked for `average_gradients`, as
-        `LanguageModel` does; otherwise gradients are dense there: of sparse ones in
-        `DistributedDataParallel` NCCL knows nothing, and with gloo workers were seen to die of
-        damaged memory.
+        Whether gradients hold only the rows of the words in use. This needs an optimizer that takes
+        sparse gradients beside dense ones: "elmo_scratch_adagrad", or AllenNLP's "adagrad" or
+        "dense_sparse_adam". In distributed training, with `average_gradients`, as `LanguageModel`
+        asks for, workers exchange gradients only for the words that any of them uses. Otherwise
+        gradients are dense there: NCCL doesn't support sparse gradients in
+        `DistributedDataParallel`, and with gloo workers crashed because of corrupted memory.
 
     # Raises
 
     ValueError
-        If there are not as many words as shall be drawn.
+        If there are fewer words than are to be drawn.
 
     # Source
 
@@ -81,12 +80,7 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
         torch.nn.init.normal_(self.weight, std=dim**-0.5)
 
     def average_gradients(self) -> List[str]:
-        """
-        # Returns
-
-        `List[str]`
-            In distributed training with sparse gradients those of all parameters, else none.
-        """
+        """Averages all gradients in distributed training if they are sparse, else none."""
         self._averages = self._can_average
         return [name for name, _ in self.named_parameters()] if self._averages else []
 
@@ -94,18 +88,8 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
         self, states: torch.Tensor, targets: torch.Tensor
     ) -> ScoredWords:
         """
-        # Parameters
-
-        states : `torch.Tensor`
-            Shape `(predicted, dim)`.
-        targets : `torch.Tensor`
-            Shape `(predicted,)`, without padding.
-
-        # Returns
-
-        `ScoredWords`
-            Exact in evaluation. In training `losses` are those of the sampled softmax, and `best`
-            is empty.
+        Targets must not be padding. Exact in evaluation. In training `losses` are those of the
+        sampled softmax, and `best` is empty.
         """
         dtype = self.matmul_dtype_for(self.weight)
         if not self.training:
@@ -116,7 +100,7 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
                 targets,
                 dtype=dtype,
                 num_best=NUM_BEST,
-                # Padding is never drawn, so that nothing has taught it to be improbable.
+                # Padding is never drawn, so its score has not been trained to be low.
                 only_targets=targets.new_zeros(1),
             )
             return ScoredWords(*scored, is_exact=True)
@@ -142,7 +126,7 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
         return ScoredWords(scored.loss, scored.losses, best=none, is_exact=False)
 
     def _of_all_workers(self, rows: torch.Tensor) -> Optional[torch.Tensor]:
-        """The rows of all workers, given those of this one, where gradients are averaged here."""
+        """The rows that any worker uses; `None` if gradients are not averaged here."""
         if not self._averages:
             return None
         if not self._began_alike:
@@ -154,7 +138,7 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
     def _rows_of(
         self, parameter: torch.Tensor, rows: torch.Tensor, of_all: Optional[torch.Tensor]
     ) -> torch.Tensor:
-        """The chosen rows, which must rise."""
+        """The rows of a parameter. `rows` must be in rising order."""
         if of_all is not None:
             return averaged_rows(parameter, rows, of_all)
         if self.sparse:

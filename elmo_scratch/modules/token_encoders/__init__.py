@@ -1,4 +1,4 @@
-"""Token encoders: from the ids of a token to the vector that enters the LSTMs."""
+"""Token encoders: from a token's ids to the vector that enters the LSTMs."""
 
 from elmo_scratch.modules.token_encoders.char_cnn_encoder import CharCnnEncoder as CharCnnEncoder
 from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens as EncodedTokens

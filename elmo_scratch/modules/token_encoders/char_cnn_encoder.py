@@ -25,12 +25,8 @@ from elmo_scratch.modules.token_encoders.word_cache import WordVectorCache
 
 class UniqueWords(NamedTuple):
     """
-    # Parameters
-
-    ids : `torch.Tensor`
-        Shape `(distinct, characters)`.
-    places : `torch.Tensor`
-        Shape `(rows,)`: for each word of the batch its row in `ids`.
+    The distinct words of a batch, shape `(distinct, characters)`, and the index of each of its
+    words in them, shape `(rows,)`.
     """
 
     ids: torch.Tensor
@@ -38,14 +34,9 @@ class UniqueWords(NamedTuple):
 
     @classmethod
     def of(cls, ids: torch.Tensor) -> "UniqueWords":
-        """
-        # Parameters
-
-        ids : `torch.Tensor`
-            Shape `(rows, characters)`.
-        """
-        # Sorting one number a word is many times faster than sorting words. Two words that get the
-        # same number by chance are noticed.
+        """The distinct words of ids of shape `(rows, characters)`."""
+        # Sorting one hash per word is many times faster than sorting words. Collisions are detected
+        # below.
         codes, places = torch.unique(_codes(ids), return_inverse=True)
         somewhere = torch.empty_like(codes)
         somewhere[places] = torch.arange(ids.size(0), device=ids.device)
@@ -56,7 +47,7 @@ class UniqueWords(NamedTuple):
 
 
 def _codes(ids: torch.Tensor) -> torch.Tensor:
-    """A number for each word, shape `(rows,)`, that hardly ever is another word's too."""
+    """A hash of each word, shape `(rows,)`."""
     generator = torch.Generator().manual_seed(ids.size(1))
     drawn = torch.randint(-(2**62), 2**62, (ids.size(1),), generator=generator, device="cpu")
     factors = drawn * 2 + 1
@@ -66,17 +57,7 @@ def _codes(ids: torch.Tensor) -> torch.Tensor:
 def check_settings(
     filters: Sequence[Tuple[int, int]], activation: str, max_characters: int
 ) -> None:
-    """
-    # Parameters
-
-    filters, activation, max_characters
-        As `filters`, `activation` and `max_characters_per_token` of `CharCnnEncoder`.
-
-    # Raises
-
-    ValueError
-        If they make no sense.
-    """
+    """Raises a `ValueError` if these parameters of `CharCnnEncoder` make no sense."""
     if activation not in ACTIVATIONS:
         raise ValueError(
             f"expected an `activation` among {', '.join(ACTIVATIONS)}, but got {activation!r}"
@@ -97,30 +78,33 @@ def check_settings(
 
 
 WORDS_TOGETHER = 16
-"""Products above the convolutions are made of multiples of so many words: oneDNN compiles kernels
-for each number of rows, and hardly two batches have as many words."""
+"""
+Products above the convolutions have a multiple of so many words: oneDNN compiles kernels for each
+number of rows, and the number of words differs in nearly every batch.
+"""
 
 WORDS_AT_ONCE = 2048
-"""How many words go through the layers together: bounds the memory that they take."""
+"""How many words go through the layers together: bounds memory use."""
 
 CACHED_WORDS = 2**14
-"""How many words' vectors are kept, by default."""
+"""How many words' vectors are cached by default."""
 
 
 @TokenEncoder.register("char_cnn")
 class CharCnnEncoder(TokenEncoder):
     """
-    Convolutions over the characters of a word, their maxima through highway layers, projected.
+    Convolutions over the characters of a word, their maxima through highway layers, and a
+    projection.
 
-    A vector depends on the word alone. So each distinct word of a batch is encoded once, and where
-    no gradient is asked for, vectors are kept from batch to batch.
+    A vector depends on the word alone. Each distinct word of a batch is encoded only once, and
+    vectors are cached from batch to batch if no gradient is needed.
 
     Registered as a `TokenEncoder` with name "char_cnn".
 
     # Parameters
 
     dim : `int`
-        The size of a vector. Where it equals the number of filters there is no projection.
+        The size of a vector. If it equals the number of filters there is no projection.
     character_dim : `int`, optional (default = `16`, the released models' value)
         The size of a character's vector.
     filters : `List[Tuple[int, int]]`
@@ -128,11 +112,11 @@ class CharCnnEncoder(TokenEncoder):
     num_highway : `int`, optional (default = `2`, the released original model's value)
         How many highway layers.
     activation : `str`, optional (default = `"relu"`)
-        Of the convolutions: `"relu"` or `"tanh"`.
+        The activation of the convolutions: `"relu"` or `"tanh"`.
     max_characters_per_token : `int`, optional (default = `50`, the released models' value)
-        The ids of a word in `forward`.
+        How many ids a word has in `forward`.
     cached_words : `int`, optional (default = `16384`)
-        How many words' vectors are kept; 0 keeps none.
+        How many words' vectors are cached; 0 caches none.
 
     # Raises
 
@@ -183,22 +167,9 @@ class CharCnnEncoder(TokenEncoder):
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> EncodedTokens:
         """
-        # Parameters
-
-        ids : `torch.Tensor`
-            Shape `(batch, tokens, characters)`, from 0 to 261 as in a batch.
-        mask : `torch.BoolTensor`
-            Shape `(batch, tokens)`.
-
-        # Returns
-
-        `EncodedTokens`
-            Vectors of shape `(batch, tokens + 2, dim)`.
-
-        # Raises
-
-        ValueError
-            If the words don't have `max_characters_per_token` ids, or an id is none.
+        Shape `(batch, tokens, characters)`, ids from 0 to 261, → vectors
+        `(batch, tokens + 2, dim)`. Raises a `ValueError` for ids out of range and words without
+        `max_characters_per_token` ids.
         """
         self._check_shape(ids, "batch", "tokens")
         self.check_ids(ids)
@@ -213,28 +184,11 @@ class CharCnnEncoder(TokenEncoder):
         self, words: torch.Tensor, places: torch.Tensor, mask: torch.Tensor
     ) -> EncodedTokens:
         """
-        As `forward`, of a batch whose words are spelled once each, so that nobody has to find the
-        distinct ones.
-
-        # Parameters
-
-        words : `torch.Tensor`
-            Shape `(words, characters)`.
-        places : `torch.Tensor`
-            Shape `(batch, tokens)`: the place of each token in `words`.
-        mask : `torch.BoolTensor`
-            Shape `(batch, tokens)`.
-
-        # Returns
-
-        `EncodedTokens`
-            Vectors of shape `(batch, tokens + 2, dim)`.
-
-        # Raises
-
-        ValueError
-            If the words don't have `max_characters_per_token` ids, an id is none, or real tokens
-            don't come first in each row.
+        Encodes a batch whose distinct words are known already: `words`, shape
+        `(words, characters)`, and each token's index in them, `places`, shape `(batch, tokens)`.
+        Gives vectors of shape `(batch, tokens + 2, dim)`. Raises a `ValueError` for ids out of
+        range, words without `max_characters_per_token` ids, and real tokens that don't come first
+        in each row.
         """
         self._check_shape(words, "words")
         self.check_ids(words)
@@ -247,55 +201,28 @@ class CharCnnEncoder(TokenEncoder):
 
     def check_ids(self, ids: torch.Tensor) -> None:
         """
-        # Parameters
-
-        ids : `torch.Tensor`
-            Of any shape.
-
-        # Raises
-
-        ValueError
-            If one is no id of a character in a batch, or their type has no room for all ids.
+        Raises a `ValueError` if an id, in a tensor of any shape, is not a character's id in a
+        batch, or the tensor's type has no room for all ids.
         """
         check_ids(ids, "characters", NUM_BATCH_IDS)
 
     def encode_words(self, ids: torch.Tensor) -> torch.Tensor:
-        """
-        # Parameters
-
-        ids : `torch.Tensor`
-            Shape `(words, characters)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(words, dim)`.
-        """
+        """Shape `(words, characters)` → `(words, dim)`."""
         words = UniqueWords.of(ids)
         vectors = self._vectors_of(words.ids)
-        # Unlike the backward pass of `vectors[…]`, its adds in the same order with many threads.
+        # Its backward pass is deterministic with many threads, unlike that of `vectors[…]`.
         return torch.nn.functional.embedding(words.places, vectors)
 
     def encode_marks(self) -> Tuple[torch.Tensor, torch.Tensor]:
-        """
-        # Returns
-
-        `Tuple[torch.Tensor, torch.Tensor]`
-            The vectors of the words that mark the beginning and the end of a sentence, each of
-            shape `(dim,)`.
-        """
+        """The vectors of the begin and the end mark of a sentence, each of shape `(dim,)`."""
         begin, end = self.encode_words(torch.stack([self._begin, self._end]))
         return begin, end
 
     def keep_words(self, ids: torch.Tensor) -> None:
         """
-        Encodes words ahead, and keeps their vectors beside the `cached_words` for as long as the
-        weights don't change. Weights that are trained keep none.
-
-        # Parameters
-
-        ids : `torch.Tensor`
-            Shape `(words, characters)`.
+        Encodes words, shape `(words, characters)`, ahead, and keeps their vectors, besides
+        `cached_words` others, until the weights change. With weights that are trained nothing is
+        kept.
         """
         with torch.no_grad():
             distinct = UniqueWords.of(ids).ids
@@ -303,8 +230,8 @@ class CharCnnEncoder(TokenEncoder):
 
     def forget_words(self) -> None:
         """
-        Lets go of all that was computed once and is kept from batch to batch. It is needed only
-        after writes to frozen weights through `.data`, of which not all are seen.
+        Drops everything that is cached from batch to batch. This is needed only after writes to
+        frozen weights through `.data`, not all of which are detected.
         """
         self._cache.clear()
         for module in self.modules():
@@ -313,17 +240,8 @@ class CharCnnEncoder(TokenEncoder):
 
     def encode_distinct(self, ids: torch.Tensor) -> torch.Tensor:
         """
-        As `encode_words`, but that every word is taken for a new one.
-
-        # Parameters
-
-        ids : `torch.Tensor`
-            Shape `(distinct, characters)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(distinct, dim)`.
+        Encodes words without looking for duplicates or in the cache: `(distinct, characters)` →
+        `(distinct, dim)`.
         """
         if len(ids) == 0:
             return self._end.new_zeros(0, self.dim, dtype=self.convolution.embedding.weight.dtype)
@@ -332,7 +250,7 @@ class CharCnnEncoder(TokenEncoder):
         return torch.cat(encoded)[order.argsort()]
 
     def _check_shape(self, ids: torch.Tensor, *axes: str) -> None:
-        """Explains ids of another shape."""
+        """Raises a `ValueError` for ids of another shape."""
         if ids.dim() != len(axes) + 1 or ids.size(-1) != self.max_characters_per_token:
             raise ValueError(
                 f"expected the ids of characters in the shape ({', '.join(axes)}, "
@@ -340,17 +258,17 @@ class CharCnnEncoder(TokenEncoder):
             )
 
     def _vectors_of(self, ids: torch.Tensor) -> torch.Tensor:
-        """As `encode_distinct`, but what is known is not encoded again where it is frozen."""
+        """Encodes distinct words, using the cache unless a gradient is needed."""
         weights = list(self.parameters())
         if torch.is_grad_enabled() and any(weight.requires_grad for weight in weights):
             return self.encode_distinct(ids)
         return self._cache.look_up(ids, weights, self.encode_distinct)
 
     def _encode_sorted(self, ids: torch.Tensor) -> torch.Tensor:
-        """The vectors of words in order of their lengths, shape `(words, dim)`."""
+        """The vectors of words sorted by length, shape `(words, dim)`."""
         num_words = len(ids)
         missing = -num_words % WORDS_TOGETHER
-        # Empty words, the shortest ones, bring the products' rows to a multiple.
+        # Pads the number of words to a multiple, with empty words, which are the shortest.
         ids = torch.cat([ids.new_full((missing, ids.size(1)), PADDING_ID), ids])
         vectors = self.convolution(ids)
         for highway in self.highways:

@@ -22,33 +22,25 @@ ACTIVATIONS: Dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 WORDS_AT_ONCE, WORDS_TOGETHER = 256, 64
-"""How many words of like lengths PyTorch's operations take together, and of which multiples they
-are where products are rounded: oneDNN compiles kernels for each number of rows, and hardly two
-batches have as many words."""
+"""
+PyTorch's operations take so many words of similar length together. Where products are rounded the
+words are padded to a multiple: oneDNN compiles kernels for each number of rows, and the number of
+words differs in nearly every batch.
+"""
 
 WORDS_ON_A_GPU = 1024
-"""How many words go together there, which many small groups would leave idle."""
+"""How many words go together on a GPU, which many small groups would leave idle."""
 
 
 class CharacterConvolution(MixedPrecision):
     """
-    Convolutions of several widths over the characters of a word, of each filter the maximum over
-    the word, then an activation.
+    Convolutions of several widths over the characters of a word, the maximum of each filter over
+    the word, then an activation (Kim et al. 2016, "Character-Aware Neural Language Models", section
+    2.2).
 
-    Windows that lie wholly in the padding are all alike, so that one of them stands for all.
-
-    # Parameters
-
-    character_dim : `int`
-        The size of a character's vector.
-    filters : `Sequence[Tuple[int, int]]`
-        Pairs of a width, in characters, and the number of filters of that width.
-    activation : `str`
-        `"relu"` or `"tanh"`.
-
-    # Source
-
-    Kim et al. 2016, "Character-Aware Neural Language Models", section 2.2.
+    `filters` are pairs of a width, in characters, and the number of filters of that width;
+    `activation` is `"relu"` or `"tanh"`. All windows that lie wholly in the padding are equal, so
+    only one of them is computed.
     """
 
     def __init__(
@@ -67,16 +59,8 @@ class CharacterConvolution(MixedPrecision):
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """
-        # Parameters
-
-        ids : `torch.Tensor`
-            Shape `(words, characters)`, as in a batch. It is fastest with words in the order of
-            their lengths, the shortest first.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(words, filters)`.
+        Ids in a batch, shape `(words, characters)` → `(words, filters)`. Fastest if the words are
+        sorted by length, shortest first.
         """
         is_trained = torch.is_grad_enabled() and any(
             parameter.requires_grad for parameter in self.parameters()
@@ -85,7 +69,7 @@ class CharacterConvolution(MixedPrecision):
         if maxima is None:
             missing = self._missing(len(ids)) if is_trained else 0
             ids = torch.cat([ids.new_full((missing, ids.size(1)), PADDING_ID), ids])
-            # A group that is not full has the shortest, which take the least time.
+            # The group that is not full has the shortest words, which take the least time.
             at_once = WORDS_AT_ONCE if ids.device.type == "cpu" else WORDS_ON_A_GPU
             odd = len(ids) % at_once
             groups = [ids[:odd], *ids[odd:].split(at_once)]
@@ -94,7 +78,7 @@ class CharacterConvolution(MixedPrecision):
         return ACTIVATIONS[self.activation](maxima)
 
     def _compiled_maxima(self, ids: torch.Tensor) -> Optional[torch.Tensor]:
-        """Shape `(words, filters)`, if there is compiled code for it."""
+        """The maxima by compiled code, shape `(words, filters)`, if there is any for this case."""
         if not self._is_as_made():
             return None
         characters = self.embedding(self._needed(ids, _longest(ids)))
@@ -105,7 +89,9 @@ class CharacterConvolution(MixedPrecision):
         return convolved_maxima(*all_of_it) if can_convolve(*all_of_it) else None
 
     def _is_as_made(self) -> bool:
-        """Whether nothing stands between the weights of the convolutions and their products."""
+        """
+        Whether the convolutions are plain `Linear` layers of the original sizes, without hooks.
+        """
         dim = self.embedding.embedding_dim
         return all(
             type(convolution) is Linear
@@ -116,15 +102,15 @@ class CharacterConvolution(MixedPrecision):
         )
 
     def _maxima(self, ids: torch.Tensor) -> torch.Tensor:
-        """The same, of words of like lengths, by PyTorch's operations."""
+        """The maxima by PyTorch's operations, for words of similar length."""
         longest = _longest(ids)
         characters = self.embedding(self._needed(ids, longest))  # (words, needed, character_dim)
         wide = characters.dtype
-        # Rounded here, where there are the fewest numbers to round.
+        # Rounded before the windows are copied, where there are the fewest numbers.
         characters = characters.to(self.matmul_dtype_for(characters))
         maxima: List[torch.Tensor] = []
         for (width, _), convolution in zip(self.filters, self.convolutions):
-            # The first windows that start in the word, and one that starts behind it.
+            # The windows that start in the longest word, and one that starts after it.
             num_windows = min(longest + 1, ids.size(1) - width + 1)
             windows = characters[:, : num_windows + width - 1].unfold(1, width, 1)
             windows = windows.transpose(2, 3).flatten(2)  # (words, windows, width * character_dim)
@@ -133,11 +119,11 @@ class CharacterConvolution(MixedPrecision):
         return torch.cat(maxima, dim=1)
 
     def _needed(self, ids: torch.Tensor, longest: int) -> torch.Tensor:
-        """The ids of the characters that any window needs, shape `(words, needed)`."""
+        """The ids that any window needs, shape `(words, needed)`."""
         return ids[:, : longest + max(width for width, _ in self.filters)]
 
     def _missing(self, num_words: int) -> int:
-        """By how many words they are filled up where products are rounded."""
+        """How many words are added as padding; none unless products are rounded."""
         weight = self.embedding.weight
         is_rounded = self.matmul_dtype_for(weight) != weight.dtype
         return -num_words % WORDS_TOGETHER if is_rounded else 0
@@ -149,34 +135,17 @@ def _longest(ids: torch.Tensor) -> int:
 
 
 def lengths(ids: torch.Tensor) -> torch.Tensor:
-    """
-    # Parameters
-
-    ids : `torch.Tensor`
-        Shape `(words, characters)`.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(words,)`: how many ids of each word lie before its padding.
-    """
+    """How many ids each word has before its padding: `(words, characters)` → `(words,)`."""
     places = torch.arange(1, ids.size(1) + 1, device=ids.device)
     return torch.where(ids != PADDING_ID, places, 0).amax(dim=1)
 
 
 class Highway(torch.nn.Module):
     """
-    A gate `g` between what comes and a nonlinear function of it:
+    A gate `g` between the input and a nonlinear function of it, for vectors of size `dim`:
 
         g = σ(x C + c)
         y = g · relu(x T + t) + (1 - g) · x
-
-    # Parameters
-
-    dim : `int`
-        The size of a vector.
-
-    # Source
 
     Srivastava, Greff and Schmidhuber 2015, equation 3; weights named as in `bilm-tf`.
     """
@@ -185,21 +154,11 @@ class Highway(torch.nn.Module):
         super().__init__()
         self.transform = Linear(dim, dim)
         self.carry = Linear(dim, dim)
-        # At first more is carried on than transformed.
+        # Initially the layer carries more of its input than it transforms.
         torch.nn.init.constant_(self.carry.bias, -2.0)
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
-        """
-        # Parameters
-
-        vectors : `torch.Tensor`
-            Shape `(rows, dim)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(rows, dim)`.
-        """
+        """Shape `(rows, dim)` → `(rows, dim)`."""
         dtype = self.carry.matmul_dtype_for(self.carry.weight)
         transformed, carried = self.transform(vectors, dtype), self.carry(vectors, dtype)
         if any(part.requires_grad for part in (vectors, transformed, carried)):

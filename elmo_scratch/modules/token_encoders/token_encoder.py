@@ -7,23 +7,11 @@ import torch
 from allennlp.common import Registrable
 
 ID_TYPES = (torch.int16, torch.int32, torch.int64)
-"""Types that have room for every id of a character."""
+"""Types that have room for all character ids."""
 
 
 def check_id_type(ids: torch.Tensor, kind: str) -> None:
-    """
-    # Parameters
-
-    ids : `torch.Tensor`
-        Ids of any shape.
-    kind : `str`
-        What they number, for error messages.
-
-    # Raises
-
-    ValueError
-        If their type has no room for ids, or has numbers that are none.
-    """
+    """Raises a `ValueError` unless ids have one of `ID_TYPES`. `kind` names them in the message."""
     if ids.dtype not in ID_TYPES:
         raise ValueError(
             f"expected ids of {kind} of the type int16, int32 or int64, but got {ids.dtype}"
@@ -32,19 +20,8 @@ def check_id_type(ids: torch.Tensor, kind: str) -> None:
 
 def check_ids(ids: torch.Tensor, kind: str, num_ids: int) -> None:
     """
-    # Parameters
-
-    ids : `torch.Tensor`
-        Ids of any shape.
-    kind : `str`
-        What they number, for error messages.
-    num_ids : `int`
-        How many ids there are, padding included.
-
-    # Raises
-
-    ValueError
-        If they are of a wrong type, or one is negative or too large.
+    Raises a `ValueError` if the type of ids is wrong, or one is not in `range(num_ids)`. `kind`
+    names them in the message.
     """
     check_id_type(ids, kind)
     if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < num_ids:
@@ -83,11 +60,11 @@ class TokenEncoder(torch.nn.Module, Registrable, ABC):
     # Raises
 
     ValueError
-        If there is no such size.
+        If `dim` is below 1.
     """
 
     reads_characters: ClassVar[bool]
-    """Whether a token's id is the ids of its characters."""
+    """Whether a token is given by the ids of its characters."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -103,7 +80,7 @@ class TokenEncoder(torch.nn.Module, Registrable, ABC):
         ids : `torch.Tensor`
             Shape `(batch, tokens)`, or `(batch, tokens, characters)` for encoders of characters.
         mask : `torch.BoolTensor`
-            Shape `(batch, tokens)`.
+            Shape `(batch, tokens)`; real tokens come first in each row.
 
         # Returns
 
@@ -113,14 +90,4 @@ class TokenEncoder(torch.nn.Module, Registrable, ABC):
 
     @abstractmethod
     def encode_words(self, ids: torch.Tensor) -> torch.Tensor:
-        """
-        # Parameters
-
-        ids : `torch.Tensor`
-            Shape `(words,)`, or `(words, characters)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(words, dim)`.
-        """
+        """Encodes words alone: `(words,)`, or `(words, characters)`, → `(words, dim)`."""

@@ -1,4 +1,4 @@
-"""Which of the ids of a text a token encoder reads."""
+"""Finds the ids of a text that a token encoder reads."""
 
 from typing import Mapping
 
@@ -12,22 +12,9 @@ def token_ids(
     text: Mapping[str, Mapping[str, torch.Tensor]], encoder: TokenEncoder
 ) -> torch.Tensor:
     """
-    # Parameters
-
-    text : `Mapping[str, Mapping[str, torch.Tensor]]`
-        The tensors that the indexers of a text field made, as AllenNLP's `TextFieldTensors`.
-    encoder : `TokenEncoder`
-        Reads words, or their characters.
-
-    # Returns
-
-    `torch.Tensor`
-        Shape `(batch, tokens)`, or `(batch, tokens, characters)`.
-
-    # Raises
-
-    ConfigurationError
-        If no indexer makes such ids.
+    The ids that `encoder` reads, of words or of their characters, among AllenNLP's
+    `TextFieldTensors`: shape `(batch, tokens)`, or `(batch, tokens, characters)`. Raises a
+    `ConfigurationError` if no indexer makes such ids.
     """
     by_name = {name: ids for tensors in text.values() for name, ids in tensors.items()}
     wanted = "elmo_tokens" if encoder.reads_characters else "tokens"
@@ -41,18 +28,8 @@ def token_ids(
 
 def check_token_ids(ids: torch.Tensor, encoder: TokenEncoder) -> None:
     """
-    # Parameters
-
-    ids : `torch.Tensor`
-        What an indexer made.
-    encoder : `TokenEncoder`
-        What is to read it.
-
-    # Raises
-
-    ConfigurationError
-        If the ids are of words and the encoder reads characters, or the other way round; or if they
-        are of another number of characters.
+    Raises a `ConfigurationError` if `encoder` reads words and an indexer's ids are of characters,
+    or the other way round, or if the number of characters differs.
     """
     if ids.dim() != (3 if encoder.reads_characters else 2):
         raise ConfigurationError(f"{_expected(encoder)}, but got ids of {_form(ids)}")
@@ -65,7 +42,7 @@ def check_token_ids(ids: torch.Tensor, encoder: TokenEncoder) -> None:
 
 
 def _expected(encoder: TokenEncoder) -> str:
-    """What an encoder needs."""
+    """Names the ids that an encoder reads, and their indexer."""
     if encoder.reads_characters:
         return (
             "the biLM reads the characters of words, which an indexer of the type "
@@ -75,6 +52,6 @@ def _expected(encoder: TokenEncoder) -> str:
 
 
 def _form(ids: torch.Tensor) -> str:
-    """What a number of axes stands for."""
+    """Describes ids by their number of axes."""
     kind = {2: "words", 3: "characters"}.get(ids.dim(), "another kind")
     return f"{kind}, of the shape {tuple(ids.shape)}"

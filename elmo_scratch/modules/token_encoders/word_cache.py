@@ -1,4 +1,4 @@
-"""Vectors of words that have been seen, kept from batch to batch."""
+"""A cache of word vectors, kept from batch to batch."""
 
 import threading
 from contextlib import contextmanager
@@ -11,28 +11,28 @@ from elmo_scratch.kernels import Fingerprint, are_frozen, precision_of
 
 class WordVectorCache:
     """
-    Remembers the vectors of a bounded number of words. What it gives back are the very numbers
-    that were computed once. As soon as the weights behind them change, it forgets them all. A write
-    through `.data` is seen only as far as `Fingerprint` sees it: after one of a few numbers call
+    A bounded cache of word vectors. It returns exactly the vectors that were computed before, and
+    is cleared as soon as the weights change. Writes through `.data` are detected only as far as
+    `Fingerprint` sees them: after one that changes a few numbers call
     `CharCnnEncoder.forget_words`.
 
-    When it is full, the words that came first make room for those that come; words that were
-    pinned never do. Copies and pickles start empty. Threads may share one.
+    When it is full, the oldest words are evicted; pinned words never are. Copies and pickles start
+    empty. Threads may share one.
 
     # Parameters
 
     capacity : `int`
-        How many words to remember, beside those that are pinned; 0 for none.
+        How many words to keep besides pinned ones; 0 for none.
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        # Never held while vectors are computed, but for words that are pinned.
+        # Not held while vectors are computed, except for pinned words.
         self._lock = threading.RLock()
         self._places: Dict[bytes, int] = {}
-        self._keys: List[bytes] = []  # by place, those of pinned words first
+        self._keys: List[bytes] = []  # by row, pinned words first
         self._num_pinned = 0
-        self._next = 0  # counted from the first place that is not a pinned word's
+        self._next = 0  # counted from the first row after the pinned words
         self._vectors: Optional[torch.Tensor] = None
         self._fingerprint: Optional[Fingerprint] = None
         self._precision: Optional[torch.dtype] = None
@@ -44,19 +44,8 @@ class WordVectorCache:
         compute: Callable[[torch.Tensor], torch.Tensor],
     ) -> torch.Tensor:
         """
-        # Parameters
-
-        ids : `torch.Tensor`
-            Shape `(words, characters)`. A word that comes twice is computed twice.
-        weights : `Sequence[torch.Tensor]`
-            All that `compute` depends on.
-        compute : `Callable[[torch.Tensor], torch.Tensor]`
-            From ids of this form to vectors of shape `(words, dim)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(words, dim)`.
+        The vectors of words, `(words, characters)` → `(words, dim)`, from the cache or by
+        `compute`, which depends on `weights` only. A word that occurs twice is computed twice.
         """
         with self._lock:
             is_kept = self._is_of(weights)
@@ -77,7 +66,7 @@ class WordVectorCache:
         if known is not None:
             all_vectors[~is_new.to(ids.device)] = known
         with self._lock:
-            # Another thread may have found that the weights are others.
+            # Another thread may have found that the weights have changed.
             if self._fingerprint is fingerprint:
                 self._remember([key for key, new in zip(keys, is_new.tolist()) if new], vectors)
         return all_vectors
@@ -89,13 +78,8 @@ class WordVectorCache:
         compute: Callable[[torch.Tensor], torch.Tensor],
     ) -> None:
         """
-        Remembers words for as long as the weights don't change. Words that are not pinned are
-        forgotten.
-
-        # Parameters
-
-        ids, weights, compute
-            As in `look_up`.
+        Keeps the vectors of words, shape `(words, characters)`, until the weights change. Words
+        that are not pinned are dropped. The other arguments are those of `look_up`.
         """
         with self._lock:
             if not self._is_of(weights, pins=True):
@@ -116,14 +100,14 @@ class WordVectorCache:
                 self._lay(places, vectors)
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Drops everything."""
         with self._lock:
             self._places, self._keys = {}, []
             self._num_pinned = self._next = 0
             self._vectors = self._fingerprint = None
 
     def _is_of(self, weights: Sequence[torch.Tensor], pins: bool = False) -> bool:
-        """Whether words can be remembered. What is of other weights is forgotten."""
+        """Whether words can be kept. Drops vectors computed with other weights."""
         if not are_frozen(weights):
             self.clear()
             return False
@@ -136,8 +120,8 @@ class WordVectorCache:
 
     def _remember(self, keys: List[bytes], vectors: torch.Tensor) -> None:
         """
-        Puts new words where there is room, or where the oldest are. Another thread may have been
-        faster.
+        Adds words, evicting the oldest if there is no room. Another thread may have added them
+        already.
         """
         new = {key: number for number, key in enumerate(keys) if key not in self._places}
         claimed = list(new)[: self.capacity]
@@ -147,8 +131,8 @@ class WordVectorCache:
     @contextmanager
     def _nothing_half_done(self) -> Iterator[None]:
         """
-        A word has its place before its vector lies there. Where that fails, as on a GPU without
-        memory, whatever else lies there must not be taken for it.
+        Clears the cache on errors, for example on a GPU without free memory: a word gets its row
+        before its vector is written there, so the row might hold another vector.
         """
         try:
             yield
@@ -157,7 +141,7 @@ class WordVectorCache:
             raise
 
     def _lay(self, places: torch.Tensor, vectors: torch.Tensor) -> None:
-        """Puts vectors into the table, which grows as far as it must."""
+        """Writes vectors into the table, which grows as needed."""
         # A table made in inference mode could not be written to outside of it.
         with torch.inference_mode(False), torch.no_grad():
             table = (
@@ -172,7 +156,7 @@ class WordVectorCache:
             self._vectors = table
 
     def _claim(self, keys: List[bytes]) -> torch.Tensor:
-        """The places of new words, shape `(words,)`; older words leave them."""
+        """Assigns rows to new words, shape `(words,)`, evicting older words."""
         places = []
         for key in keys:
             place = self._num_pinned + self._next
@@ -194,10 +178,10 @@ class WordVectorCache:
 
 
 def _on_host(numbers: Sequence[int]) -> torch.Tensor:
-    """Whole numbers, on the CPU whatever PyTorch's default device is."""
+    """A tensor of integers on the CPU, whatever PyTorch's default device is."""
     return torch.tensor(numbers, dtype=torch.long, device="cpu")
 
 
 def _keys(ids: torch.Tensor) -> List[bytes]:
-    """What each word is known by."""
+    """The dictionary key of each word."""
     return [row.tobytes() for row in ids.to("cpu", torch.int16).numpy()]

@@ -1,4 +1,4 @@
-"""Words by an embedding layer."""
+"""A token encoder with one embedding per word."""
 
 from typing import Tuple
 
@@ -22,13 +22,13 @@ class WordEncoder(TokenEncoder):
     dim : `int`
         The size of a vector.
     num_words : `int`
-        The size of the vocabulary, padding included. The language model that owns the encoder
-        supplies it.
+        The size of the vocabulary, padding included. Supplied by the language model that owns the
+        encoder.
     sparse : `bool`, optional (default = `False`)
-        Whether gradients hold only the rows of the words of a batch, for optimizers that then
-        change only those and take dense ones beside them: "elmo_scratch_adagrad" and AllenNLP's
-        "adagrad" and "dense_sparse_adam". Where the vocabulary is large, a step costs as much less.
-        In distributed training gradients are never sparse.
+        Whether gradients hold only the rows of a batch's words, which makes steps with a large
+        vocabulary cheaper. This needs an optimizer that takes sparse gradients beside dense ones:
+        "elmo_scratch_adagrad", or AllenNLP's "adagrad" or "dense_sparse_adam". In distributed
+        training gradients are never sparse.
     begin_id, end_id : `int`
         The words that mark the beginning and the end of a sentence. Supplied likewise.
     """
@@ -52,54 +52,31 @@ class WordEncoder(TokenEncoder):
         self.register_buffer("_end", torch.tensor(end_id), persistent=False)
 
     def mark_ids(self) -> Tuple[int, int]:
-        """The ids of the words that mark the beginning and the end of a sentence."""
+        """The ids of the begin and the end mark of a sentence."""
         return int(self._begin), int(self._end)
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> EncodedTokens:
         """
-        # Parameters
-
-        ids : `torch.Tensor`
-            Shape `(batch, tokens)`, from 0 to `num_words - 1`.
-        mask : `torch.BoolTensor`
-            Shape `(batch, tokens)`.
-
-        # Returns
-
-        `EncodedTokens`
-            Vectors of shape `(batch, tokens + 2, dim)`.
-
-        # Raises
-
-        ValueError
-            If an id, be it under the padding, is no word's, or their type is not that of ids.
+        Ids from 0 to `num_words - 1`, shape `(batch, tokens)`, → vectors
+        `(batch, tokens + 2, dim)`. Raises a `ValueError` for ids of another type or out of range,
+        also where the mask is `False`.
         """
         check_ids(ids, "words", self.embedding.num_embeddings)
         bounded = add_boundaries(ids.long(), mask, self._begin, self._end)
         return EncodedTokens(self._vectors_of(bounded.ids), bounded.mask)
 
     def encode_words(self, ids: torch.Tensor) -> torch.Tensor:
-        """
-        # Parameters
-
-        ids : `torch.Tensor`
-            Shape `(words,)`.
-
-        # Returns
-
-        `torch.Tensor`
-            Shape `(words, dim)`.
-        """
+        """Shape `(words,)` → `(words, dim)`."""
         return self.embedding(ids)
 
     def _vectors_of(self, ids: torch.Tensor) -> torch.Tensor:
-        """Shape `(*, dim)` for ids of shape `(*,)`."""
+        """Ids of shape `(*,)` → vectors of shape `(*, dim)`."""
         if not (self.embedding.sparse and torch.is_grad_enabled()):
             return self.embedding(ids)
-        # PyTorch's own sparse gradient has a row for each word that comes, however often it comes,
-        # and clipping would have to add them up.
+        # PyTorch's own sparse gradient has a row for each occurrence of a word, and clipping would
+        # have to add them up.
         words = ids[ids > 0].unique()
         weight = self.embedding.weight
         vectors = torch.cat([weight.new_zeros(1, self.dim), sparse_rows(weight, words)])
-        # Unlike the backward pass of `vectors[…]`, its adds in the same order with many threads.
+        # Its backward pass is deterministic with many threads, unlike that of `vectors[…]`.
         return torch.nn.functional.embedding(torch.searchsorted(words, ids, right=True), vectors)
