@@ -13,7 +13,7 @@ from typing import List, NamedTuple, Optional, Sequence
 
 from benchmarks.mutable_code import PACKAGES
 
-MARKERS = ["-m", "not install and not large"]
+MARKERS = ["-m", "not install and not large and not exhaustive"]
 """The choice of tests that `make test` makes."""
 
 NO_TESTS = 5
