@@ -10,7 +10,6 @@ from elmo_scratch.kernels.cross_entropy import TopScores as TopScores
 from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy as chunked_cross_entropy
 from elmo_scratch.kernels.cross_entropy import top_scores as top_scores
 from elmo_scratch.kernels.dropout import Dropout as Dropout
-from elmo_scratch.kernels.frozen_cache import Fingerprint as Fingerprint
 from elmo_scratch.kernels.frozen_cache import FrozenWeightCache as FrozenWeightCache
 from elmo_scratch.kernels.frozen_cache import are_frozen as are_frozen
 from elmo_scratch.kernels.highway import highway_gate as highway_gate
@@ -39,7 +38,6 @@ __all__ = [
     "BFLOAT16",
     "Clips",
     "Dropout",
-    "Fingerprint",
     "FrozenWeightCache",
     "Linear",
     "LstmCache",

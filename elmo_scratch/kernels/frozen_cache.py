@@ -1,6 +1,6 @@
 """A cache of values derived from frozen weights, valid until the weights change."""
 
-from typing import Callable, Dict, Generic, List, Optional, Sequence, Tuple, TypeVar
+from typing import Callable, Dict, Generic, Hashable, List, Optional, Sequence, Tuple, TypeVar
 
 import torch
 
@@ -25,49 +25,30 @@ class Fingerprint:
     """
 
     def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
-        self._tensors: List[Tuple[int, int, torch.dtype, torch.device]] = _marks(tensors)
-        self._samples = _samples(tensors)
+        self._versions: List[int] = []
+        self._places: List[Tuple[int, torch.dtype, torch.device]] = []
+        # One tensor for each device and type: on a GPU each comparison waits for the device.
+        samples: Dict[Tuple[torch.device, torch.dtype], List[torch.Tensor]] = {}
+        for tensor in tensors:
+            device, dtype = tensor.device, tensor.dtype
+            self._versions.append(NO_VERSION if tensor.is_inference() else tensor._version)
+            self._places.append((tensor.data_ptr(), dtype, device))
+            flat = tensor.detach().flatten()
+            # An odd stride: row lengths are often powers of two, and an even stride would hit the
+            # same few columns in every row.
+            sample = flat[:: flat.numel() // SAMPLE_SIZE | 1]
+            samples.setdefault((device, dtype), []).append(sample)
+        self._samples = list(map(torch.cat, samples.values()))
 
     def matches(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether `tensors` are still the ones that the fingerprint was taken of."""
-        marks = _marks(tensors)
-        if any(version == NO_VERSION for _, version, _, _ in marks):
-            return False
-        return self._tensors == marks and all(map(torch.equal, self._samples, _samples(tensors)))
-
-
-def _marks(tensors: Sequence[torch.Tensor]) -> List[Tuple[int, int, torch.dtype, torch.device]]:
-    """
-    Address, version, type and device of each tensor: all that is known without reading its numbers.
-    """
-    return [
-        (
-            tensor.data_ptr(),
-            NO_VERSION if tensor.is_inference() else tensor._version,
-            tensor.dtype,
-            tensor.device,
+        now = Fingerprint(tensors)
+        return (
+            NO_VERSION not in now._versions
+            and now._versions == self._versions
+            and now._places == self._places
+            and all(map(torch.equal, now._samples, self._samples))
         )
-        for tensor in tensors
-    ]
-
-
-def _samples(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
-    """
-    Copies of evenly spread numbers of the tensors, one tensor per device and type. On a GPU each
-    comparison waits for the device, so this waits once per type.
-    """
-    by_kind: Dict[Tuple[torch.device, torch.dtype], List[torch.Tensor]] = {}
-    for tensor in tensors:
-        by_kind.setdefault((tensor.device, tensor.dtype), []).append(_sample(tensor))
-    return list(map(torch.cat, by_kind.values()))
-
-
-def _sample(tensor: torch.Tensor) -> torch.Tensor:
-    """Evenly spread numbers of a tensor, as a view."""
-    flat = tensor.detach().flatten()
-    # An odd stride: row lengths are often powers of two, and an even stride would hit the same few
-    # columns in every row.
-    return flat[:: flat.numel() // SAMPLE_SIZE | 1]
 
 
 Derived = TypeVar("Derived")
@@ -89,12 +70,12 @@ class FrozenWeightCache(Generic[Derived]):
 
     def __init__(self) -> None:
         # One attribute, so that other threads never see half of a change.
-        self._kept: Optional[Tuple[torch.dtype, Fingerprint, Derived]] = None
+        self._kept: Optional[Tuple[Hashable, Fingerprint, Derived]] = None
 
     def of(
         self,
         weights: Sequence[torch.Tensor],
-        dtype: torch.dtype,
+        settings: Hashable,
         derive: Callable[[], Derived],
     ) -> Derived:
         """
@@ -103,9 +84,9 @@ class FrozenWeightCache(Generic[Derived]):
         # Parameters
 
         weights : `Sequence[torch.Tensor]`
-            All that `derive` depends on, besides `dtype`.
-        dtype : `torch.dtype`
-            The precision of the value.
+            The tensors that `derive` depends on.
+        settings : `Hashable`
+            All else that it depends on, such as the precision of the value.
         derive : `Callable[[], Derived]`
             Computes the value.
         """
@@ -114,11 +95,11 @@ class FrozenWeightCache(Generic[Derived]):
             return derive()
         before = self._kept
         if before is not None:
-            kept_dtype, fingerprint, kept = before
-            if kept_dtype == dtype and fingerprint.matches(weights):
+            kept_settings, fingerprint, kept = before
+            if kept_settings == settings and fingerprint.matches(weights):
                 return kept
         fingerprint, derived = Fingerprint(weights), derive()
-        self._kept = (dtype, fingerprint, derived)
+        self._kept = (settings, fingerprint, derived)
         return derived
 
     def forget(self) -> None:

@@ -2,14 +2,19 @@
 
 import logging
 from hashlib import blake2b, sha256
-from typing import Any, List, Optional
+from typing import Any, List
 
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders.layer_cache.stores import LayerStore
-from elmo_scratch.kernels import Fingerprint, MixedPrecision, rows_are_independent, without_autocast
+from elmo_scratch.kernels import (
+    FrozenWeightCache,
+    MixedPrecision,
+    rows_are_independent,
+    without_autocast,
+)
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.bilm import eval_mode
 from elmo_scratch.modules.sequences import sentence_lengths
@@ -43,10 +48,7 @@ class KeptLayers(torch.nn.Module):
         self._store = store
         self._has_begun = False
         self._has_said = False
-        self._identity = b""
-        self._fingerprint: Optional[Fingerprint] = None
-        self._buffers_seen: List[torch.Tensor] = []
-        self._settings_seen = ""
+        self._identity = FrozenWeightCache[bytes]()
 
     def forward(self, bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor) -> BiLmOutput:
         """
@@ -83,22 +85,13 @@ class KeptLayers(torch.nn.Module):
 
     def _keys(self, bilm: BiLm, ids: torch.Tensor, lengths: List[int]) -> List[bytes]:
         """Returns the key of each text, made of its ids and the biLM."""
-        weights, buffers = list(bilm.parameters()), list(bilm.buffers())
-        settings = settings_of(bilm)
-        # Workers of a distributed training write all buffers anew before each batch.
-        if (
-            self._fingerprint is None
-            or not self._fingerprint.matches(weights)
-            or settings != self._settings_seen
-            or len(buffers) != len(self._buffers_seen)
-            or not all(map(torch.equal, buffers, self._buffers_seen))
-        ):
-            self._identity, self._fingerprint = identity_of(bilm), Fingerprint(weights)
-            self._buffers_seen = [buffer.clone() for buffer in buffers]
-            self._settings_seen = settings
+        # Workers of a distributed training write all buffers anew before each batch: they are
+        # compared by their numbers.
+        settings = (settings_of(bilm), *map(_bytes_of, bilm.buffers()))
+        identity = self._identity.of(list(bilm.parameters()), settings, lambda: identity_of(bilm))
         rows = ids.cpu().to(torch.int32).numpy()
         return [
-            self._identity + blake2b(row[:length].tobytes(), digest_size=16).digest()
+            identity + blake2b(row[:length].tobytes(), digest_size=16).digest()
             for row, length in zip(rows, lengths)
         ]
 
@@ -184,10 +177,14 @@ def identity_of(bilm: BiLm) -> bytes:
     # Not those of `state_dict` alone: some are made anew by the constructor.
     for name, tensor in (*bilm.named_parameters(), *bilm.named_buffers()):
         digest.update(f"{name} {tuple(tensor.shape)} ".encode())
-        # As bytes: NumPy lacks some types of numbers.
-        flat = tensor.detach().cpu().contiguous().reshape(-1)
-        digest.update(flat.view(torch.uint8).numpy().tobytes())
+        digest.update(_bytes_of(tensor))
     return digest.digest()[:16]
+
+
+def _bytes_of(tensor: torch.Tensor) -> bytes:
+    """Returns a tensor's numbers; as bytes, because NumPy lacks some types of numbers."""
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy().tobytes()
 
 
 def settings_of(bilm: BiLm) -> str:

@@ -8,7 +8,7 @@ from typing import Callable, List, Sequence
 import pytest
 import torch
 
-from elmo_scratch.modules.token_encoders.word_cache import WordVectorCache
+from elmo_scratch.modules.token_encoders.char_cnn_encoder import WordTable, WordVectorCache
 from tests.kernels.frozen_weights import Change, each_change
 
 CHARACTERS, DIM = 3, 5
@@ -35,6 +35,9 @@ class Vectors:
 
     def pin(self, *words: int) -> None:
         self.cache.pin(ids_of(words), list(self.layer.parameters()), self.compute)
+
+    def table(self) -> WordTable:
+        return self.cache._table(list(self.layer.parameters()))
 
     def are_exact(self, *words: int) -> bool:
         return torch.equal(self.of(*words), self.exact(ids_of(words)))
@@ -108,8 +111,9 @@ def test_whatever_is_asked_for_is_exact_and_no_more_is_kept_than_allowed(capacit
     vectors, dice = Vectors(capacity), random.Random(13)
     for _ in range(100):
         assert vectors.are_exact(*dice.sample(range(20), dice.randrange(12)))
-        assert len(vectors.cache._places) == len(vectors.cache._keys) <= capacity
-        assert vectors.cache._vectors is None or len(vectors.cache._vectors) <= capacity
+        table = vectors.table()
+        assert len(table._places) == len(table._keys) <= capacity
+        assert table._vectors is None or len(table._vectors) <= capacity
 
 
 def test_a_cache_without_room_computes_everything() -> None:
@@ -137,7 +141,8 @@ def test_pinned_words_stay_beside_as_many_others_as_before(capacity: int) -> Non
     del vectors.computed[:]
     for _ in range(100):
         assert vectors.are_exact(*dice.sample(range(20), dice.randrange(12)))
-        assert len(vectors.cache._places) == len(vectors.cache._keys) <= 3 + capacity
+        table = vectors.table()
+        assert len(table._places) == len(table._keys) <= 3 + capacity
         assert vectors.are_exact(6, 2, 5)
     computed = {word for words in vectors.computed for word in words}
     assert computed == set(range(20)) - {2, 5, 6}
@@ -158,7 +163,7 @@ def test_a_change_of_the_weights_unpins(change: Change) -> None:
     vectors.pin(7, 4)
     change(vectors.layer, torch.nn.Linear(1, DIM).requires_grad_(False))
     assert vectors.are_exact(7, 4, 9)
-    assert len(vectors.cache._keys) == 1
+    assert len(vectors.table()._keys) == 1
     vectors.pin(7)
     assert vectors.are_exact(9, 7)
 
@@ -256,7 +261,7 @@ def test_a_word_whose_vector_could_not_be_kept_is_computed_anew(
     vectors = Vectors(capacity=3)
     vectors.of(*known)
     with monkeypatch.context() as patch, pytest.raises(torch.cuda.OutOfMemoryError):
-        patch.setattr(vectors.cache, "_lay", fail)
+        patch.setattr(WordTable, "_write", fail)
         vectors.pin(9, 8) if pins else vectors.of(9, 8)
     assert vectors.are_exact(9)
     assert vectors.are_exact(8, 9, 7, 4)
