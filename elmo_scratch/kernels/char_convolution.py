@@ -165,11 +165,11 @@ class _ConvolvedMaxima(torch.autograd.Function):
 def _panels(weight: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Packs weights, with inputs padded with zeros."""
     inputs = weight.size(1)
-    filled = torch.nn.functional.pad(weight, (0, _filled(inputs, dtype) - inputs))
-    return pack_weights(filled, dtype, _has_tiles())
+    padded = torch.nn.functional.pad(weight, (0, _padded_inputs(inputs, dtype) - inputs))
+    return pack_weights(padded, dtype, _has_tiles())
 
 
-def _filled(inputs: int, dtype: torch.dtype) -> int:
+def _padded_inputs(inputs: int, dtype: torch.dtype) -> int:
     """The number of inputs after padding."""
     return inputs + -inputs % (INPUTS_TOGETHER if dtype == torch.bfloat16 else 1)
 
@@ -194,9 +194,9 @@ def _filters(
         others = [part and part[kind].data_ptr() for part in (panels, biases, gradients)]
         panel, bias, gradient = others
         number, inputs = weight.shape
-        filled = 0 if panels is None else _filled(inputs, panels[kind].dtype)
+        padded = 0 if panels is None else _padded_inputs(inputs, panels[kind].dtype)
         places = (panel, weight.data_ptr(), bias, gradient)
-        kinds.append(ConvolutionFilters(*places, filled, inputs // dim, number, first))
+        kinds.append(ConvolutionFilters(*places, padded, inputs // dim, number, first))
         first += number
     return (ConvolutionFilters * len(kinds))(*kinds)
 

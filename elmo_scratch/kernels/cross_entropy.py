@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.kernels.linear import PackedLinear, add_weight_gradient, filled_up
+from elmo_scratch.kernels.linear import PackedLinear, add_weight_gradient, padded_rows
 
 GROUP_SIZE = 64
 """Scores are grouped by so many, and the groups are ranked by their maxima."""
@@ -149,7 +149,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         num_chunks = _num_chunks(predicted, words, states.device)
         # Each chunk has a number of rows for which the product needs no padding of its own. The
         # last chunk is padded with copies of the first prediction, which count for nothing.
-        missing = filled_up(predicted) - predicted
+        missing = padded_rows(predicted) - predicted
         if missing:
             states = torch.cat([states, states[:1].expand(missing, -1)])
             targets = torch.cat([targets, targets[:1].expand(missing)])
@@ -166,7 +166,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             counts = states.new_zeros(len(states))
             counts[:predicted] = share
             scaled = (states * counts.unsqueeze(1)).to(dtype)
-        rows = filled_up(max(1, -(-predicted // num_chunks)))
+        rows = padded_rows(max(1, -(-predicted // num_chunks)))
         # Rounded scores need a second buffer. Both are allocated once, because the system would
         # clear the pages of new buffers for every chunk.
         kept_rows = min(rows, len(states)) if dtype != weight.dtype else 0

@@ -37,9 +37,9 @@ def sigmoid_(numbers: torch.Tensor) -> torch.Tensor:
     flat = numbers.view(-1)
     flat[:whole].sigmoid_()
     left_over = flat[whole:]
-    filled_up = left_over.new_zeros(-(-len(left_over) // NUMBERS_AT_ONCE) * NUMBERS_AT_ONCE)
-    filled_up[: len(left_over)] = left_over
-    left_over.copy_(filled_up.sigmoid_()[: len(left_over)])
+    padded = left_over.new_zeros(-(-len(left_over) // NUMBERS_AT_ONCE) * NUMBERS_AT_ONCE)
+    padded[: len(left_over)] = left_over
+    left_over.copy_(padded.sigmoid_()[: len(left_over)])
     return numbers
 
 

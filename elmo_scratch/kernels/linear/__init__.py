@@ -3,8 +3,8 @@
 from elmo_scratch.kernels.linear.affine import Linear as Linear
 from elmo_scratch.kernels.linear.gradients import add_weight_gradient as add_weight_gradient
 from elmo_scratch.kernels.linear.gradients import weight_gradients as weight_gradients
-from elmo_scratch.kernels.linear.onednn import filled_up as filled_up
 from elmo_scratch.kernels.linear.onednn import matmul_into_pool as matmul_into_pool
+from elmo_scratch.kernels.linear.onednn import padded_rows as padded_rows
 from elmo_scratch.kernels.linear.packed import PackedLinear as PackedLinear
 from elmo_scratch.kernels.linear.packed import rows_are_independent as rows_are_independent
 
@@ -12,7 +12,7 @@ __all__ = [
     "Linear",
     "PackedLinear",
     "add_weight_gradient",
-    "filled_up",
+    "padded_rows",
     "matmul_into_pool",
     "rows_are_independent",
     "weight_gradients",

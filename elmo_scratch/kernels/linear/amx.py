@@ -60,7 +60,7 @@ def multiply_gradients(
     dtype, gradients = gradients.dtype, gradients.contiguous()
     sums = torch.empty(outputs, dtype=torch.float32, device="cpu")
     vectors = [part.contiguous() for part in vectors]
-    packed = [buffer_pool.empty((_filled(part.size(1)), _filled(rows)), dtype) for part in vectors]
+    packed = [buffer_pool.empty((_padded_size(part.size(1)), _padded_size(rows)), dtype) for part in vectors]
     made = [buffer_pool.empty((outputs, part.size(1)), torch.float32) for part in vectors]
     parts = [
         AmxGradientPart(part.data_ptr(), part.size(1), place.data_ptr(), result.data_ptr())
@@ -72,7 +72,7 @@ def multiply_gradients(
     return made, sums
 
 
-def _filled(size: int) -> int:
+def _padded_size(size: int) -> int:
     return size + -size % TOGETHER
 
 
@@ -114,7 +114,7 @@ class AmxLinear:
             size + -size % together
             for size, together in zip(weight.shape, (OUTPUTS_TOGETHER, INPUTS_TOGETHER))
         )
-        self._filled = (outputs, inputs)
+        self._padded_shape = (outputs, inputs)
         self._is_turned = weight.t().is_contiguous()
         self._weight: Optional[torch.Tensor] = weight if self._is_turned else weight.contiguous()
         self._tiles: Optional[torch.Tensor] = None
@@ -158,9 +158,9 @@ class AmxLinear:
         Shape `(rows, inputs)` → `(rows, outputs)`, in bfloat16. The sum of the product, `bias` of
         shape `(outputs,)` and `summand` of shape `(rows, outputs)` is rounded once.
         """
-        (outputs, inputs), num_rows = self._filled, len(vectors)
-        vectors = _filled_up(vectors, inputs)
-        others = [None if part is None else _filled_up(part, outputs) for part in (bias, summand)]
+        (outputs, inputs), num_rows = self._padded_shape, len(vectors)
+        vectors = _pad(vectors, inputs)
+        others = [None if part is None else _pad(part, outputs) for part in (bias, summand)]
         if self._tiles is None and vectors.numel() > FEW_NUMBERS:
             self._tiles = self._packed()
         shape = (num_rows, outputs)
@@ -178,7 +178,7 @@ class AmxLinear:
 
     def unpacked(self) -> torch.Tensor:
         """The weights in an ordinary layout."""
-        outputs, inputs = self._filled
+        outputs, inputs = self._padded_shape
         tiles = self._packed() if self._tiles is None else self._tiles
         # Two tiles beside each other, each with a row for a pair of inputs.
         tiles = tiles.view(-1, inputs // INPUTS_TOGETHER, 2, TILE, TILE, 2)
@@ -187,7 +187,7 @@ class AmxLinear:
 
     def _packed(self) -> torch.Tensor:
         """The weights in tiles."""
-        tiles = buffer_pool.empty(self._filled, torch.bfloat16)
+        tiles = buffer_pool.empty(self._padded_shape, torch.bfloat16)
         dtype, weights = self._weights()
         PACK[dtype](weights, tiles.data_ptr(), torch.get_num_threads())
         return tiles
@@ -199,7 +199,7 @@ class AmxLinear:
         return self._weight.dtype, ctypes.byref(AmxWeights(place, *self._shape, self._is_turned))
 
 
-def _filled_up(numbers: torch.Tensor, size: int) -> torch.Tensor:
-    """Side by side, with zeros up to `size` in the last dimension."""
+def _pad(numbers: torch.Tensor, size: int) -> torch.Tensor:
+    """Pads the last dimension with zeros up to `size`; the result is contiguous."""
     missing = size - numbers.size(-1)
     return torch.nn.functional.pad(numbers, (0, missing)) if missing else numbers.contiguous()

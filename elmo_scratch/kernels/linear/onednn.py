@@ -1,4 +1,4 @@
-"""Products by oneDNN, with or without packing, and products into recycled memory."""
+"""Products by oneDNN, with or without packed weights, and products into recycled memory."""
 
 from functools import lru_cache
 from typing import Optional
@@ -11,59 +11,11 @@ MANY_ROWS, ROWS_TOGETHER = 128, 16
 """From so many rows they are padded to a multiple, which then costs little."""
 
 
-class OneDnnProduct:
-    """
-    Computes `x Wᵀ` for one `W`, if PyTorch was built with oneDNN. A row's result is the same, to
-    the bit, for any number of rows, except in bfloat16 on a processor with AMX tiles. That is true
-    of oneDNN 3.12 (PyTorch 2.13). oneDNN 3.10 (PyTorch 2.11) sums few rows in another order: fewer
-    than 16 with some packed weights, more with others.
-
-    `weight` has the shape `(outputs, inputs)`. With `is_packed` it is copied to the blocked layout
-    of oneDNN's kernels; otherwise they read it directly.
-    """
-
-    def __init__(self, weight: torch.Tensor, is_packed: bool) -> None:
-        self._is_packed = is_packed
-        # Without the number of rows oneDNN chooses a layout that serves any.
-        self._weight = torch.ops.mkldnn._reorder_linear_weight(weight) if is_packed else weight
-
-    @staticmethod
-    def knows(weight: torch.Tensor) -> bool:
-        """Whether oneDNN has kernels for products with a weight."""
-        if weight.device.type != "cpu" or weight.numel() == 0 or not torch.backends.mkldnn.enabled:
-            return False
-        return weight.dtype in (torch.float32, torch.bfloat16) and _has_kernels(weight.dtype)
-
-    def can_take(
-        self,
-        vectors: torch.Tensor,
-        bias: Optional[torch.Tensor] = None,
-        summand: Optional[torch.Tensor] = None,
-    ) -> bool:
-        """Whether there are any rows."""
-        return len(vectors) > 0
-
-    def __call__(
-        self,
-        vectors: torch.Tensor,
-        bias: Optional[torch.Tensor] = None,
-        summand: Optional[torch.Tensor] = None,
-    ) -> torch.Tensor:
-        """
-        Shape `(rows, inputs)` → `(rows, outputs)`; all tensors have the weights' type. The sum of
-        the product and `bias` of shape `(outputs,)` or `summand` of shape `(rows, outputs)`, not
-        both, is rounded once.
-        """
-        multiply = torch.ops.mkldnn._linear_pointwise
-        if summand is not None:
-            pair = (_never_alone(vectors), _never_alone(summand))
-            return multiply.binary(*pair, self._weight, None, "add")[: len(vectors)]
-        rows = _fill_up(_never_alone(vectors))
-        return multiply(rows, self._weight, bias, "none", [], "")[: len(vectors)]
-
-    def unpacked(self) -> torch.Tensor:
-        """The weights in an ordinary layout."""
-        return self._weight.to_dense() if self._is_packed else self._weight
+def has_kernels_for(weight: torch.Tensor) -> bool:
+    """Whether oneDNN has kernels for products with a weight."""
+    if weight.device.type != "cpu" or weight.numel() == 0 or not torch.backends.mkldnn.enabled:
+        return False
+    return weight.dtype in (torch.float32, torch.bfloat16) and _has_kernels(weight.dtype)
 
 
 @lru_cache(maxsize=None)
@@ -80,32 +32,56 @@ def _has_kernels(dtype: torch.dtype) -> bool:
     with torch.inference_mode():
         ones = torch.ones(2, 2, dtype=dtype, device="cpu")
         try:
-            OneDnnProduct(ones, is_packed=True)(ones)
+            linear(ones, pack(ones))
         except RuntimeError:
             return False
     return True
 
 
-def filled_up(num_rows: int) -> int:
+def pack(weight: torch.Tensor) -> torch.Tensor:
+    """
+    Copies a matrix that `has_kernels_for` to the blocked layout of oneDNN's kernels; `to_dense`
+    gives it back.
+    """
+    # Without the number of rows oneDNN chooses a layout that serves any.
+    return torch.ops.mkldnn._reorder_linear_weight(weight)
+
+
+def linear(
+    vectors: torch.Tensor,
+    weight: torch.Tensor,
+    bias: Optional[torch.Tensor] = None,
+    summand: Optional[torch.Tensor] = None,
+) -> torch.Tensor:
+    """
+    Computes `x Wᵀ`, shape `(rows, inputs)` → `(rows, outputs)`, for at least one row and a weight
+    of shape `(outputs, inputs)`, dense or packed. All tensors have the weight's type. The sum of
+    the product and `bias` of shape `(outputs,)` or `summand` of shape `(rows, outputs)`, not both,
+    is rounded once.
+
+    A row's result is the same, to the bit, for any number of rows, except in bfloat16 on a
+    processor with AMX tiles. That is true of oneDNN 3.12 (PyTorch 2.13). oneDNN 3.10 (PyTorch 2.11)
+    sums few rows in another order: fewer than 16 with some packed weights, more with others.
+    """
+    multiply, num_rows = torch.ops.mkldnn._linear_pointwise, len(vectors)
+    if num_rows == 1:  # oneDNN's kernel for one row sums in another order.
+        vectors = vectors.repeat(2, 1)
+        summand = None if summand is None else summand.repeat(2, 1)
+    if summand is not None:
+        return multiply.binary(vectors, summand, weight, None, "add")[:num_rows]
+    # oneDNN compiles and keeps a kernel for each number of rows; for a long text, whose batches all
+    # differ in their number of words, they would take hundreds of megabytes.
+    missing = padded_rows(num_rows) - num_rows
+    if missing:
+        vectors = torch.cat([vectors, vectors.new_zeros(missing, vectors.size(1))])
+    return multiply(vectors, weight, bias, "none", [], "")[:num_rows]
+
+
+def padded_rows(num_rows: int) -> int:
     """
     The number of rows after padding. If `num_rows` is such a number, nothing has to be copied.
     """
     return num_rows if num_rows < MANY_ROWS else num_rows + -num_rows % ROWS_TOGETHER
-
-
-def _never_alone(rows: torch.Tensor) -> torch.Tensor:
-    """Doubles a single row: oneDNN's kernel for one row sums in another order."""
-    return rows.repeat(2, 1) if len(rows) == 1 else rows
-
-
-def _fill_up(rows: torch.Tensor) -> torch.Tensor:
-    """
-    Pads many rows to a multiple of `ROWS_TOGETHER`. oneDNN compiles and keeps a kernel for each
-    number of rows; for a long text, whose batches all differ in their number of words, they would
-    take hundreds of megabytes.
-    """
-    missing = filled_up(len(rows)) - len(rows)
-    return torch.cat([rows, rows.new_zeros(missing, rows.size(1))]) if missing else rows
 
 
 ROWS_AT_ONCE = 512
@@ -120,7 +96,7 @@ def can_multiply(
         left.dtype == torch.float32
         and left.numel() > 0
         and (summand is None or summand.dim() == 1)
-        and OneDnnProduct.knows(right)
+        and has_kernels_for(right)
     )
 
 
@@ -132,33 +108,27 @@ def multiply(
     `summand`, shape `(columns,)`; in float32, without gradient. The result may be column-major if
     `left` is.
     """
-    if left.is_contiguous():
-        return _product(left, right, summand)
-    # Here the sum is over a batch's rows, and oneDNN compiles and keeps a kernel for each number of
-    # them: PyTorch's product adds the rows beyond a multiple.
-    whole = left.size(1) - left.size(1) % ROWS_TOGETHER
-    if whole == 0:
-        return torch.mm(left, right) if summand is None else torch.addmm(summand, left, right)
-    result = _product(left[:, :whole], right[:whole], summand)
-    return result if whole == left.size(1) else result.addmm_(left[:, whole:], right[whole:])
-
-
-def _product(
-    left: torch.Tensor, right: torch.Tensor, summand: Optional[torch.Tensor]
-) -> torch.Tensor:
-    """The product, by a kernel for this number of inputs."""
+    if not left.is_contiguous():
+        # Here the sum is over a batch's rows, and oneDNN compiles and keeps a kernel for each
+        # number of them: PyTorch's product adds the rows beyond a multiple.
+        left_over = left.size(1) % ROWS_TOGETHER
+        whole = left.size(1) - left_over
+        if whole == 0:
+            return torch.mm(left, right) if summand is None else torch.addmm(summand, left, right)
+        if left_over:
+            result = multiply(left[:, :whole], right[:whole], summand)
+            return result.addmm_(left[:, whole:], right[whole:])
+        # oneDNN needs a row-major `left`. Transposing `right` is cheaper than transposing a larger
+        # `left`.
+        if summand is None and left.numel() > right.numel():
+            return linear(right.t().contiguous(), _dense(left)).t()
+    weight = _dense(right.t())
     shape = (left.size(0), right.size(1))
-    size = shape[0] * shape[1]
-    # oneDNN needs a row-major `left`. Transposing `right` is cheaper than transposing a larger
-    # `left`.
-    if summand is None and not left.is_contiguous() and left.numel() > right.numel():
-        return OneDnnProduct(_dense(left), is_packed=False)(right.t().contiguous()).t()
-    product = OneDnnProduct(_dense(right.t()), is_packed=False)
-    if size < LARGE_RESULT:
-        return product(left.contiguous(), summand)
+    if shape[0] * shape[1] < LARGE_RESULT:
+        return linear(left.contiguous(), weight, summand)
     result = buffer_pool.empty(shape, left.dtype)
     for place, rows in zip(result.split(ROWS_AT_ONCE), left.split(ROWS_AT_ONCE)):
-        place.copy_(product(rows.contiguous(), summand))
+        place.copy_(linear(rows.contiguous(), weight, summand))
     return result
 
 

@@ -1,12 +1,12 @@
 """Products of many vectors with one weight matrix, packed once."""
 
 from functools import lru_cache
-from typing import Optional, Union
+from typing import Optional
 
 import torch
 
+from elmo_scratch.kernels.linear import onednn
 from elmo_scratch.kernels.linear.amx import AmxLinear
-from elmo_scratch.kernels.linear.onednn import OneDnnProduct
 
 OUTPUTS_TRIED, INPUTS_TRIED = 512, 2048
 """The product that `rows_are_independent` tries: large enough for every way of splitting sums."""
@@ -19,10 +19,10 @@ class PackedLinear:
     Computes `x Wᵀ` for one `W`, shape `(outputs, inputs)`, that is used again and again. Vectors
     are rounded to `dtype`, sums are kept in float32. Later changes to `W` are not seen.
 
-    On a CPU `W` is packed once for fast kernels, `AmxLinear`'s or `OneDnnProduct`'s: the few rows
-    of a recurrent step then run at nearly the rate of a large product. Without such kernels it is
-    an ordinary product. `rows_are_independent` says whether a row's result is the same, to the bit,
-    for any number of rows.
+    On a CPU `W` is packed once for fast kernels, AMX's or oneDNN's: the few rows of a recurrent
+    step then run at nearly the rate of a large product. Without such kernels it is an ordinary
+    product. `rows_are_independent` says whether a row's result is the same, to the bit, for any
+    number of rows.
 
     `num_uses` is the number of products that will be made, if known: for few products packing
     doesn't pay, and oneDNN reads `W` directly. In bfloat16, on a processor with AMX tiles, a row's
@@ -35,45 +35,48 @@ class PackedLinear:
         self.dtype = dtype
         weight = weight.detach()
         pays = num_uses is None or num_uses >= _enough(weight)
+        self._amx: Optional[AmxLinear] = None
         self._weight: Optional[torch.Tensor] = None
-        self._product: Union[AmxLinear, OneDnnProduct, None] = None
+        self._is_by_onednn = False
         if dtype == torch.bfloat16 and (pays or num_uses == 1) and AmxLinear.knows(weight):
-            self._product = AmxLinear(weight, is_for_one=num_uses == 1)
+            self._amx = AmxLinear(weight, is_for_one=num_uses == 1)
             return
-        weight = weight.to(dtype)
-        if OneDnnProduct.knows(weight):
-            self._product = OneDnnProduct(weight, pays)
-        else:
-            self._weight = weight
+        self._weight = weight.to(dtype)
+        self._is_by_onednn = onednn.has_kernels_for(self._weight)
+        if self._is_by_onednn and pays:
+            self._weight = onednn.pack(self._weight)
 
-    def __call__(self, vectors: torch.Tensor, bias: Optional[torch.Tensor] = None) -> torch.Tensor:
+    def __call__(
+        self,
+        vectors: torch.Tensor,
+        bias: Optional[torch.Tensor] = None,
+        *,
+        summand: Optional[torch.Tensor] = None,
+    ) -> torch.Tensor:
         """
-        Shape `(rows, inputs)`, with a bias of shape `(outputs,)`, → `(rows, outputs)`, of the type
-        `dtype`.
+        Shape `(rows, inputs)` → `(rows, outputs)`, of the type `dtype`. A `bias` of shape
+        `(outputs,)`, or a `summand` of shape `(rows, outputs)` and of type `dtype`, is added, not
+        both; the sum is rounded once.
         """
         vectors = vectors.to(self.dtype)
-        if bias is not None:
-            bias = bias.to(self.dtype)
-        if self._product is not None and self._product.can_take(vectors, bias):
-            return self._product(vectors, bias)
-        return torch.nn.functional.linear(vectors, self._plain(), bias).to(self.dtype)
+        bias = None if bias is None else bias.to(self.dtype)
+        if self._amx is not None and self._amx.can_take(vectors, bias, summand):
+            return self._amx(vectors, bias, summand)
+        if self._is_by_onednn and len(vectors) > 0:
+            assert self._weight is not None
+            return onednn.linear(vectors, self._weight, bias, summand)
+        weight = self._weight if self._amx is None else self._amx.unpacked()
+        assert weight is not None
+        if weight.is_mkldnn:
+            weight = weight.to_dense()
+        if summand is None:
+            return torch.nn.functional.linear(vectors, weight, bias).to(self.dtype)
+        return torch.addmm(summand, vectors, weight.t()).to(self.dtype)
 
-    def added_to(self, summand: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
-        """
-        `summand`, shape `(rows, outputs)` and of type `dtype`, plus the product with `vectors`,
-        shape `(rows, inputs)`; the sum is rounded to `dtype` once.
-        """
-        vectors = vectors.to(self.dtype)
-        if self._product is not None and self._product.can_take(vectors, summand=summand):
-            return self._product(vectors, summand=summand)
-        return torch.addmm(summand, vectors, self._plain().t()).to(self.dtype)
-
-    def _plain(self) -> torch.Tensor:
-        """The weights in an ordinary layout."""
-        if self._product is not None:
-            return self._product.unpacked()
-        assert self._weight is not None
-        return self._weight
+    @property
+    def is_fast(self) -> bool:
+        """Whether there are kernels for it, AMX's or oneDNN's."""
+        return self._amx is not None or self._is_by_onednn
 
 
 @lru_cache(maxsize=None)
@@ -94,7 +97,7 @@ def rows_are_independent(dtype: torch.dtype) -> bool:
     packed, once = (
         PackedLinear(_irregular(OUTPUTS_TRIED, INPUTS_TRIED), dtype, uses) for uses in (None, 1)
     )
-    if packed._product is None or once._product is None:
+    if not (packed.is_fast and once.is_fast):
         return False
     vectors = _irregular(ROWS_TRIED[-1], INPUTS_TRIED)
     with torch.inference_mode(), torch.autocast("cpu", enabled=False):

@@ -150,7 +150,7 @@ def lstm_reference(run: LstmRun, products: LstmProducts, needs_grad: bool = Fals
         if active < len(hidden):
             ended.append(LstmState(hidden[active:].to(cell.dtype), cell[active:]))
             hidden, cell = hidden[:active], cell[:active]
-        gates = products.recurrent.added_to(input_share, hidden)
+        gates = products.recurrent(hidden, summand=input_share)
         cell_output = memory_cells.lstm_cell(gates, cell, clips.cell)
         output = cell_output.output
         if products.projection is not None:

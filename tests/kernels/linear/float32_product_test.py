@@ -54,13 +54,13 @@ class TestMultiply:
     def test_it_needs_few_kernels(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """oneDNN keeps one for each number of inputs: there are only multiples."""
         seen: List[int] = []
-        made = onednn.OneDnnProduct
+        multiply_rows = onednn.linear
 
-        def noting(weight: torch.Tensor, is_packed: bool) -> Any:
+        def noting(vectors: torch.Tensor, weight: torch.Tensor, *bias: Any) -> torch.Tensor:
             seen.append(weight.size(1))
-            return made(weight, is_packed)
+            return multiply_rows(vectors, weight, *bias)
 
-        monkeypatch.setattr(onednn, "OneDnnProduct", noting)
+        monkeypatch.setattr(onednn, "linear", noting)
         for rows in (15, 16, 129, 147):
             for outputs in (8, 800):
                 gradients, vectors = torch.randn(rows, outputs), torch.randn(rows, 9)

@@ -45,7 +45,7 @@ def test_a_product_is_added_to_what_there_is(dtype: torch.dtype, rows: int) -> N
     weight, summand = random_weight(dtype), torch.randn(rows, OUTPUTS).to(dtype)
     vectors = torch.randn(rows, INPUTS).to(dtype)
     exact = summand.double() + vectors.double() @ weight.double().t()
-    done = PackedLinear(weight, dtype).added_to(summand, vectors)
+    done = PackedLinear(weight, dtype)(vectors, summand=summand)
     assert done.dtype == dtype
     assert torch.allclose(done.double(), exact, rtol=torch.finfo(dtype).eps, atol=1e-5)
 
@@ -55,8 +55,8 @@ def test_vectors_may_lie_scattered_in_memory() -> None:
     scattered = vectors.t()[::2]
     assert torch.equal(product(scattered), product(scattered.contiguous()))
     summand = torch.randn(ROWS, 3 * OUTPUTS)[:, OUTPUTS : 2 * OUTPUTS]
-    done = product.added_to(summand.clone(), scattered.contiguous())
-    assert torch.equal(product.added_to(summand, scattered), done)
+    done = product(scattered.contiguous(), summand=summand.clone())
+    assert torch.equal(product(scattered, summand=summand), done)
 
 
 def test_weights_may_lie_scattered_in_memory() -> None:
@@ -86,7 +86,7 @@ def test_it_works_without_onednn() -> None:
     vectors, summand = torch.randn(ROWS, INPUTS), torch.randn(ROWS, OUTPUTS)
     expected = vectors @ random_weight().t()
     assert torch.allclose(product(vectors), expected, atol=1e-5)
-    assert torch.allclose(product.added_to(summand, vectors), summand + expected, atol=1e-5)
+    assert torch.allclose(product(vectors, summand=summand), summand + expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", EACH_INDEPENDENT_DTYPE)
@@ -100,11 +100,11 @@ def test_a_row_does_not_depend_on_how_many_rows_come_with_it(
     product = PackedLinear(torch.randn(outputs, inputs), dtype)
     vectors, summands = torch.randn(70, inputs), torch.randn(70, outputs).to(dtype)
     bias = torch.randn(outputs)
-    together, added = product(vectors, bias), product.added_to(summands.clone(), vectors)
+    together, added = product(vectors, bias), product(vectors, summand=summands.clone())
     for start, end in [(0, 1), (69, 70), (0, 2), (11, 16), (3, 70)]:
         few, summand = vectors[start:end], summands[start:end].clone()
         assert torch.equal(product(few, bias), together[start:end])
-        assert torch.equal(product.added_to(summand, few), added[start:end])
+        assert torch.equal(product(few, summand=summand), added[start:end])
 
 
 def test_without_onednn_equal_bits_are_not_promised() -> None:
@@ -129,17 +129,17 @@ def test_a_product_whose_rows_depend_on_their_number_is_seen(
 def test_without_rows_there_is_nothing(dtype: torch.dtype) -> None:
     product, none = PackedLinear(random_weight(), dtype), torch.zeros(0, INPUTS)
     assert product(none).shape == (0, OUTPUTS)
-    assert product.added_to(torch.zeros(0, OUTPUTS).to(dtype), none).shape == (0, OUTPUTS)
+    assert product(none, summand=torch.zeros(0, OUTPUTS).to(dtype)).shape == (0, OUTPUTS)
 
 
 @pytest.mark.skipif(INSTRUCTIONS < Instructions.TILES, reason="this processor has no tiles")
 def test_where_tiles_do_not_reach_it_is_an_ordinary_product() -> None:
     product, vectors = PackedLinear(random_weight(), torch.bfloat16), torch.randn(ROWS, INPUTS)
     summand = torch.randn(ROWS, OUTPUTS).to(torch.bfloat16)
-    expected = [product(vectors), product.added_to(summand, vectors)]
+    expected = [product(vectors), product(vectors, summand=summand)]
 
     def both(vectors: torch.Tensor, summand: torch.Tensor) -> List[torch.Tensor]:
-        return [product(vectors), product.added_to(summand, vectors)]
+        return [product(vectors), product(vectors, summand=summand)]
 
     mapped = torch.func.vmap(both)(vectors.unsqueeze(0), summand.unsqueeze(0))
     for ours, tiled in zip(mapped, expected, strict=True):
@@ -153,4 +153,4 @@ def test_vectors_of_another_size_are_an_error(dtype: torch.dtype, inputs: int) -
     with pytest.raises(RuntimeError):
         product(vectors)
     with pytest.raises(RuntimeError):
-        product.added_to(torch.zeros(ROWS, OUTPUTS).to(dtype), vectors)
+        product(vectors, summand=torch.zeros(ROWS, OUTPUTS).to(dtype))
