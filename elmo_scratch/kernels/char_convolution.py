@@ -16,7 +16,7 @@ from elmo_scratch.kernels.library import (
     ConvolutionWords,
     Instructions,
     functions,
-    reaches,
+    is_plain,
     simd_functions,
 )
 from elmo_scratch.kernels.panels import INPUTS_TOGETHER, pack_weights
@@ -58,7 +58,7 @@ def can_convolve(
         )
         and all(tensor.dtype == torch.float32 for tensor in tensors)
         and not torch.is_autocast_enabled("cpu")
-        and reaches(*tensors, lengths)
+        and is_plain(*tensors, lengths, on="cpu")
     )
 
 
@@ -230,7 +230,7 @@ def max_over_time(responses: torch.Tensor) -> torch.Tensor:
     if not responses.requires_grad or not torch.is_grad_enabled():
         # PyTorch's `amax` is fast; only `max` remembers where the maximum was.
         return responses.amax(dim=1)
-    if responses.dtype in MAXIMA and responses.size(1) > 0 and reaches(responses):
+    if responses.dtype in MAXIMA and responses.size(1) > 0 and is_plain(responses, on="cpu"):
         return _Maximum.apply(responses)
     return responses.max(dim=1).values
 
@@ -260,7 +260,7 @@ class _Maximum(torch.autograd.Function):
         """The gradient of each response."""
         (places,) = ctx.saved_tensors
         words, windows, filters = ctx.shape
-        if torch.is_grad_enabled() or not reaches(gradients, places):
+        if torch.is_grad_enabled() or not is_plain(gradients, places, on="cpu"):
             # PyTorch's operations can be differentiated again.
             zeros = gradients.new_zeros(words, windows, filters)
             return zeros.scatter(1, places.long().unsqueeze(1), gradients.unsqueeze(1))

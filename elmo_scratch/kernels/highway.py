@@ -5,7 +5,7 @@ from typing import Any, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.kernels.library import COUNT, LIBRARY, POINTER, SIZE, functions, reaches
+from elmo_scratch.kernels.library import COUNT, LIBRARY, POINTER, SIZE, functions, is_plain
 from elmo_scratch.kernels.memory import buffer_pool
 
 DTYPES = (torch.float32, torch.bfloat16)
@@ -43,7 +43,7 @@ def highway_gate(
         and vectors.dtype == torch.float32
         and vectors.dim() == 2
         and vectors.shape == transformed.shape == carried.shape
-        and reaches(*tensors)
+        and is_plain(*tensors, on="cpu")
     ):
         return _HighwayGate.apply(*tensors)
     transformed, carried = transformed.to(vectors.dtype), carried.to(vectors.dtype)

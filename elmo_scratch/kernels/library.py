@@ -218,30 +218,27 @@ def simd_functions(
     return found
 
 
-def reaches(*tensors: torch.Tensor) -> bool:
-    """
-    Whether compiled code may read and write `tensors` in memory: all are plain and on the CPU.
-    """
-    return all(tensor.device.type == "cpu" for tensor in tensors) and is_plain(*tensors)
-
-
-def is_plain(*tensors: torch.Tensor) -> bool:
+def is_plain(*tensors: torch.Tensor, on: Optional[str] = None) -> bool:
     """
     Whether other code may stand in for PyTorch operations on `tensors`: nothing watches, traces,
-    differentiates or replaces them.
+    differentiates or replaces them. With a type of devices, such as "cpu", they must also be on
+    such a device, where other code finds them in memory.
     """
     if torch.compiler.is_compiling() or torch.jit.is_tracing():
         return False
     if torch._C._len_torch_dispatch_stack() > 0 or forward_ad._current_level >= 0:
         return False
-    return all(
-        type(tensor) in (torch.Tensor, torch.nn.Parameter)
-        and tensor.layout == torch.strided
-        and not tensor.is_neg()
-        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-        and not torch._C._functorch.is_legacy_batchedtensor(tensor)
-        for tensor in tensors
-    )
+    for tensor in tensors:
+        if (
+            type(tensor) not in (torch.Tensor, torch.nn.Parameter)
+            or (on is not None and tensor.device.type != on)
+            or tensor.layout != torch.strided
+            or tensor.is_neg()
+            or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+            or torch._C._functorch.is_legacy_batchedtensor(tensor)
+        ):
+            return False
+    return True
 
 
 def _problem(library: ctypes.CDLL, sources: Path) -> Optional[str]:

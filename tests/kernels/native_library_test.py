@@ -20,8 +20,8 @@ from elmo_scratch.kernels.library import (
     Instructions,
     allowed_instructions,
     functions,
+    is_plain,
     load_library,
-    reaches,
     simd_functions,
 )
 
@@ -95,7 +95,7 @@ def test_functions_are_none_without_a_library() -> None:
 
 def test_ordinary_tensors_are_reached() -> None:
     weight = torch.nn.Parameter(torch.zeros(2))
-    assert reaches(torch.zeros(2), weight, torch.zeros(3, 2).t())
+    assert is_plain(torch.zeros(2), weight, torch.zeros(3, 2).t(), on="cpu")
 
 
 @pytest.mark.parametrize(
@@ -109,14 +109,14 @@ def test_ordinary_tensors_are_reached() -> None:
     ids=["no numbers", "numbers to be negated", "sparse", "another class"],
 )
 def test_tensors_that_are_not_what_they_seem_are_not_reached(tensor: torch.Tensor) -> None:
-    assert not reaches(torch.zeros(2), tensor)
+    assert not is_plain(torch.zeros(2), tensor, on="cpu")
 
 
 def test_nothing_is_reached_while_operations_are_watched_or_traced() -> None:
     answers: List[bool] = []
 
     def ask(numbers: torch.Tensor) -> torch.Tensor:
-        answers.append(reaches(numbers))
+        answers.append(is_plain(numbers, on="cpu"))
         return numbers * 2
 
     torch.jit.trace(ask, torch.ones(2), check_trace=False)

@@ -333,7 +333,7 @@ def test_names_and_shapes_of_its_tensors_are_a_file_format() -> None:
 def test_weights_that_move_leave_nothing_prepared_behind() -> None:
     lstm = ProjectedLstm(INPUT_DIM, DIM, CELL).requires_grad_(False)
     before = lstm(torch.ones(2, INPUT_DIM), [1, 1]).outputs
-    prepared = (lstm._cache._products, lstm._cache._native)
+    prepared = (lstm._cache.products, lstm._cache.native)
     assert any(products._kept is not None for products in prepared)
     lstm.to("meta")
     assert all(products._kept is None for products in prepared)

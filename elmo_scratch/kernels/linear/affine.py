@@ -6,7 +6,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_scratch.kernels.frozen_cache import FrozenWeightCache
-from elmo_scratch.kernels.library import reaches
+from elmo_scratch.kernels.library import is_plain
 from elmo_scratch.kernels.linear.gradients import weight_gradients
 from elmo_scratch.kernels.linear.onednn import matmul_into_pool
 from elmo_scratch.kernels.linear.packed import PackedLinear
@@ -89,7 +89,7 @@ class Linear(MixedPrecision):
         dtype = self.matmul_dtype_for(self.weight)
         graph = (vectors, self.weight, self.bias)
         is_trained = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in graph)
-        if is_trained and self._is_trained_by_us(dtype) and reaches(*graph):
+        if is_trained and self._is_trained_by_us(dtype) and is_plain(*graph, on="cpu"):
             products = TrainedLinear.apply(vectors.to(dtype), self.weight, self.bias, dtype)
         elif is_trained or self.weight.device.type != "cpu":
             # Rounding weights on a GPU is faster than checking whether they have changed.

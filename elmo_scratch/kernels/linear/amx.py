@@ -16,7 +16,7 @@ from elmo_scratch.kernels.library import (
     AmxWeights,
     Instructions,
     functions,
-    reaches,
+    is_plain,
 )
 from elmo_scratch.kernels.memory import LARGE_RESULT, buffer_pool
 
@@ -43,7 +43,7 @@ def can_multiply_gradients(
         and gradients.dim() == 2
         and all(part.dim() == 2 and len(part) == len(gradients) for part in vectors)
         and all(part.dtype == gradients.dtype for part in vectors)
-        and reaches(gradients, *vectors)
+        and is_plain(gradients, *vectors, on="cpu")
     )
 
 
@@ -125,7 +125,7 @@ class AmxLinear:
     @staticmethod
     def knows(weight: torch.Tensor) -> bool:
         """Whether there is compiled code for products with a weight."""
-        return weight.dtype in PACK and weight.numel() > 0 and reaches(weight)
+        return weight.dtype in PACK and weight.numel() > 0 and is_plain(weight, on="cpu")
 
     def can_take(
         self,
@@ -144,7 +144,7 @@ class AmxLinear:
             (summand, (len(vectors), outputs)),
         ]
         return all(
-            part is None or (part.shape == shape and part.dtype == torch.bfloat16 and reaches(part))
+            part is None or (part.shape == shape and part.dtype == torch.bfloat16 and is_plain(part, on="cpu"))
             for part, shape in expected
         )
 

@@ -9,7 +9,7 @@ from typing import Callable, NamedTuple, Optional, Sequence
 
 import torch
 
-from elmo_scratch.kernels.library import COUNT, LIBRARY, POINTER, SIZE, functions, is_plain, reaches
+from elmo_scratch.kernels.library import COUNT, LIBRARY, POINTER, SIZE, functions, is_plain
 from elmo_scratch.kernels.sigmoid import sigmoid_
 
 
@@ -355,4 +355,4 @@ def memory_cells_for(dtype: torch.dtype, cell: torch.Tensor, *others: torch.Tens
         return PLAIN
     if cell.is_cuda:
         return JITTED if is_plain(cell, *others) and kernels_work(cell.device) else PLAIN
-    return COMPILED if COMPILED is not None and reaches(cell, *others) else PLAIN
+    return COMPILED if COMPILED is not None and is_plain(cell, *others, on="cpu") else PLAIN

@@ -8,16 +8,17 @@ from torch.autograd.function import once_differentiable
 
 from elmo_scratch.kernels.frozen_cache import FrozenWeightCache
 from elmo_scratch.kernels.linear import PackedLinear, weight_gradients
-from elmo_scratch.kernels.lstm.cuda_graphs import LstmGraphCache, lstm_replayed
+from elmo_scratch.kernels.lstm import cuda_graphs
+from elmo_scratch.kernels.lstm.cuda_graphs import LstmGraphCache, RecordedSteps
 from elmo_scratch.kernels.lstm.native import (
     NativeWeights,
-    can_infer_native,
     can_run_native,
     lstm_native,
     lstm_native_inference,
 )
 from elmo_scratch.kernels.lstm.reference import LstmProducts, lstm_reference
 from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun, LstmState, LstmWeights
+from elmo_scratch.kernels.memory import keep_heap_pages
 
 Way = Callable[[LstmRun], LstmResult]
 """How a run is computed."""
@@ -31,31 +32,20 @@ class LstmCache:
 
     def __init__(self) -> None:
         self.recordings = LstmGraphCache()
-        self._products = FrozenWeightCache[LstmProducts]()
-        self._native = FrozenWeightCache[NativeWeights]()
+        self.products = FrozenWeightCache[LstmProducts]()
+        self.native = FrozenWeightCache[NativeWeights]()
 
     def forget(self) -> None:
         """Drops everything."""
         self.recordings.forget()
-        self._products.forget()
-        self._native.forget()
-
-    def products(self, run: LstmRun, needs_grad: bool) -> LstmProducts:
-        """The packed weights for `lstm_reference`."""
-        weights = _own_weights(run)
-        # Weights that are trained are packed for this run only.
-        is_only_run = needs_grad and any(weight.requires_grad for weight in weights)
-        return self._products.of(weights, run.dtype, lambda: LstmProducts.of(run, is_only_run))
-
-    def native(self, run: LstmRun) -> NativeWeights:
-        """The packed weights for `lstm_native_inference`."""
-        return self._native.of(_own_weights(run), run.dtype, lambda: NativeWeights.of(run))
+        self.products.forget()
+        self.native.forget()
 
 
 def run_lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
     """
     Runs an LSTM over the positions of a `PackedOrder`, in the fastest way for its device, sizes and
-    types.
+    types: on a GPU by CUDA graphs, on a CPU by native code, or else by the reference.
 
     # Parameters
 
@@ -70,25 +60,33 @@ def run_lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
         Outputs and last states, with `kept` and `backward` empty: PyTorch's graph holds what the
         backward pass needs.
     """
-    tensors = run.tensors()
+    tensors, device = run.tensors(), run.inputs.device.type
     needs_grad = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
-    way = _way(run, cache, needs_grad)
+    # Without an empty projection, which is a new tensor at every run.
+    weights = [weight for weight in (*run.weights, run.bias) if len(weight) > 0]
+    way: Way
+    recorded: Optional[RecordedSteps] = None
+    if device in cuda_graphs.DEVICES:
+        recorded = cache.recordings.of(run, needs_grad)
+    if recorded is not None:
+        way = partial(cuda_graphs.lstm_replayed, recorded=recorded)
+    elif can_run_native(run, needs_grad):
+        way = lstm_native
+        if not needs_grad:
+            native = cache.native.of(weights, run.dtype, partial(NativeWeights.of, run))
+            way = partial(lstm_native_inference, weights=native)
+    else:
+        # Weights that are trained are packed for this run only.
+        is_only_run = needs_grad and any(weight.requires_grad for weight in weights)
+        pack = partial(LstmProducts.of, run, is_only_run)
+        products = cache.products.of(weights, run.dtype, pack)
+        way = partial(lstm_reference, products=products, needs_grad=needs_grad)
     if not needs_grad:
         return way(run)
+    if device == "cpu":
+        keep_heap_pages()
     outputs, hidden, cell = LstmFunction.apply(way, run, *tensors)
     return LstmResult(outputs, LstmState(hidden, cell))
-
-
-def _way(run: LstmRun, cache: LstmCache, needs_grad: bool) -> Way:
-    recorded = cache.recordings.of(run, needs_grad)
-    if recorded is not None:
-        return partial(lstm_replayed, recorded=recorded)
-    if needs_grad and can_run_native(run):
-        return lstm_native
-    if not needs_grad and can_infer_native(run):
-        return partial(lstm_native_inference, weights=cache.native(run))
-    products = cache.products(run, needs_grad)
-    return partial(lstm_reference, products=products, needs_grad=needs_grad)
 
 
 class LstmFunction(torch.autograd.Function):
@@ -152,11 +150,6 @@ class LstmFunction(torch.autograd.Function):
             (d_projection,) = made.weights
         found = (d_inputs, d_input_weight, d_recurrent, d_projection, d_bias, *back.state)
         return None, None, *(part if is_needed else None for part, is_needed in zip(found, needed))
-
-
-def _own_weights(run: LstmRun) -> Sequence[torch.Tensor]:
-    """All weights except an empty projection, which is a new tensor at every run."""
-    return [weight for weight in (*run.weights, run.bias) if len(weight) > 0]
 
 
 def _with_zeros(

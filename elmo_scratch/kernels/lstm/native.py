@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+import operator
 from functools import partial
 from typing import Any, List, NamedTuple, Optional, Sequence
 
@@ -17,11 +18,11 @@ from elmo_scratch.kernels.library import (
     LstmBackward,
     LstmForward,
     LstmSizes,
-    reaches,
+    is_plain,
     simd_functions,
 )
 from elmo_scratch.kernels.linear import PackedLinear, matmul_into_pool
-from elmo_scratch.kernels.lstm.run import LstmBackward as LstmBackwardOfFilledRun
+from elmo_scratch.kernels.lstm.run import LstmBackward as BackwardPass
 from elmo_scratch.kernels.lstm.run import (
     LstmGradients,
     LstmResult,
@@ -62,9 +63,12 @@ class Panels(NamedTuple):
         )
 
 
-def can_run_native(run: LstmRun) -> bool:
-    """Whether there is native code for a run, with a backward pass if one is needed."""
-    weights, batch_sizes, state = run.weights, run.batch_sizes, run.state
+def can_run_native(run: LstmRun, needs_grad: bool = True) -> bool:
+    """
+    Whether there is native code for a run, with a backward pass if one is needed. Without one,
+    sentences may come last that have no position.
+    """
+    weights, batch_sizes, (hidden, cell) = run.weights, run.batch_sizes, run.state
     dim, num_cells = weights.projection_weight.shape
     tensors = run.tensors()
     return (
@@ -72,16 +76,17 @@ def can_run_native(run: LstmRun) -> bool:
         and dim > 0
         and len(batch_sizes) > 0
         and batch_sizes[-1] > 0
-        and all(before >= after for before, after in zip(batch_sizes, batch_sizes[1:]))
+        and all(map(operator.ge, batch_sizes, batch_sizes[1:]))
         and run.inputs.shape == (sum(batch_sizes), weights.input_weight.size(1))
         and weights.input_weight.size(0) == 4 * num_cells
         and weights.recurrent_weight.shape == (4 * num_cells, dim)
         and run.bias.shape == (4 * num_cells,)
-        and state.hidden.shape == (batch_sizes[0], dim)
-        and state.cell.shape == (batch_sizes[0], num_cells)
-        and all(tensor.dtype == torch.float32 for tensor in tensors)
+        and (len(hidden) == batch_sizes[0] or (not needs_grad and len(hidden) > batch_sizes[0]))
+        and hidden.shape == (len(cell), dim)
+        and cell.shape == (len(hidden), num_cells)
+        and {tensor.dtype for tensor in tensors} == {torch.float32}
         and not torch.is_autocast_enabled("cpu")
-        and reaches(*tensors)
+        and is_plain(*tensors, on="cpu")
     )
 
 
@@ -95,7 +100,12 @@ def lstm_native_aligned(run: LstmRun) -> LstmResult:
     for all sentences. The nonlinearities of a few cells are applied while their gates are in the L1
     cache.
     """
-    gates = _share_of_inputs(run.inputs, run.weights.input_weight, run.dtype)
+    inputs = run.inputs.contiguous()  # A product's layout follows its left factor's.
+    if run.dtype == torch.bfloat16 and _has_tiles():
+        gates = PackedLinear(run.weights.input_weight, run.dtype, num_uses=1)(inputs)
+    else:
+        weight = run.weights.input_weight.to(run.dtype)
+        gates = matmul_into_pool(inputs.to(run.dtype), weight.t())
     return run_panels(run, Panels.of(run), gates)._replace(backward=_lstm_native_aligned_backward)
 
 
@@ -149,16 +159,6 @@ def _lstm_native_aligned_backward(
     return LstmGradients(d_gates, d_projected, cell_outputs, d_state)
 
 
-def _share_of_inputs(
-    inputs: torch.Tensor, weight: torch.Tensor, dtype: torch.dtype
-) -> torch.Tensor:
-    """The inputs' share of the gates, shape `(read, 4 * cell)`, newly allocated and contiguous."""
-    inputs = inputs.contiguous()  # A product's layout follows its left factor's.
-    if dtype == torch.bfloat16 and _has_tiles():
-        return PackedLinear(weight, dtype, num_uses=1)(inputs)
-    return matmul_into_pool(inputs.to(dtype), weight.to(dtype).t())
-
-
 def _call(
     function: Any, kind: Any, run: LstmRun, tensors: Sequence[Optional[torch.Tensor]]
 ) -> None:
@@ -200,55 +200,51 @@ class SizePadding(NamedTuple):
         dim, num_cells = run.weights.projection_weight.shape
         return cls(-num_cells % INPUTS_TOGETHER, -dim % INPUTS_TOGETHER)
 
-    def pad_sizes(self, run: LstmRun) -> LstmRun:
-        """The run with its weights, bias and batch padded."""
+    def pad_run(self, run: LstmRun) -> LstmRun:
+        """The run with its weights, bias, state and dropout mask padded."""
         if not any(self):
             return run
+
+        def pad_gates(numbers: torch.Tensor, *missing: int) -> torch.Tensor:
+            """Pads each gate of a tensor whose first dimension is `4 * cell`."""
+            return pad(numbers.unflatten(0, (4, -1)), (*missing, 0, self.cells)).flatten(0, 1)
+
         input_weight, recurrent_weight, projection_weight = run.weights
         weights = LstmWeights(
-            self._pad_gates(input_weight, 0, 0),
-            self._pad_gates(recurrent_weight, 0, self.dim),
+            pad_gates(input_weight, 0, 0),
+            pad_gates(recurrent_weight, 0, self.dim),
             pad(projection_weight, (0, self.cells, 0, self.dim)),
         )
-        return self.pad_batch(run._replace(weights=weights, bias=self._pad_gates(run.bias)))
-
-    def pad_batch(self, run: LstmRun) -> LstmRun:
-        """The run with its batch padded; its weights are padded already."""
-        mask = run.recurrent_dropout_mask
-        if mask is not None:
-            mask = self.pad_outputs(mask)
-        return run._replace(state=self.pad_state(run.state), recurrent_dropout_mask=mask)
-
-    def pad_outputs(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Pads outputs of shape `(rows, dim)`."""
-        return pad(outputs, (0, self.dim)) if self.dim else outputs
+        return run._replace(
+            weights=weights,
+            bias=pad_gates(run.bias),
+            state=self.pad_state(run.state),
+            recurrent_dropout_mask=self.pad_outputs(run.recurrent_dropout_mask),
+        )
 
     def pad_state(self, state: LstmState) -> LstmState:
-        cell = pad(state.cell, (0, self.cells)) if self.cells else state.cell
-        return LstmState(self.pad_outputs(state.hidden), cell)
+        return LstmState(*(pad(part, (0, size)) for part, size in zip(state, (self.dim, self.cells))))
 
-    def unpad_outputs(self, outputs: torch.Tensor) -> torch.Tensor:
-        """Removes the padding; shape `(rows, dim)`."""
-        return outputs[:, : outputs.size(1) - self.dim].contiguous()
+    def pad_outputs(self, outputs: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
+        """Pads vectors of shape `(rows, dim)`."""
+        return None if outputs is None else pad(outputs, (0, self.dim))
 
     def unpad_state(self, state: LstmState) -> LstmState:
-        return LstmState(self.unpad_outputs(state.hidden), self._unpad_cells(state.cell))
+        return LstmState(_unpad(state.hidden, self.dim), _unpad(state.cell, self.cells))
 
     def unpad_gradients(self, gradients: LstmGradients) -> LstmGradients:
         num_cells = gradients.cell_outputs.size(1) - self.cells
         return LstmGradients(
             gradients.gates.unflatten(1, (4, -1))[:, :, :num_cells].flatten(1),
-            self.unpad_outputs(gradients.projected),
-            self._unpad_cells(gradients.cell_outputs),
+            _unpad(gradients.projected, self.dim),
+            _unpad(gradients.cell_outputs, self.cells),
             self.unpad_state(gradients.state),
         )
 
-    def _pad_gates(self, numbers: torch.Tensor, *missing: int) -> torch.Tensor:
-        """Pads each gate of a tensor whose first dimension is `4 * cell`."""
-        return pad(numbers.unflatten(0, (4, -1)), (*missing, 0, self.cells)).flatten(0, 1)
 
-    def _unpad_cells(self, cells: torch.Tensor) -> torch.Tensor:
-        return cells[:, : cells.size(1) - self.cells].contiguous()
+def _unpad(rows: torch.Tensor, missing: int) -> torch.Tensor:
+    """Removes the last columns of a matrix; the result is contiguous."""
+    return rows[:, : rows.size(1) - missing].contiguous()
 
 
 GATES_AT_ONCE = 2**22
@@ -272,7 +268,7 @@ class NativeWeights(NamedTuple):
     @classmethod
     def of(cls, run: LstmRun) -> "NativeWeights":
         padding = SizePadding.of(run)
-        padded = padding.pad_sizes(run)
+        padded = padding.pad_run(run)
         return cls(
             PackedLinear(padded.weights.input_weight, run.dtype),
             Panels.of(padded),
@@ -281,43 +277,37 @@ class NativeWeights(NamedTuple):
         )
 
 
-def can_infer_native(run: LstmRun) -> bool:
-    """Whether there is native code for a run that keeps nothing for a backward pass."""
-    active = run.batch_sizes[0] if run.batch_sizes else 0
-    return can_run_native(run._replace(state=LstmState(*(part[:active] for part in run.state))))
-
-
 def lstm_native_inference(run: LstmRun, weights: NativeWeights) -> LstmResult:
     """
     Runs an LSTM with prepared `weights`. A sentence's result is independent of the others, to the
     bit, where `PackedLinear`'s is.
     """
     padding = weights.padding
-    going = padding.pad_batch(run)
+    state, mask = padding.pad_state(run.state), padding.pad_outputs(run.recurrent_dropout_mask)
     outputs: List[torch.Tensor] = []
     ended: List[LstmState] = []
     start = 0
     for group in step_groups(run.batch_sizes, weights.at_once):
         active, end = group[0], start + sum(group)
-        ended.append(LstmState(*(part[active:] for part in going.state)))
-        state = LstmState(*(part[:active] for part in going.state))
-        gates = weights.inputs(run.inputs[start:end])
-        done = run_panels(going._replace(batch_sizes=group, state=state), weights.panels, gates)
-        outputs.append(padding.unpad_outputs(done.outputs))
-        going, start = going._replace(state=done.state), end
-    ended.append(going.state)
+        ended.append(LstmState(*(part[active:] for part in state)))
+        state = LstmState(*(part[:active] for part in state))
+        part = run._replace(batch_sizes=group, state=state, recurrent_dropout_mask=mask)
+        done = run_panels(part, weights.panels, weights.inputs(run.inputs[start:end]))
+        outputs.append(_unpad(done.outputs, padding.dim))
+        state, start = done.state, end
+    ended.append(state)
     return LstmResult(torch.cat(outputs), padding.unpad_state(join_ended(ended)))
 
 
 def lstm_native(run: LstmRun) -> LstmResult:
     """Runs an LSTM that `can_run_native` by native code, and keeps what a backward pass needs."""
     padding = SizePadding.of(run)
-    padded = lstm_native_aligned(padding.pad_sizes(run))
+    padded = lstm_native_aligned(padding.pad_run(run))
     if not any(padding):
         return padded
     assert padded.backward is not None
     return LstmResult(
-        padding.unpad_outputs(padded.outputs),
+        _unpad(padded.outputs, padding.dim),
         padding.unpad_state(padded.state),
         padded.kept,
         partial(_lstm_native_backward, padding, padded.backward),
@@ -326,7 +316,7 @@ def lstm_native(run: LstmRun) -> LstmResult:
 
 def _lstm_native_backward(
     padding: SizePadding,
-    padded_backward: LstmBackwardOfFilledRun,
+    padded_backward: BackwardPass,
     run: LstmRun,
     kept: Sequence[torch.Tensor],
     output_gradients: torch.Tensor,
@@ -337,7 +327,6 @@ def _lstm_native_backward(
     """
     if state_gradients is not None:
         state_gradients = padding.pad_state(state_gradients)
-    gradients = padded_backward(
-        padding.pad_sizes(run), kept, padding.pad_outputs(output_gradients), state_gradients
-    )
+    d_outputs = pad(output_gradients, (0, padding.dim))
+    gradients = padded_backward(padding.pad_run(run), kept, d_outputs, state_gradients)
     return padding.unpad_gradients(gradients)

@@ -5,7 +5,7 @@ import torch
 
 from elmo_scratch.kernels.library import INSTRUCTIONS, Instructions
 from elmo_scratch.kernels.lstm import native
-from elmo_scratch.kernels.lstm.native import NativeWeights, can_infer_native, lstm_native_inference
+from elmo_scratch.kernels.lstm.native import NativeWeights, can_run_native, lstm_native_inference
 from elmo_scratch.kernels.lstm.run import LstmRun
 from tests.kernels.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.kernels.lstm.random_run import of_sentences, positions_of, random_run, reference
@@ -83,8 +83,9 @@ def test_no_sentence_depends_on_others_to_the_bit(
 def test_sentences_that_have_ended_keep_their_state(dtype: torch.dtype) -> None:
     run = random_run([20, 18, 18], dtype)
     fewer = run._replace(batch_sizes=[18, 18, 1], inputs=run.inputs[:37])
-    assert can_infer_native(fewer)
-    assert not can_infer_native(run._replace(state=of_sentences(fewer, 0, 18).state))
+    assert can_run_native(fewer, needs_grad=False) and not can_run_native(fewer)
+    too_few = run._replace(state=of_sentences(fewer, 0, 18).state)
+    assert not can_run_native(too_few, needs_grad=False)
     outputs, hidden, cell = read(fewer)
     alone = read(of_sentences(fewer, 0, 18))
     assert torch.equal(outputs, alone[0])

@@ -9,7 +9,7 @@ from tests.kernels.lstm.random_run import random_run
 def test_each_gate_and_each_output_is_padded_by_zeros(dim: int, cells: int) -> None:
     run = random_run([3], dim=dim, cells=cells, dropout=0.3)
     padding = SizePadding.of(run)
-    padded = padding.pad_sizes(run)
+    padded = padding.pad_run(run)
     padded_dim, padded_cells = padded.weights.projection_weight.shape
     assert padded_dim % 32 == padded_cells % 32 == 0
     assert 0 <= padded_dim - dim < 32 and 0 <= padded_cells - cells < 32
@@ -23,4 +23,4 @@ def test_each_gate_and_each_output_is_padded_by_zeros(dim: int, cells: int) -> N
 
 def test_what_fits_stays_where_it_is() -> None:
     run = random_run([3], dim=64, cells=128)
-    assert SizePadding.of(run).pad_sizes(run) is run
+    assert SizePadding.of(run).pad_run(run) is run
