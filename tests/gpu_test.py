@@ -175,15 +175,15 @@ def test_a_batch_that_does_not_fit_is_read_in_parts(
     expected = layers(sentences)
     bilm = layers._bilm
     asked: List[int] = []
-    read_from = bilm.read_from
+    read_tokens = bilm.read_tokens
 
-    def in_little_memory(start: LstmState, tokens: EncodedTokens) -> Any:
+    def in_little_memory(tokens: EncodedTokens, start: LstmState) -> Any:
         asked.append(len(tokens.vectors))
         if len(tokens.vectors) > 3:
             torch.empty(2**50, device="cuda")
-        return read_from(start, tokens)
+        return read_tokens(tokens, start)
 
-    monkeypatch.setattr(bilm, "read_from", in_little_memory)
+    monkeypatch.setattr(bilm, "read_tokens", in_little_memory)
     for vectors, wanted in zip(layers(sentences), expected):
         assert torch.allclose(torch.from_numpy(vectors), torch.from_numpy(wanted), atol=1e-5)
     assert max(asked) > 3 and min(asked) <= 3

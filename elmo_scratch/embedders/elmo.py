@@ -426,9 +426,8 @@ class Elmo(torch.nn.Module, FromParams):
             logger.warning("ids of words have no effect without `vocab_to_cache`")
         elif word_inputs is not None and self.cached_words is not None:
             characters = inputs if inputs.dim() == 3 else None
-            return self.bilm.read_tokens(
-                self.cached_words(word_inputs, characters, self._character_encoder())
-            )
+            tokens = self.cached_words(word_inputs, characters, self._character_encoder())
+            return self.bilm.read_tokens(tokens).output
         mask = (inputs > 0).any(dim=-1) if self._id_axes() == 3 else inputs > 0
         if self.kept_layers is not None:
             return self.kept_layers(self.bilm, inputs, mask)

@@ -6,8 +6,8 @@ from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple
 import torch
 from allennlp.common import FromParams
 
-from elmo_scratch.kernels import LstmState, MixedPrecision, keep_heap_pages, step_groups
-from elmo_scratch.modules.lstm import LstmStack, StackOutput
+from elmo_scratch.kernels import LstmState, MixedPrecision
+from elmo_scratch.modules.lstm import LstmStack
 from elmo_scratch.modules.sequences import PackedOrder, sentence_lengths
 from elmo_scratch.modules.state_memory import StateMemory
 from elmo_scratch.modules.token_encoders import EncodedTokens, TokenEncoder
@@ -171,33 +171,55 @@ class BiLm(torch.nn.Module, FromParams):
         ValueError
             If real tokens don't come first in each row, or the `warm` state is not known.
         """
-        return self.read_tokens(self.token_encoder(ids, mask))
+        return self.read_tokens(self.token_encoder(ids, mask)).output
 
-    def read_tokens(self, tokens: EncodedTokens) -> BiLmOutput:
+    def read_tokens(
+        self,
+        tokens: EncodedTokens,
+        start: Optional[LstmState] = None,
+        *,
+        positions_at_once: Optional[int] = None,
+        layers: Optional[torch.Tensor] = None,
+    ) -> ReadSentences:
         """
-        Runs the LSTMs over the vectors of tokens and sentence boundaries, shape
-        `(batch, positions, dim)`.
-        """
-        start = self.state_memory.start(tokens.vectors, len(tokens.mask))
-        output, final = self.read_from(start, tokens)
-        self.state_memory.keep(final)
-        return output
+        Runs the LSTMs over the vectors of tokens and sentence boundaries.
 
-    def read_from(self, start: LstmState, tokens: EncodedTokens) -> ReadSentences:
-        """
-        Runs the LSTMs over vectors of shape `(batch, positions, dim)`. Sentences start from
-        `start`, of shape `(layers, batch, ...)` over the layers of both directions. The state
-        memory is not used.
+        # Parameters
+
+        tokens : `EncodedTokens`
+            Vectors of shape `(batch, positions, dim)` and their mask.
+        start : `LstmState`, optional (default = `None`)
+            Where sentences start, of shape `(layers, batch, ...)` over the layers of both
+            directions. By default the state memory says it, and keeps the last states.
+        positions_at_once : `int`, optional (default = `None`)
+            Read the sentences by pieces of so many positions, over all sentences, though a piece
+            has at least one of each sentence that has not ended. The vectors, and with them the
+            layers, may then be on another device than the biLM, and there are no gradients.
+        layers : `torch.Tensor`, optional (default = `None`)
+            Where to write the layers, of shape `(layers, batch * positions, 2, dim)`, zeros but for
+            the token layer. By default new memory.
         """
         vectors, mask = tokens
+        begin = self.state_memory.start(vectors, len(mask)) if start is None else start
         order = PackedOrder.of(mask)
-        places = (order.left_to_right, order.right_to_left)
-        stacks, final = self._run((vectors, vectors), places, order, start)
-        layers = vectors.new_zeros(self.num_layers, mask.numel(), 2, self.dim)
-        layers[0] = vectors.masked_fill(~mask.unsqueeze(-1), 0.0).view(-1, 1, self.dim)
-        for direction, read in enumerate(stacks):
-            for number, outputs in enumerate(read.layers, start=1):
-                layers[number, :, direction].index_copy_(0, places[direction], outputs)
+        has_tokens, device = layers is not None, begin.hidden.device
+        if layers is None:
+            layers = vectors.new_zeros(self.num_layers, mask.numel(), 2, self.dim)
+        finals: List[LstmState] = []
+        for direction, (stack, places, state) in enumerate(self._directions(order, begin)):
+            for steps, batch_sizes in order.pieces(positions_at_once):
+                here = places[steps]
+                packed = vectors.flatten(0, 1).index_select(0, here)
+                read = stack(packed.to(device), batch_sizes, state)
+                state = read.state
+                for number, outputs in enumerate(read.layers, start=1):
+                    layers[number, :, direction].index_copy_(0, here, outputs.to(layers))
+            finals.append(state)
+        if not has_tokens:
+            layers[0] = vectors.masked_fill(~mask.unsqueeze(-1), 0.0).view(-1, 1, self.dim)
+        final = order.unsorted(finals)
+        if start is None:
+            self.state_memory.keep(final)
         layers = layers.view(self.num_layers, *mask.shape, self.width)
         return ReadSentences(BiLmOutput(layers, mask), final)
 
@@ -216,16 +238,26 @@ class BiLm(torch.nn.Module, FromParams):
         `start`, of shape `(layers, batch, ...)`.
         """
         order = PackedOrder.of(mask)
-        # Both are in the order of reading already.
-        places = (order.left_to_right, order.left_to_right)
-        stacks, final = self._run((left_to_right, right_to_left), places, order, start)
-        ahead_top, back_top = (
-            vectors.new_zeros(mask.numel(), self.dim)
-            .index_copy(0, order.left_to_right, read.layers[-1])
-            .view(*mask.shape, self.dim)
-            for vectors, read in zip((left_to_right, right_to_left), stacks)
-        )
-        return ReadWindows(ahead_top, back_top, final)
+        places = order.left_to_right  # Both directions' windows begin where they are read first.
+        tops: List[torch.Tensor] = []
+        finals: List[LstmState] = []
+        windows = (left_to_right, right_to_left)
+        for vectors, (stack, _, state) in zip(windows, self._directions(order, start)):
+            packed = vectors.flatten(0, 1).index_select(0, places)
+            read = stack(packed, order.batch_sizes, state)
+            laid = vectors.new_zeros(mask.numel(), self.dim).index_copy(0, places, read.layers[-1])
+            tops.append(laid.view(*mask.shape, self.dim))
+            finals.append(read.state)
+        return ReadWindows(tops[0], tops[1], order.unsorted(finals))
+
+    def _directions(
+        self, order: PackedOrder, start: LstmState
+    ) -> Iterator[Tuple[LstmStack, torch.Tensor, LstmState]]:
+        """Yields each direction's LSTMs, the places that they read, and their sorted states."""
+        hidden, cell = (part.index_select(1, order.sorted_indices) for part in start)
+        states = map(LstmState, hidden.chunk(2), cell.chunk(2))
+        stacks = (self.left_to_right, self.right_to_left)
+        return zip(stacks, (order.left_to_right, order.right_to_left), states)
 
     def new_state_memory(self, state: str) -> StateMemory:
         """A state memory of the kind `state` for this network."""
@@ -288,33 +320,6 @@ class BiLm(torch.nn.Module, FromParams):
             raise ValueError("expected at least one sentence to warm up with, but got none")
         self.state_memory.fix(state)
 
-    def _run(
-        self,
-        vectors: Tuple[torch.Tensor, torch.Tensor],
-        places: Tuple[torch.Tensor, torch.Tensor],
-        order: PackedOrder,
-        start: LstmState,
-    ) -> Tuple[List[StackOutput], LstmState]:
-        """The outputs of each direction's LSTMs, and the last states of both directions."""
-        if torch.is_grad_enabled() and vectors[0].requires_grad and vectors[0].device.type == "cpu":
-            keep_heap_pages()
-        stacks: List[StackOutput] = []
-        finals: List[LstmState] = []
-        for direction, stack in enumerate((self.left_to_right, self.right_to_left)):
-            laid_end_to_end = vectors[direction].flatten(0, 1)  # (batch * positions, dim)
-            own = start.half(direction).rows(order.sorted_indices)
-            read = laid_end_to_end.index_select(0, places[direction])
-            stacks.append(stack(read, order.batch_sizes, own))
-            finals.append(stacks[-1].state.rows(order.unsorted_indices))
-        return stacks, LstmState.cat(finals)
-
-
-class _Piece(NamedTuple):
-    """Consecutive steps: their part of a `PackedOrder`, and their batch sizes."""
-
-    part: slice
-    batch_sizes: List[int]
-
 
 def read_in_pieces(
     bilm: BiLm, ids: torch.Tensor, mask: torch.Tensor, start: LstmState, positions_at_once: int
@@ -332,81 +337,31 @@ def read_in_pieces(
     the CPU. Raises a `ValueError` if real tokens don't come first in each row.
     """
     batch, tokens = mask.shape
-    positions = tokens + 2
+    positions, device = tokens + 2, start.hidden.device
     lengths = sentence_lengths(mask)  # (batch,)
     bounded_mask = torch.arange(positions, device=mask.device) < lengths.unsqueeze(1) + 2
     # Both directions of a position are side by side, as in the result.
-    laid = torch.zeros(bilm.num_layers, batch * positions, 2, bilm.dim, device="cpu")
+    layers = torch.zeros(bilm.num_layers, batch * positions, 2, bilm.dim, device="cpu")
     with torch.no_grad():
-        _lay_tokens(bilm, ids, mask, laid[0], positions_at_once)
-        order = PackedOrder.of(bounded_mask)
-        final = LstmState.cat(
-            [
-                _lay_direction(bilm, direction, laid, order, start, positions_at_once)
-                for direction in range(2)
-            ]
+        # An empty sentence consists of the two marks.
+        no_ids, no_mask = ids.new_zeros(1, 0, *ids.shape[2:]), mask.new_zeros(1, 0)
+        marks = bilm.token_encoder(no_ids.to(device), no_mask.to(device)).vectors[0]  # (2, dim)
+        begin, end = marks.to(layers)
+        begins = torch.arange(batch, device=mask.device) * positions
+        layers[0, begins] = begin
+        layers[0, begins + lengths + 1] = end
+        rows, places = mask.nonzero(as_tuple=True)
+        for row, place in zip(rows.split(positions_at_once), places.split(positions_at_once)):
+            vectors = bilm.token_encoder.encode_words(ids[row, place].long().to(device))
+            layers[0, begins[row] + place + 1] = vectors.to(layers).unsqueeze(1)
+        # The vectors are read where they lie, in the first direction's half.
+        laid = layers[0, :, 0].view(batch, positions, bilm.dim)
+        return bilm.read_tokens(
+            EncodedTokens(laid, bounded_mask),
+            start,
+            positions_at_once=positions_at_once,
+            layers=layers,
         )
-    layers = laid.view(bilm.num_layers, batch, positions, bilm.width)
-    return ReadSentences(BiLmOutput(layers, bounded_mask), final)
-
-
-def _lay_tokens(
-    bilm: BiLm,
-    ids: torch.Tensor,
-    mask: torch.Tensor,
-    layer: torch.Tensor,
-    at_once: int,
-) -> None:
-    """Fills the token layer, of shape `(batch * positions, 2, dim)`."""
-    batch, tokens = mask.shape
-    device = next(bilm.parameters()).device
-    # An empty sentence consists of the two marks.
-    no_ids, no_mask = ids.new_zeros(1, 0, *ids.shape[2:]), mask.new_zeros(1, 0)
-    marks = bilm.token_encoder(no_ids.to(device), no_mask.to(device)).vectors[0]  # (2, dim)
-    begin, end = marks.to(layer)
-    begins = torch.arange(batch, device=mask.device) * (tokens + 2)
-    layer[begins] = begin
-    layer[begins + mask.sum(dim=1) + 1] = end
-    rows, places = mask.nonzero(as_tuple=True)
-    for row, place in zip(rows.split(at_once), places.split(at_once)):
-        vectors = bilm.token_encoder.encode_words(ids[row, place].long().to(device))
-        layer[begins[row] + place + 1] = vectors.to(layer).unsqueeze(1)
-
-
-def _lay_direction(
-    bilm: BiLm,
-    direction: int,
-    laid: torch.Tensor,
-    order: PackedOrder,
-    start: LstmState,
-    at_once: int,
-) -> LstmState:
-    """
-    Fills a direction's half of the LSTM layers in `laid`, shape
-    `(layers, batch * positions, 2, dim)`, whose token layer is filled already. Returns the
-    direction's last state.
-    """
-    stack = (bilm.left_to_right, bilm.right_to_left)[direction]
-    places = (order.left_to_right, order.right_to_left)[direction]
-    device = start.hidden.device
-    state = start.half(direction).rows(order.sorted_indices.to(device))
-    for piece in _pieces(order.batch_sizes, at_once):
-        here = places[piece.part]
-        inputs = laid[0, :, direction].index_select(0, here).to(device)
-        read = stack(inputs, piece.batch_sizes, state)
-        state = read.state
-        for number, outputs in enumerate(read.layers, start=1):
-            laid[number, :, direction].index_copy_(0, here, outputs.to(laid))
-    return state.rows(order.unsorted_indices.to(device))
-
-
-def _pieces(batch_sizes: List[int], at_once: int) -> Iterator[_Piece]:
-    """Yields all steps of an order, piece by piece."""
-    first = 0
-    for group in step_groups(batch_sizes, at_once):
-        last = first + sum(group)
-        yield _Piece(slice(first, last), group)
-        first = last
 
 
 POSITIONS_AT_ONCE = 2**13
@@ -438,5 +393,5 @@ def final_state(
             else:
                 positions = slice(int(tokens.mask[row].sum()))
                 own = EncodedTokens(tokens.vectors[one, positions], tokens.mask[one, positions])
-                state = bilm.read_from(state, own).state
+                state = bilm.read_tokens(own, state).state
     return state

@@ -106,6 +106,11 @@ class ProjectedLstm(MixedPrecision):
             state = LstmState(
                 inputs.new_zeros(batch, self.dim), inputs.new_zeros(batch, self.cell_size)
             )
+        mask: Optional[torch.Tensor] = None  # shape (batch, dim)
+        if self.training and self.recurrent_dropout > 0.0:
+            mask = torch.nn.functional.dropout(
+                torch.ones_like(state.hidden), self.recurrent_dropout
+            )
         projection: Optional[torch.Tensor] = self.projection_weight
         if projection is None:
             projection = self.recurrent_weight.new_zeros(0, self.cell_size)
@@ -117,7 +122,7 @@ class ProjectedLstm(MixedPrecision):
             batch_sizes,
             state,
             Clips(self.cell_clip, self.projection_clip),
-            self._recurrent_dropout_mask(state.hidden),
+            mask,
         )
         return run_lstm(run, self._cache)
 
@@ -129,12 +134,6 @@ class ProjectedLstm(MixedPrecision):
         # The cache would keep the weights' old memory in use.
         self._cache.forget()
         return super()._apply(*arguments, **settings)
-
-    def _recurrent_dropout_mask(self, hidden: torch.Tensor) -> Optional[torch.Tensor]:
-        """The dropout mask, of shape `(batch, dim)`; `None` if nothing is dropped."""
-        if not self.training or self.recurrent_dropout == 0.0:
-            return None
-        return torch.nn.functional.dropout(torch.ones_like(hidden), self.recurrent_dropout)
 
 
 class StackOutput(NamedTuple):
@@ -219,8 +218,9 @@ class LstmStack(torch.nn.Module):
         states: List[LstmState] = []
         for number, layer in enumerate(self.layers):
             dropped = self.dropout(outputs[-1] if outputs else inputs)
-            read = layer(dropped, batch_sizes, None if state is None else state.layer(number))
+            own = None if state is None else LstmState(state.hidden[number], state.cell[number])
+            read = layer(dropped, batch_sizes, own)
             is_skipped = self.use_skip_connections and number > 0
             outputs.append(read.outputs + dropped if is_skipped else read.outputs)
             states.append(read.state)
-        return StackOutput(outputs, LstmState.stack(states))
+        return StackOutput(outputs, LstmState(*map(torch.stack, zip(*states))))

@@ -1,8 +1,10 @@
 """Masks, sentence boundaries, and the order in which LSTMs read a batch."""
 
-from typing import List, NamedTuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
+
+from elmo_scratch.kernels import LstmState, step_groups
 
 
 def sentence_lengths(mask: torch.Tensor) -> torch.Tensor:
@@ -101,4 +103,29 @@ class PackedOrder(NamedTuple):
             rows.argsort().to(mask.device),
             (starts + step).to(mask.device),
             (starts + lengths[rank] - 1 - step).to(mask.device),
+        )
+
+    def pieces(self, positions_at_once: Optional[int]) -> Iterator[Tuple[slice, List[int]]]:
+        """
+        Yields consecutive steps: their part of the packed positions, and their batch sizes. A piece
+        has at most `positions_at_once` positions, or one step; with `None` it is the whole.
+        """
+        if positions_at_once is None:
+            yield slice(None), self.batch_sizes
+            return
+        first = 0
+        for group in step_groups(self.batch_sizes, positions_at_once):
+            last = first + sum(group)
+            yield slice(first, last), group
+            first = last
+
+    def unsorted(self, states: Sequence[LstmState]) -> LstmState:
+        """
+        Joins the states of groups of layers, each of shape `(layers, batch, ...)`, and puts the
+        sentences back in the order of their batch.
+        """
+        hidden, cell = map(torch.cat, zip(*states))
+        return LstmState(
+            hidden.index_select(1, self.unsorted_indices),
+            cell.index_select(1, self.unsorted_indices),
         )

@@ -10,7 +10,9 @@ def test_sentences_and_windows_come_with_the_state_that_they_end_with() -> None:
     bilm = bilm_of()
     vectors = torch.randn(BATCH, POSITIONS, DIM)
     start = bilm.new_state_memory("reset").zeros(vectors, BATCH)
-    sentences = bilm.read_from(start, bilm.token_encoder(torch.ones(BATCH, 3).long(), MASK[:, :3]))
+    sentences = bilm.read_tokens(
+        bilm.token_encoder(torch.ones(BATCH, 3).long(), MASK[:, :3]), start
+    )
     windows = bilm.read_windows(vectors, vectors, MASK, start)
     assert sentences.output.layers.shape == (LAYERS, BATCH, POSITIONS, 2 * DIM)
     assert sentences.output.mask.shape == (BATCH, POSITIONS)

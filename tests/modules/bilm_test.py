@@ -165,7 +165,9 @@ def test_freed_memory_is_kept_where_it_is_trained(
     is_trained: bool, has_gradients: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: List[None] = []
-    monkeypatch.setattr("elmo_scratch.modules.bilm.keep_heap_pages", lambda: calls.append(None))
+    monkeypatch.setattr(
+        "elmo_scratch.kernels.lstm.function.keep_heap_pages", lambda: calls.append(None)
+    )
     bilm = bilm_of().requires_grad_(is_trained)
     with torch.set_grad_enabled(has_gradients):
         read(bilm, IDS)
@@ -205,7 +207,7 @@ def test_vectors_of_tokens_can_be_read_by_themselves(encoder: str) -> None:
     bilm = bilm_of(encoder)
     vectors, mask = bilm.token_encoder(ids_for(bilm, IDS), IDS > 0)
     littered = EncodedTokens(vectors.masked_fill(~mask.unsqueeze(-1), 5.0), mask)
-    assert torch.equal(bilm.read_tokens(littered).layers, read(bilm, IDS).layers)
+    assert torch.equal(bilm.read_tokens(littered).output.layers, read(bilm, IDS).layers)
 
 
 def test_the_directions_share_nothing_but_the_token_encoder() -> None:
@@ -353,7 +355,7 @@ def test_it_reads_from_where_it_is_told_and_remembers_nothing() -> None:
     start = bilm.state_memory.carried()
     assert start is not None
     for _ in range(2):
-        ends = told.read_from(start, told.token_encoder(IDS, IDS > 0))
+        ends = told.read_tokens(told.token_encoder(IDS, IDS > 0), start)
     assert torch.equal(ends.output.layers, read(bilm, IDS).layers)
     carried = bilm.state_memory.carried()
     assert carried is not None

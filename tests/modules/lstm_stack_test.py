@@ -48,8 +48,8 @@ def test_each_layer_starts_from_its_own_state_and_leaves_its_own() -> None:
     stack = LstmStack(DIM, 2, CELL)
     inputs, state = torch.randn(READ, DIM), random_state(2)
     done = stack(inputs, BATCH_SIZES, state)
-    first = stack.layers[0](inputs, BATCH_SIZES, state.layer(0))
-    second = stack.layers[1](first.outputs, BATCH_SIZES, state.layer(1))
+    first = stack.layers[0](inputs, BATCH_SIZES, LstmState(*(part[0] for part in state)))
+    second = stack.layers[1](first.outputs, BATCH_SIZES, LstmState(*(part[1] for part in state)))
     assert torch.equal(done.layers[1], second.outputs + first.outputs)
     for number, expected in enumerate([first.state, second.state]):
         assert torch.equal(done.state.hidden[number], expected.hidden)

@@ -21,7 +21,7 @@ def random_start(bilm: BiLm) -> LstmState:
 
 def read_whole(bilm: BiLm, start: LstmState) -> ReadSentences:
     with torch.no_grad():
-        return bilm.read_from(start, bilm.token_encoder(ids_for(bilm, IDS), IDS > 0))
+        return bilm.read_tokens(bilm.token_encoder(ids_for(bilm, IDS), IDS > 0), start)
 
 
 def parts_of(read: ReadSentences) -> List[torch.Tensor]:

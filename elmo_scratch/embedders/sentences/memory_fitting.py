@@ -136,7 +136,7 @@ class OutOfMemorySplitter:
             ids = batch.token_ids()
             return read_in_pieces(self._bilm, ids, batch.mask, start, self._positions_at_once)
         tokens = self._encoded(batch, start.hidden.device)
-        output, final = self._bilm.read_from(start, tokens)
+        output, final = self._bilm.read_tokens(tokens, start)
         return ReadSentences(output._replace(layers=output.layers.cpu()), final)
 
     def _encoded(self, batch: IndexedBatch, device: torch.device) -> EncodedTokens:

@@ -60,7 +60,10 @@ def multiply_gradients(
     dtype, gradients = gradients.dtype, gradients.contiguous()
     sums = torch.empty(outputs, dtype=torch.float32, device="cpu")
     vectors = [part.contiguous() for part in vectors]
-    packed = [buffer_pool.empty((_padded_size(part.size(1)), _padded_size(rows)), dtype) for part in vectors]
+    packed = [
+        buffer_pool.empty((_padded_size(part.size(1)), _padded_size(rows)), dtype)
+        for part in vectors
+    ]
     made = [buffer_pool.empty((outputs, part.size(1)), torch.float32) for part in vectors]
     parts = [
         AmxGradientPart(part.data_ptr(), part.size(1), place.data_ptr(), result.data_ptr())
@@ -144,7 +147,8 @@ class AmxLinear:
             (summand, (len(vectors), outputs)),
         ]
         return all(
-            part is None or (part.shape == shape and part.dtype == torch.bfloat16 and is_plain(part, on="cpu"))
+            part is None
+            or (part.shape == shape and part.dtype == torch.bfloat16 and is_plain(part, on="cpu"))
             for part, shape in expected
         )
 

@@ -223,7 +223,9 @@ class SizePadding(NamedTuple):
         )
 
     def pad_state(self, state: LstmState) -> LstmState:
-        return LstmState(*(pad(part, (0, size)) for part, size in zip(state, (self.dim, self.cells))))
+        return LstmState(
+            *(pad(part, (0, size)) for part, size in zip(state, (self.dim, self.cells)))
+        )
 
     def pad_outputs(self, outputs: Optional[torch.Tensor]) -> Optional[torch.Tensor]:
         """Pads vectors of shape `(rows, dim)`."""

@@ -20,33 +20,9 @@ class LstmState(NamedTuple):
     hidden: torch.Tensor
     cell: torch.Tensor
 
-    def layer(self, number: int) -> "LstmState":
-        """The state of one layer of a stack."""
-        return LstmState(self.hidden[number], self.cell[number])
-
-    def half(self, number: int) -> "LstmState":
-        """The state of one direction: the first or the second half of the layers."""
-        return LstmState(self.hidden.chunk(2)[number], self.cell.chunk(2)[number])
-
     def rows(self, order: torch.Tensor) -> "LstmState":
         """The states of the rows numbered in `order`, shape `(rows,)`, in this order."""
         return LstmState(self.hidden.index_select(-2, order), self.cell.index_select(-2, order))
-
-    @classmethod
-    def cat(cls, states: List["LstmState"]) -> "LstmState":
-        """Joins the states of several groups of layers."""
-        return cls(
-            torch.cat([state.hidden for state in states]),
-            torch.cat([state.cell for state in states]),
-        )
-
-    @classmethod
-    def stack(cls, states: List["LstmState"]) -> "LstmState":
-        """Stacks the states of single layers to shape `(layers, batch, ...)`."""
-        return cls(
-            torch.stack([state.hidden for state in states]),
-            torch.stack([state.cell for state in states]),
-        )
 
 
 class LstmWeights(NamedTuple):

@@ -125,9 +125,7 @@ class WordTable:
             self._next = (self._next + 1) % self.capacity
         self._write(places, vectors[[new[key] for key in claimed]])
 
-    def pin(
-        self, keys: List[bytes], compute: Callable[[List[int]], torch.Tensor]
-    ) -> None:
+    def pin(self, keys: List[bytes], compute: Callable[[List[int]], torch.Tensor]) -> None:
         """
         Adds words that are never evicted, and drops those that are not pinned. `compute` gives the
         vectors of the words with these places in `keys`.
