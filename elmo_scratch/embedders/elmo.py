@@ -4,25 +4,25 @@ import logging
 import re
 from os import PathLike
 from reprlib import repr as short_repr
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 import torch
 from allennlp.common import FromParams, Lazy
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.alphabet import character_ids
+from elmo_scratch.alphabet import NUM_BATCH_IDS, character_ids
 from elmo_scratch.data.spelling import are_words, batch_to_ids
 from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
 from elmo_scratch.embedders.sentences.memory_fitting import warm_up_batches
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.interop.official.tensors import bilm_weights, mix_weights
 from elmo_scratch.kernels import FrozenWeightCache, are_frozen, precision_of
-from elmo_scratch.modules import BiLm, BiLmOutput
+from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 from elmo_scratch.modules.mixes.layer_mix import normalize_layers
 from elmo_scratch.modules.sequences import add_boundaries, remove_boundaries
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
-from elmo_scratch.modules.token_encoders.token_encoder import check_id_type
+from elmo_scratch.modules.token_encoders.token_encoder import check_id_type, check_ids
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ class CachedWords(torch.nn.Module):
             given = torch.zeros_like(listed)
         elif characters.shape == listed.shape:
             # Beyond them another word's vector might pass for the right one.
-            encoder.check_ids(characters)
+            check_ids(characters, "characters", NUM_BATCH_IDS)
             given = characters.long()
         else:
             raise ValueError(
@@ -167,38 +167,6 @@ class CachedWords(torch.nn.Module):
                 return encoder.encode_distinct(self.characters.long())
 
         return self._vectors.of(weights, precision_of(weights), encode)
-
-
-class FlatSentences(NamedTuple):
-    """
-    Ids with one axis for all sentences: `inputs` of shape `(batch, tokens, characters)` or `(batch,
-    tokens)`, `word_inputs` of shape `(batch, tokens)`. `axes` are the axes that `batch` was before.
-    """
-
-    inputs: torch.Tensor
-    word_inputs: Optional[torch.Tensor]
-    axes: torch.Size
-
-    @classmethod
-    def of(
-        cls, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor], id_axes: int
-    ) -> "FlatSentences":
-        """
-        Joins all axes of the ids before the last `id_axes - 1`; a batch of `inputs` has `id_axes`
-        axes. Raises `ValueError` if `inputs` is no tensor or has fewer axes.
-        """
-        if not isinstance(inputs, torch.Tensor):
-            raise ValueError(
-                "expected ids in a tensor, as `batch_to_ids` makes it, but got a "
-                f"{type(inputs).__name__}"
-            )
-        if inputs.dim() < id_axes:
-            form = "(batch, tokens, characters)" if id_axes == 3 else "(batch, tokens)"
-            raise ValueError(f"expected ids in the shape {form}, but got {tuple(inputs.shape)}")
-        axes = inputs.shape[: inputs.dim() - id_axes + 1]
-        if word_inputs is not None:
-            word_inputs = word_inputs.flatten(0, -2)
-        return cls(inputs.flatten(0, len(axes) - 1), word_inputs, axes)
 
 
 class Elmo(torch.nn.Module, FromParams):
@@ -401,46 +369,60 @@ class Elmo(torch.nn.Module, FromParams):
             axes that came first in `inputs`, and `positions` for `tokens` with
             `keep_sentence_boundaries`.
         """
-        id_axes = 2 if self._are_words_alone(inputs, word_inputs) else self._id_axes()
-        sentences = FlatSentences.of(inputs, word_inputs, id_axes)
-        layers, mask = self._read(sentences.inputs, sentences.word_inputs)
+        ids, words, axes = self._flatten(inputs, word_inputs)
+        bilm = self.bilm
+        if not isinstance(bilm, BiLm):
+            output: Dict[str, Any] = bilm(ids, words)
+            layers, mask = torch.stack(list(output["activations"])), output["mask"].bool()
+        elif words is not None and self.cached_words is not None:
+            characters = ids if ids.dim() == 3 else None
+            tokens = self.cached_words(words, characters, self._character_encoder())
+            layers, mask = bilm.read_tokens(tokens).output
+        else:
+            if words is not None:
+                logger.warning("ids of words have no effect without `vocab_to_cache`")
+            mask = (ids > 0).any(dim=-1) if ids.dim() == 3 else ids > 0
+            if self.kept_layers is None:
+                layers, mask = bilm(ids, mask)
+            else:
+                layers, mask = self.kept_layers(bilm, ids, mask)
         if self._do_layer_norm:
             layers = normalize_layers(layers, mask)
         if not self._keep_sentence_boundaries:
             # The longest sentence's end goes, and with it one mark of every other sentence.
             layers, mask = remove_boundaries(layers), mask[:, 2:]
-        representations = [
-            self.dropout(mix(layers, mask).masked_fill(~mask.unsqueeze(-1), 0.0)).unflatten(
-                0, sentences.axes
+        padding = ~mask.unsqueeze(-1)
+        representations: List[torch.Tensor] = []
+        for mix in self.mixes:
+            mixed = self.dropout(mix(layers, mask).masked_fill(padding, 0.0))
+            representations.append(mixed.unflatten(0, axes))
+        return {"elmo_representations": representations, "mask": mask.unflatten(0, axes)}
+
+    def _flatten(
+        self, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor]
+    ) -> Tuple[torch.Tensor, Optional[torch.Tensor], torch.Size]:
+        """
+        Returns `inputs` and `word_inputs` with one axis for all sentences, and the axes that it was
+        before. Raises `ValueError` if `inputs` is no tensor or has too few axes.
+        """
+        if not isinstance(inputs, torch.Tensor):
+            raise ValueError(
+                "expected ids in a tensor, as `batch_to_ids` makes it, but got a "
+                f"{type(inputs).__name__}"
             )
-            for mix in self.mixes
-        ]
-        return {"elmo_representations": representations, "mask": mask.unflatten(0, sentences.axes)}
-
-    def _read(self, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor]) -> BiLmOutput:
-        """Returns the layers of sentences, boundaries included."""
-        if not isinstance(self.bilm, BiLm):
-            output: Dict[str, Any] = self.bilm(inputs, word_inputs)
-            return BiLmOutput(torch.stack(list(output["activations"])), output["mask"].bool())
-        if word_inputs is not None and self.cached_words is None:
-            logger.warning("ids of words have no effect without `vocab_to_cache`")
-        elif word_inputs is not None and self.cached_words is not None:
-            characters = inputs if inputs.dim() == 3 else None
-            tokens = self.cached_words(word_inputs, characters, self._character_encoder())
-            return self.bilm.read_tokens(tokens).output
-        mask = (inputs > 0).any(dim=-1) if self._id_axes() == 3 else inputs > 0
-        if self.kept_layers is not None:
-            return self.kept_layers(self.bilm, inputs, mask)
-        return self.bilm(inputs, mask)
-
-    def _are_words_alone(self, inputs: torch.Tensor, word_inputs: Optional[torch.Tensor]) -> bool:
-        """Whether `inputs` holds ids of words where characters are expected, as AllenNLP allows."""
-        reads_words = self.cached_words is not None or not isinstance(self.bilm, BiLm)
-        return reads_words and word_inputs is not None and inputs.shape == word_inputs.shape
-
-    def _id_axes(self) -> int:
-        is_of_words = isinstance(self.bilm, BiLm) and not self.bilm.token_encoder.reads_characters
-        return 2 if is_of_words else 3
+        bilm, id_axes = self.bilm, 3
+        is_ours = isinstance(bilm, BiLm)
+        if is_ours and not bilm.token_encoder.reads_characters:
+            id_axes = 2
+        elif word_inputs is not None and inputs.shape == word_inputs.shape:
+            # AllenNLP allows ids of words in both places, where they are looked up.
+            id_axes = 3 if is_ours and self.cached_words is None else 2
+        if inputs.dim() < id_axes:
+            form = "(batch, tokens, characters)" if id_axes == 3 else "(batch, tokens)"
+            raise ValueError(f"expected ids in the shape {form}, but got {tuple(inputs.shape)}")
+        axes = inputs.shape[: inputs.dim() - id_axes + 1]
+        words = None if word_inputs is None else word_inputs.flatten(0, -2)
+        return inputs.flatten(0, len(axes) - 1), words, axes
 
     def _character_encoder(self) -> CharCnnEncoder:
         """

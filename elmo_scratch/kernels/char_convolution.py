@@ -8,13 +8,13 @@ from torch.autograd.function import once_differentiable
 
 from elmo_scratch.kernels.library import (
     COUNT,
+    HAS_TILES,
     INSTRUCTIONS,
     LIBRARY,
     POINTER,
     SIZE,
     ConvolutionFilters,
     ConvolutionWords,
-    Instructions,
     functions,
     is_plain,
     simd_functions,
@@ -129,7 +129,7 @@ class _ConvolvedMaxima(torch.autograd.Function):
             maxima.data_ptr(),
             places.data_ptr(),
             torch.get_num_threads(),
-            _has_tiles(),
+            HAS_TILES,
         )
         ctx.dtype, ctx.most_characters = dtype, most_characters
         ctx.save_for_backward(rounded, lengths, places, *weights)
@@ -166,7 +166,7 @@ def _panels(weight: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Packs weights, with inputs padded with zeros."""
     inputs = weight.size(1)
     padded = torch.nn.functional.pad(weight, (0, _padded_inputs(inputs, dtype) - inputs))
-    return pack_weights(padded, dtype, _has_tiles())
+    return pack_weights(padded, dtype, HAS_TILES)
 
 
 def _padded_inputs(inputs: int, dtype: torch.dtype) -> int:
@@ -199,11 +199,6 @@ def _filters(
         kinds.append(ConvolutionFilters(*places, padded, inputs // dim, number, first))
         first += number
     return (ConvolutionFilters * len(kinds))(*kinds)
-
-
-def _has_tiles() -> bool:
-    """Whether this processor has AMX tiles."""
-    return INSTRUCTIONS == Instructions.TILES
 
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16)

@@ -262,3 +262,6 @@ LIBRARY = None if os.environ.get(SWITCH) == "0" else load_library(KERNELS)
 
 INSTRUCTIONS = allowed_instructions(LIBRARY, os.environ.get(SWITCH, ""))
 """The instruction set in use: this processor's, capped by the environment variable."""
+
+HAS_TILES = INSTRUCTIONS == Instructions.TILES
+"""Whether compiled code uses AMX tiles."""

@@ -6,7 +6,6 @@ import torch
 
 from elmo_scratch.kernels import char_convolution
 from elmo_scratch.kernels.char_convolution import can_convolve, convolved_maxima
-from elmo_scratch.kernels.library import Instructions
 from elmo_scratch.modules.token_encoders.char_convolution import CharacterConvolution, lengths
 from tests.kernels.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.modules.token_encoders.character_convolution_test import (
@@ -38,9 +37,9 @@ each_size = pytest.mark.parametrize(
 def each_processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """This one, and one without tiles."""
     if request.param == "without tiles":
-        if char_convolution.INSTRUCTIONS < Instructions.TILES:
+        if not char_convolution.HAS_TILES:
             pytest.skip("this processor has no tiles")
-        monkeypatch.setattr(char_convolution, "INSTRUCTIONS", Instructions.BFLOAT16)
+        monkeypatch.setattr(char_convolution, "HAS_TILES", False)
 
 
 class Convolved(NamedTuple):

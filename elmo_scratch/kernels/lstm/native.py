@@ -11,10 +11,10 @@ from torch.nn.functional import pad
 
 from elmo_scratch.kernels.library import (
     COUNT,
+    HAS_TILES,
     INSTRUCTIONS,
     LIBRARY,
     SIZE,
-    Instructions,
     LstmBackward,
     LstmForward,
     LstmSizes,
@@ -57,8 +57,8 @@ class Panels(NamedTuple):
     def of(cls, run: LstmRun) -> "Panels":
         _, recurrent_weight, projection_weight = run.weights
         return cls(
-            pack_weights(recurrent_weight, run.dtype, _has_tiles(), is_of_gates=True),
-            pack_weights(projection_weight, run.dtype, _has_tiles()),
+            pack_weights(recurrent_weight, run.dtype, HAS_TILES, is_of_gates=True),
+            pack_weights(projection_weight, run.dtype, HAS_TILES),
             run.gate_bias(),
         )
 
@@ -101,7 +101,7 @@ def lstm_native_aligned(run: LstmRun) -> LstmResult:
     cache.
     """
     inputs = run.inputs.contiguous()  # A product's layout follows its left factor's.
-    if run.dtype == torch.bfloat16 and _has_tiles():
+    if run.dtype == torch.bfloat16 and HAS_TILES:
         gates = PackedLinear(run.weights.input_weight, run.dtype, num_uses=1)(inputs)
     else:
         weight = run.weights.input_weight.to(run.dtype)
@@ -146,7 +146,7 @@ def _lstm_native_aligned_backward(
         for tensor in (kept[3], run.state.cell, output_gradients, *([] if mask is None else [mask]))
     )
     turned = [
-        pack_weights(weight.to(torch.float32).contiguous(), run.dtype, _has_tiles(), is_turned=True)
+        pack_weights(weight.to(torch.float32).contiguous(), run.dtype, HAS_TILES, is_turned=True)
         for weight in run.weights[1:]
     ]
     d_gates, d_projected = (buffer_pool.empty(part.shape, run.dtype) for part in (gates, projected))
@@ -177,13 +177,8 @@ def _call(
         ctypes.byref(sizes),
         ctypes.byref(kind(*places, *bounds)),
         torch.get_num_threads(),
-        _has_tiles(),
+        HAS_TILES,
     )
-
-
-def _has_tiles() -> bool:
-    """Whether this processor has AMX tiles."""
-    return INSTRUCTIONS == Instructions.TILES
 
 
 class SizePadding(NamedTuple):

@@ -78,12 +78,13 @@ class TrainableMix(LayerMix):
         return self.weights.split(1)
 
     def combine(self, layers: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        kept = self.layer_dropout(layers.device)
-        # If only layers without weight would be left, all are kept.
-        is_left_with_none = (self.shares() * kept).sum() == 0
-        remaining = self.weights.masked_fill(~(kept | is_left_with_none), float("-inf"))
-        shares = torch.softmax(remaining, dim=0)
-        return self.gamma * weighted_sum(shares, layers)
+        weights: torch.Tensor = self.weights
+        if self.training:
+            kept = self.layer_dropout(layers.device)
+            # If only layers without weight would be left, all are kept.
+            is_left_with_none = (self.shares() * kept).sum() == 0
+            weights = weights.masked_fill(~(kept | is_left_with_none), float("-inf"))
+        return self.gamma * weighted_sum(torch.softmax(weights, dim=0), layers)
 
     def shares(self) -> torch.Tensor:
         """The softmax of the learned weights, shape `(layers,)`."""

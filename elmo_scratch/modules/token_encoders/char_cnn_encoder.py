@@ -355,8 +355,7 @@ class CharCnnEncoder(TokenEncoder):
         `(batch, tokens + 2, dim)`. Raises a `ValueError` for ids out of range and words without
         `max_characters_per_token` ids.
         """
-        self._check_shape(ids, "batch", "tokens")
-        self.check_ids(ids)
+        self._check(ids, "batch", "tokens")
         bounded = add_boundaries(ids, mask, self._begin, self._end)
         vectors = self.encode_words(bounded.ids[bounded.mask])  # (read, dim)
         empty = vectors.new_zeros(bounded.mask.numel(), self.dim)
@@ -374,26 +373,20 @@ class CharCnnEncoder(TokenEncoder):
         range, words without `max_characters_per_token` ids, and real tokens that don't come first
         in each row.
         """
-        self._check_shape(words, "words")
-        self.check_ids(words)
+        self._check(words, "words")
         marks = torch.stack([self._begin, self._end]).to(words.dtype)
-        vectors = self._vectors_of(torch.cat([words, marks]))
+        vectors = self._cache.look_up(
+            torch.cat([words, marks]), list(self.parameters()), self.encode_distinct
+        )
         begin, end = places.new_tensor([len(words), len(words) + 1])
         bounded = add_boundaries(places, mask, begin, end)
         laid = torch.nn.functional.embedding(bounded.ids, vectors)
         return EncodedTokens(laid.masked_fill(~bounded.mask.unsqueeze(-1), 0.0), bounded.mask)
 
-    def check_ids(self, ids: torch.Tensor) -> None:
-        """
-        Raises a `ValueError` if an id, in a tensor of any shape, is not a character's id in a
-        batch, or the tensor's type has no room for all ids.
-        """
-        check_ids(ids, "characters", NUM_BATCH_IDS)
-
     def encode_words(self, ids: torch.Tensor) -> torch.Tensor:
         """Shape `(words, characters)` → `(words, dim)`."""
         words = UniqueWords.of(ids)
-        vectors = self._vectors_of(words.ids)
+        vectors = self._cache.look_up(words.ids, list(self.parameters()), self.encode_distinct)
         # Its backward pass is deterministic with many threads, unlike that of `vectors[…]`.
         return torch.nn.functional.embedding(words.places, vectors)
 
@@ -433,20 +426,14 @@ class CharCnnEncoder(TokenEncoder):
         encoded = [self._encode_sorted(ids[part].long()) for part in order.split(WORDS_AT_ONCE)]
         return torch.cat(encoded)[order.argsort()]
 
-    def _check_shape(self, ids: torch.Tensor, *axes: str) -> None:
-        """Raises a `ValueError` for ids of another shape."""
+    def _check(self, ids: torch.Tensor, *axes: str) -> None:
+        """Raises a `ValueError` for ids of another shape or out of range."""
         if ids.dim() != len(axes) + 1 or ids.size(-1) != self.max_characters_per_token:
             raise ValueError(
                 f"expected the ids of characters in the shape ({', '.join(axes)}, "
                 f"{self.max_characters_per_token}), but got the shape {tuple(ids.shape)}"
             )
-
-    def _vectors_of(self, ids: torch.Tensor) -> torch.Tensor:
-        """Encodes distinct words, using the cache unless a gradient is needed."""
-        weights = list(self.parameters())
-        if torch.is_grad_enabled() and any(weight.requires_grad for weight in weights):
-            return self.encode_distinct(ids)
-        return self._cache.look_up(ids, weights, self.encode_distinct)
+        check_ids(ids, "characters", NUM_BATCH_IDS)
 
     def _encode_sorted(self, ids: torch.Tensor) -> torch.Tensor:
         """The vectors of words sorted by length, shape `(words, dim)`."""

@@ -60,9 +60,9 @@ each_size = pytest.mark.parametrize(
 def each_processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """This one, and one without tiles."""
     if request.param == "without tiles":
-        if native.INSTRUCTIONS < Instructions.TILES:
+        if not native.HAS_TILES:
             pytest.skip("this processor has no tiles")
-        monkeypatch.setattr(native, "INSTRUCTIONS", Instructions.BFLOAT16)
+        monkeypatch.setattr(native, "HAS_TILES", False)
 
 
 @pytest.mark.usefixtures("each_number_of_threads")

@@ -349,13 +349,6 @@ def test_ids_of_another_type_are_an_error(dtype: torch.dtype) -> None:
         encoder_of()(ids.to(dtype), (ids > 0).any(dim=-1))
 
 
-def test_ids_can_be_checked_alone() -> None:
-    encoder = encoder_of()
-    encoder.check_ids(batch_of(SENTENCES))
-    with pytest.raises(ValueError, match="ids of characters from 0 to 261, but got"):
-        encoder.check_ids(batch_of(SENTENCES)[0] + 1000)
-
-
 def test_it_is_built_from_a_config() -> None:
     config = {"type": "char_cnn", "dim": DIM, "filters": [[1, 2], [3, 4]], "activation": "tanh"}
     encoder = TokenEncoder.from_params(Params(config))
