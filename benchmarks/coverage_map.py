@@ -123,9 +123,9 @@ class CoverageMap(NamedTuple):
                 COVERAGE_CORE="ctrace",
                 COVERAGE_PROCESS_START=str(settings),
             )
-            if not report.is_file():
+            seconds, slowest = times(report) if report.is_file() else ({}, {})
+            if not seconds:
                 sys.exit(f"the tests don't run:\n{run.output[-3000:]}")
-            seconds, slowest = times(report)
             files = python_files(copy.folder, PACKAGES)
             sources = {file: hash_of(read_text(copy.folder / file)) for file in files}
             lines = lines_by_test_file(folder, copy.folder, list(seconds))

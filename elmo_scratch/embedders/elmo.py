@@ -22,7 +22,7 @@ from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 from elmo_scratch.modules.mixes.layer_mix import normalize_layers
 from elmo_scratch.modules.sequences import add_boundaries, remove_boundaries
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
-from elmo_scratch.modules.token_encoders.token_encoder import check_id_type, check_ids
+from elmo_scratch.modules.token_encoders.token_encoder import check_ids
 
 logger = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ class CachedWords(torch.nn.Module):
         Raises `ValueError` if a word is neither listed nor given by characters, or an id is out of
         range.
         """
-        check_id_type(words, "words")
+        check_ids(words, "words")
         is_listed = (words >= 0) & (words < len(self.characters))
         places = words.long().where(is_listed, 0)
         # As ids of characters, with those of the list where nothing else is known.
@@ -410,13 +410,13 @@ class Elmo(torch.nn.Module, FromParams):
                 "expected ids in a tensor, as `batch_to_ids` makes it, but got a "
                 f"{type(inputs).__name__}"
             )
-        bilm, id_axes = self.bilm, 3
-        is_ours = isinstance(bilm, BiLm)
-        if is_ours and not bilm.token_encoder.reads_characters:
+        id_axes, looks_up = 3, self.cached_words is not None
+        if not isinstance(self.bilm, BiLm):
+            looks_up = True
+        elif not self.bilm.token_encoder.reads_characters:
             id_axes = 2
-        elif word_inputs is not None and inputs.shape == word_inputs.shape:
-            # AllenNLP allows ids of words in both places, where they are looked up.
-            id_axes = 3 if is_ours and self.cached_words is None else 2
+        if looks_up and word_inputs is not None and inputs.shape == word_inputs.shape:
+            id_axes = 2  # AllenNLP allows ids of words in both places.
         if inputs.dim() < id_axes:
             form = "(batch, tokens, characters)" if id_axes == 3 else "(batch, tokens)"
             raise ValueError(f"expected ids in the shape {form}, but got {tuple(inputs.shape)}")

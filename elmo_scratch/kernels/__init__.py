@@ -3,9 +3,9 @@ The fast operations of ELMo. Each has a readable PyTorch reference that defines 
 versions: compiled code, oneDNN, AMX, CUDA graphs. Other rooms import from this file only.
 """
 
-from elmo_scratch.kernels.char_convolution import can_convolve as can_convolve
 from elmo_scratch.kernels.char_convolution import convolved_maxima as convolved_maxima
 from elmo_scratch.kernels.char_convolution import max_over_time as max_over_time
+from elmo_scratch.kernels.char_convolution import words_at_once as words_at_once
 from elmo_scratch.kernels.cross_entropy import TopScores as TopScores
 from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy as chunked_cross_entropy
 from elmo_scratch.kernels.cross_entropy import top_scores as top_scores
@@ -50,7 +50,6 @@ __all__ = [
     "TopScores",
     "are_frozen",
     "averaged_rows",
-    "can_convolve",
     "chunked_cross_entropy",
     "convolved_maxima",
     "highway_gate",
@@ -65,4 +64,5 @@ __all__ = [
     "step_groups",
     "top_scores",
     "without_autocast",
+    "words_at_once",
 ]

@@ -69,7 +69,7 @@ def convolved_maxima(
     dtype: torch.dtype,
     weights: Sequence[torch.Tensor],
     biases: Sequence[torch.Tensor],
-) -> torch.Tensor:
+) -> Optional[torch.Tensor]:
     """
     The highest response of each filter to a window of a word. A word passes through all filters
     while its characters are in the L1 cache, and only the highest responses are kept: in the
@@ -94,11 +94,21 @@ def convolved_maxima(
 
     # Returns
 
-    `torch.Tensor`
+    `Optional[torch.Tensor]`
         Shape `(words, filters)`, over all widths. Among equal responses the first gets the
-        gradient.
+        gradient. `None` if there is no compiled code for these arguments.
     """
+    if not can_convolve(characters, lengths, most_characters, dtype, weights, biases):
+        return None
     return _ConvolvedMaxima.apply(characters, lengths, most_characters, dtype, *weights, *biases)
+
+
+def words_at_once(device: torch.device) -> int:
+    """
+    How many words of similar length PyTorch's operations convolve together: few enough for a CPU's
+    caches, and enough for a GPU, which many small groups would leave idle.
+    """
+    return 256 if device.type == "cpu" else 1024
 
 
 class _ConvolvedMaxima(torch.autograd.Function):

@@ -76,6 +76,12 @@ def random_convolved(
     )
 
 
+def compiled(given: Convolved) -> torch.Tensor:
+    maxima = convolved_maxima(*given)
+    assert maxima is not None
+    return maxima
+
+
 def exactly(given: Convolved) -> torch.Tensor:
     """PyTorch's operations in float64 on what is rounded for products."""
     characters = given.characters.to(given.dtype).double()
@@ -100,7 +106,7 @@ def test_maxima_and_gradients_are_the_exact_ones(
     words_of: type, dim: int, characters: int, filters: List[Tuple[int, int]], dtype: torch.dtype
 ) -> None:
     given = random_convolved(words_of(characters), filters, dtype, dim)
-    maxima, expected = convolved_maxima(*given), exactly(given)
+    maxima, expected = compiled(given), exactly(given)
     assert maxima.dtype == torch.float32
     assert torch.allclose(maxima.double(), expected, rtol=1e-5, atol=1e-4)
     # What is rounded on the way there is what gradients go through here too, but unrounded.
@@ -117,8 +123,8 @@ def test_maxima_and_gradients_are_the_exact_ones(
 def test_rounded_gradients_point_where_the_exact_ones_do() -> None:
     given = random_convolved(words_of_every_length(50), FILTERS, torch.bfloat16)
     exact = given._replace(dtype=torch.float32)
-    ours = given.gradients(convolved_maxima(*given))
-    for one, other in zip(ours, exact.gradients(convolved_maxima(*exact)), strict=True):
+    ours = given.gradients(compiled(given))
+    for one, other in zip(ours, exact.gradients(compiled(exact)), strict=True):
         assert torch.cosine_similarity(one.flatten(), other.flatten(), dim=0) >= 0.99
 
 
@@ -126,11 +132,11 @@ def test_rounded_gradients_point_where_the_exact_ones_do() -> None:
 @each_dtype
 def test_no_word_depends_on_others_to_the_bit(dtype: torch.dtype) -> None:
     given = random_convolved(words_of_every_length(50), FILTERS, dtype)
-    among = convolved_maxima(*given)
+    among = compiled(given)
     for number in range(len(among)):
         one = slice(number, number + 1)
         alone = given._replace(characters=given.characters[one], lengths=given.lengths[one])
-        assert torch.equal(convolved_maxima(*alone)[0], among[number])
+        assert torch.equal(compiled(alone)[0], among[number])
 
 
 @each_dtype
@@ -138,7 +144,7 @@ def test_what_is_no_number_stays_with_its_word(dtype: torch.dtype) -> None:
     given = random_convolved(words_of_every_length(50), FILTERS, dtype)
     characters = given.characters.detach().clone()
     characters[7, 0] = math.nan
-    lost = convolved_maxima(*given._replace(characters=characters)).isnan()
+    lost = compiled(given._replace(characters=characters)).isnan()
     assert lost.any(dim=1).nonzero().tolist() == [[7]] and lost[7].all()
 
 
@@ -155,7 +161,7 @@ def test_of_equal_responses_the_first_gets_the_gradient() -> None:
         [weight.requires_grad_()],
         [torch.ones(1, requires_grad=True)],
     )
-    maxima = convolved_maxima(*given)
+    maxima = compiled(given)
     assert maxima.tolist() == [[7.0]]
     maxima.sum().backward()
     assert characters.grad is not None
@@ -190,13 +196,13 @@ def test_it_knows_what_it_can_convolve(dtype: torch.dtype) -> None:
 @each_dtype
 def test_what_others_kept_in_their_own_way_is_read_too(dtype: torch.dtype) -> None:
     given = random_convolved(words_of_every_length(50), FILTERS, dtype)
-    expected = given.gradients(convolved_maxima(*given))
+    expected = given.gradients(compiled(given))
 
     def turned(tensor: torch.Tensor) -> torch.Tensor:
         return tensor.double().transpose(0, -1).contiguous().transpose(0, -1)
 
     with torch.autograd.graph.saved_tensors_hooks(turned, lambda tensor: tensor):
-        maxima = convolved_maxima(*given)
+        maxima = compiled(given)
     for ours, wanted in zip(given.gradients(maxima), expected, strict=True):
         assert torch.equal(ours, wanted)
 
@@ -232,7 +238,7 @@ def test_a_convolution_that_is_trained_goes_this_way(
     convolution, found = CharacterConvolution(DIM, FILTERS, "tanh"), []
     for is_known in (True, False):
         if not is_known:
-            name = "elmo_scratch.modules.token_encoders.char_convolution.can_convolve"
+            name = "elmo_scratch.kernels.char_convolution.can_convolve"
             monkeypatch.setattr(name, lambda *_: False)
         vectors = convolution(ids)
         assert ("ConvolvedMaxima" in repr(vectors.grad_fn.next_functions)) == is_known

@@ -65,7 +65,8 @@ def test_compiled_convolutions(draw: random.Random) -> None:
         filters, dim = filters_for(draw, characters), 16 * draw.randint(1, 4)
         given = random_convolved(malformed_words(characters), filters, dtype, dim)
         shape = dtype, characters, filters, dim
-        assert close(convolved_maxima(*given), exactly(given)), shape
+        maxima = convolved_maxima(*given)
+        assert maxima is not None and close(maxima, exactly(given)), shape
 
 
 def test_weight_gradients(draw: random.Random) -> None:

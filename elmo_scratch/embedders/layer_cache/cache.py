@@ -18,7 +18,7 @@ from elmo_scratch.kernels import (
 from elmo_scratch.modules import BiLm, BiLmOutput
 from elmo_scratch.modules.bilm import eval_mode
 from elmo_scratch.modules.sequences import sentence_lengths
-from elmo_scratch.modules.token_encoders.token_encoder import check_id_type
+from elmo_scratch.modules.token_encoders.token_encoder import check_ids
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class KeptLayers(torch.nn.Module):
         its state by now; `ValueError` if the ids are of an unsuitable type, or real tokens don't
         come first.
         """
-        check_id_type(ids, "tokens")
+        check_ids(ids, "tokens")
         self._has_begun = self._has_begun or self.training
         # The weights of a `DataParallel` replica are no parameters.
         if not self._has_begun or next(bilm.parameters(), None) is None:

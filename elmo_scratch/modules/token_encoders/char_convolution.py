@@ -8,11 +8,11 @@ from elmo_scratch.alphabet import NUM_BATCH_IDS, PADDING_ID
 from elmo_scratch.kernels import (
     Linear,
     MixedPrecision,
-    can_convolve,
     convolved_maxima,
     highway_gate,
     max_over_time,
     sigmoid_,
+    words_at_once,
 )
 
 ACTIVATIONS: Dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -21,15 +21,11 @@ ACTIVATIONS: Dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-WORDS_AT_ONCE, WORDS_TOGETHER = 256, 64
+WORDS_TOGETHER = 64
 """
-PyTorch's operations take so many words of similar length together. Where products are rounded the
-words are padded to a multiple: oneDNN compiles kernels for each number of rows, and the number of
-words differs in nearly every batch.
+Where products are rounded, words are padded to a multiple of so many: oneDNN compiles kernels for
+each number of rows, and the number of words differs in nearly every batch.
 """
-
-WORDS_ON_A_GPU = 1024
-"""How many words go together on a GPU, which many small groups would leave idle."""
 
 
 class CharacterConvolution(MixedPrecision):
@@ -70,7 +66,7 @@ class CharacterConvolution(MixedPrecision):
             missing = self._missing(len(ids)) if is_trained else 0
             ids = torch.cat([ids.new_full((missing, ids.size(1)), PADDING_ID), ids])
             # The group that is not full has the shortest words, which take the least time.
-            at_once = WORDS_AT_ONCE if ids.device.type == "cpu" else WORDS_ON_A_GPU
+            at_once = words_at_once(ids.device)
             odd = len(ids) % at_once
             groups = [ids[:odd], *ids[odd:].split(at_once)]
             groups = [group for group in groups if len(group) > 0] or [ids]
@@ -85,8 +81,7 @@ class CharacterConvolution(MixedPrecision):
         weights: List[Any] = [convolution.weight for convolution in self.convolutions]
         biases: List[Any] = [convolution.bias for convolution in self.convolutions]
         dtype = self.matmul_dtype_for(weights[0])
-        all_of_it = (characters, lengths(ids), ids.size(1), dtype, weights, biases)
-        return convolved_maxima(*all_of_it) if can_convolve(*all_of_it) else None
+        return convolved_maxima(characters, lengths(ids), ids.size(1), dtype, weights, biases)
 
     def _is_as_made(self) -> bool:
         """

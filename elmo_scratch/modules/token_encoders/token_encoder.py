@@ -1,7 +1,7 @@
 """The base class of token encoders, and the check of their ids."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Optional
 
 import torch
 from allennlp.common import Registrable
@@ -10,24 +10,22 @@ ID_TYPES = (torch.int16, torch.int32, torch.int64)
 """Types that have room for all character ids."""
 
 
-def check_id_type(ids: torch.Tensor, kind: str) -> None:
-    """Raises a `ValueError` unless ids have one of `ID_TYPES`. `kind` names them in the message."""
+def check_ids(ids: torch.Tensor, kind: str, num_ids: Optional[int] = None) -> None:
+    """
+    Raises a `ValueError` unless ids have one of `ID_TYPES`, and are in `range(num_ids)` if that is
+    given. `kind` names them in the message.
+    """
     if ids.dtype not in ID_TYPES:
         raise ValueError(
             f"expected ids of {kind} of the type int16, int32 or int64, but got {ids.dtype}"
         )
-
-
-def check_ids(ids: torch.Tensor, kind: str, num_ids: int) -> None:
-    """
-    Raises a `ValueError` if the type of ids is wrong, or one is not in `range(num_ids)`. `kind`
-    names them in the message.
-    """
-    check_id_type(ids, kind)
-    if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < num_ids:
+    if num_ids is None or ids.numel() == 0:
+        return
+    lowest, highest = int(ids.min()), int(ids.max())
+    if not 0 <= lowest <= highest < num_ids:
         raise ValueError(
-            f"expected ids of {kind} from 0 to {num_ids - 1}, but got ids from "
-            f"{int(ids.min())} to {int(ids.max())}"
+            f"expected ids of {kind} from 0 to {num_ids - 1}, but got ids from {lowest} to "
+            f"{highest}"
         )
 
 

@@ -127,7 +127,7 @@ def test_more_words_than_go_through_a_layer_at_once_are_encoded(
 ) -> None:
     module = "elmo_scratch.modules.token_encoders.char_cnn_encoder"
     monkeypatch.setattr(f"{module}.WORDS_AT_ONCE", 4)
-    monkeypatch.setattr(char_convolution, "WORDS_AT_ONCE", 3)
+    monkeypatch.setattr(char_convolution, "words_at_once", lambda _: 3)
     words = [[letter * (number % 11) for number, letter in enumerate("abcdefghijklmnopqrstu")]]
     encoder = encoder_of()
     assert torch.allclose(encode(encoder, words), encode_one_by_one(encoder, words), atol=1e-6)

@@ -126,7 +126,9 @@ def test_no_word_gives_no_vector(is_frozen: bool) -> None:
 def test_no_group_without_words_is_convolved(
     num_words: int, num_groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("elmo_scratch.modules.token_encoders.char_convolution.WORDS_AT_ONCE", 4)
+    monkeypatch.setattr(
+        "elmo_scratch.modules.token_encoders.char_convolution.words_at_once", lambda _: 4
+    )
     convolution, sizes = random_convolution().requires_grad_(False), []
     convolution.embedding.register_forward_hook(lambda _, ids, __: sizes.append(len(ids[0])))
     convolution(words_of_every_length(12)[:num_words])

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_scratch.modules.token_encoders.token_encoder import ID_TYPES, check_id_type, check_ids
+from elmo_scratch.modules.token_encoders.token_encoder import ID_TYPES, check_ids
 
 WRONG_TYPES = [torch.bool, torch.uint8, torch.int8, torch.float16, torch.float32, torch.float64]
 
@@ -17,7 +17,7 @@ def test_another_type_is_named(dtype: torch.dtype) -> None:
     for shape in ((2, 3), (2, 0)):
         ids = torch.ones(shape, dtype=dtype)
         with pytest.raises(ValueError, match=f"ids of words of the type .* but got {dtype}"):
-            check_id_type(ids, "words")
+            check_ids(ids, "words")
         with pytest.raises(ValueError, match=f"ids of words of the type .* but got {dtype}"):
             check_ids(ids, "words", 7)
 
