@@ -233,7 +233,7 @@ class StartedLanguageModel(FromParams):
         # Parameters
 
         vocab : `Vocabulary`
-            As in `LanguageModel`.
+            Its namespace of words; the marks of sentence boundaries are added to it.
         options_file, weight_file : `str`
             Paths or addresses of an `options.json` and a `weights.hdf5`.
         vocab_file : `str`, optional (default = `None`)
@@ -242,7 +242,7 @@ class StartedLanguageModel(FromParams):
             Changes of the defaults of the biLM's `dropout`, `recurrent_dropout`, `state` and
             `matmul_dtype`, and of its token encoder's `sparse`.
         namespace : `str`, optional (default = `"tokens"`)
-            As in `LanguageModel`.
+            The namespace of the words in `vocab`.
 
         # Raises
 
@@ -278,14 +278,14 @@ class StartedLanguageModel(FromParams):
         # Parameters
 
         vocab : `Vocabulary`
-            As in `LanguageModel`.
+            Its namespace of words; the marks of sentence boundaries are added to it.
         archive_file : `str`
             A `model.tar.gz`, or the output folder of a training.
         bilm : `BiLmChanges`, optional (default = none)
             Changes of the archive's `dropout`, `recurrent_dropout`, `state` and `matmul_dtype`, and
             of its token encoder's `sparse`, which is `False` by default.
         namespace : `str`, optional (default = `"tokens"`)
-            As in `LanguageModel`.
+            The namespace of the words in `vocab`.
 
         # Raises
 

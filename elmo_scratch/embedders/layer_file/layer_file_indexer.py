@@ -23,7 +23,7 @@ class LayerFileIndexer(TokenIndexer):
     file : `str`
         The file, as `allennlp elmo` writes it.
     token_min_padding_length : `int`, optional (default = `0`)
-        As in `TokenIndexer`.
+        How many numbers each text is padded to at least.
 
     # Raises
 
