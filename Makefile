@@ -39,7 +39,7 @@ demo: setup  ## pre-train, classify, evaluate and export on the fixtures
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile
 
 # Where trainings run side by side, a thread that waits for another one would keep a processor from the rest.
-test test-exhaustive test-levels: export GOMP_SPINCOUNT ?= 1000
+test test-exhaustive test-levels coverage: export GOMP_SPINCOUNT ?= 1000
 
 test: setup  ## the tests of a few minutes, on all cores
 	@$(PYTEST) -m "not install and not large and not exhaustive"
@@ -53,7 +53,9 @@ test-levels: setup  ## the numeric tests without compiled code, at AVX2, at AVX-
 test-all: test test-exhaustive test-levels  ## all three
 
 coverage: setup  ## the lines and branches of the package that `test` reaches
-	@COVERAGE_CORE=ctrace $(BIN)/coverage run --branch --source elmo_scratch,elmo_scratch_compat -m pytest -q -m "not install and not large and not exhaustive"
+	@rm -f .coverage .coverage.*
+	@$(BIN)/coverage run -m pytest -q -n auto --dist loadfile -m "not install and not large and not exhaustive"
+	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --skip-covered
 
 test-install: setup  ## follow README.md's install lines in an empty environment
