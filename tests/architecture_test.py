@@ -198,6 +198,36 @@ def test_an_opened_file_or_a_vocabulary_is_seen(source: str) -> None:
     assert not opens_files_or_knows_a_vocabulary("from torch import nn\nself.open()")
 
 
+def asks_about_hardware(source: str) -> bool:
+    """
+    Whether the source reads a device's type, asks about a GPU, or compares anything with the name
+    of a device. To move a tensor, or to make one on the CPU, is no question.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and node.attr in ("is_cuda", "is_cpu", "cuda"):
+            return True
+        if isinstance(node, ast.Attribute) and ast.unparse(node).endswith("device.type"):
+            return True
+        if isinstance(node, ast.Compare):
+            if {"'cpu'", "'cuda'"} & {ast.unparse(part) for part in node.comparators}:
+                return True
+    return False
+
+
+def test_modules_ask_nothing_about_hardware() -> None:
+    assert not files_that(
+        lambda file: room_of(file) == "modules" and asks_about_hardware(source_of(file))
+    )
+
+
+@pytest.mark.parametrize(
+    "source", ["ids.is_cuda", "x = f(ids.device.type)", "torch.cuda.is_available()", "k == 'cpu'"]
+)
+def test_a_question_about_hardware_is_seen(source: str) -> None:
+    assert asks_about_hardware(source)
+    assert not asks_about_hardware("x = torch.zeros(2, device='cpu').to(ids.device)")
+
+
 def test_files_are_short() -> None:
     assert not files_that(lambda file: len(source_of(file).splitlines()) > MAX_LINES)
 
