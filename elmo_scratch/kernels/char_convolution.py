@@ -128,7 +128,11 @@ class _ConvolvedMaxima(torch.autograd.Function):
         weights = [weight.contiguous() for weight in parameters[:kinds]]
         biases = [bias.contiguous() for bias in parameters[kinds:]]
         rounded, lengths = characters.to(dtype).contiguous(), lengths.long().contiguous()
-        panels = [_panels(weight, dtype) for weight in weights]
+        panels: List[torch.Tensor] = []
+        for weight in weights:
+            missing = -weight.size(1) % INPUTS_TOGETHER if dtype == torch.bfloat16 else 0
+            padded = torch.nn.functional.pad(weight, (0, missing))
+            panels.append(pack_weights(padded, dtype, HAS_TILES))
         total = sum(map(len, weights))
         maxima = characters.new_empty(len(characters), total)
         places = maxima.new_empty(maxima.shape, dtype=torch.uint8)
@@ -172,18 +176,6 @@ class _ConvolvedMaxima(torch.autograd.Function):
         return (of_characters, None, None, None, *of_weights, *biases)
 
 
-def _panels(weight: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Packs weights, with inputs padded with zeros."""
-    inputs = weight.size(1)
-    padded = torch.nn.functional.pad(weight, (0, _padded_inputs(inputs, dtype) - inputs))
-    return pack_weights(padded, dtype, HAS_TILES)
-
-
-def _padded_inputs(inputs: int, dtype: torch.dtype) -> int:
-    """The number of inputs after padding."""
-    return inputs + -inputs % (INPUTS_TOGETHER if dtype == torch.bfloat16 else 1)
-
-
 def _words(
     characters: torch.Tensor, lengths: torch.Tensor, most_characters: int, filters: int
 ) -> Any:
@@ -204,7 +196,7 @@ def _filters(
         others = [part and part[kind].data_ptr() for part in (panels, biases, gradients)]
         panel, bias, gradient = others
         number, inputs = weight.shape
-        padded = 0 if panels is None else _padded_inputs(inputs, panels[kind].dtype)
+        padded = 0 if panels is None else panels[kind].size(1)
         places = (panel, weight.data_ptr(), bias, gradient)
         kinds.append(ConvolutionFilters(*places, padded, inputs // dim, number, first))
         first += number

@@ -423,7 +423,16 @@ class CharCnnEncoder(TokenEncoder):
         if len(ids) == 0:
             return self._end.new_zeros(0, self.dim, dtype=self.convolution.embedding.weight.dtype)
         order = lengths(ids).argsort()
-        encoded = [self._encode_sorted(ids[part].long()) for part in order.split(WORDS_AT_ONCE)]
+        encoded: List[torch.Tensor] = []
+        for part in order.split(WORDS_AT_ONCE):
+            words, missing = ids[part].long(), -len(part) % WORDS_TOGETHER
+            # Pads the number of words to a multiple, with empty words, which are the shortest.
+            vectors = self.convolution(
+                torch.cat([words.new_full((missing, words.size(1)), PADDING_ID), words])
+            )
+            for highway in self.highways:
+                vectors = highway(vectors)
+            encoded.append(self.projection(vectors)[missing:])
         return torch.cat(encoded)[order.argsort()]
 
     def _check(self, ids: torch.Tensor, *axes: str) -> None:
@@ -434,14 +443,3 @@ class CharCnnEncoder(TokenEncoder):
                 f"{self.max_characters_per_token}), but got the shape {tuple(ids.shape)}"
             )
         check_ids(ids, "characters", NUM_BATCH_IDS)
-
-    def _encode_sorted(self, ids: torch.Tensor) -> torch.Tensor:
-        """The vectors of words sorted by length, shape `(words, dim)`."""
-        num_words = len(ids)
-        missing = -num_words % WORDS_TOGETHER
-        # Pads the number of words to a multiple, with empty words, which are the shortest.
-        ids = torch.cat([ids.new_full((missing, ids.size(1)), PADDING_ID), ids])
-        vectors = self.convolution(ids)
-        for highway in self.highways:
-            vectors = highway(vectors)
-        return self.projection(vectors)[missing:]
