@@ -28,9 +28,8 @@ from memory import peak_memory_on
 from work import lstm_operations, product_rate, timed, word_operations
 
 from elmo_scratch import Elmo, batch_to_ids
+from elmo_scratch.interop.official import build_bilm, write_official_bilm
 from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options
-from elmo_scratch.interop.official.reading import build_bilm
-from elmo_scratch.interop.official.writing import write_official_bilm
 from elmo_scratch.kernels.library import LIBRARY
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules import BiLm

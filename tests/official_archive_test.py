@@ -118,7 +118,7 @@ def test_a_folder_that_cannot_be_written_to_can_be_used(
         number = reasons.pop(0)
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("elmo_scratch.interop.official.blueprint.keep_in_archive", refuse)
+    monkeypatch.setattr("elmo_scratch.interop.official.options.keep_in_archive", refuse)
     for _ in range(2):
         assert torch.equal(task.build()(IDS), expected)
     with pytest.raises(OSError, match="No space left"):

@@ -17,9 +17,10 @@ from elmo_scratch.interop.archives.archive import fill_with_nan
 from elmo_scratch.interop.official import (
     RELEASED_OPTIONS,
     RELEASED_WEIGHTS,
+    build_bilm,
     read_official_bilm,
 )
-from elmo_scratch.interop.official.blueprint import OfficialBlueprint
+from elmo_scratch.interop.official.options import OfficialBlueprint
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import LayerMix
 
@@ -210,4 +211,4 @@ def _read_or_build(
         if kept is None:
             raise
     logger.info("%s is not what it was; its weights come from the archive", weight_file)
-    return fill_with_nan(kept.build(state=state, matmul_dtype=matmul_dtype)).eval()
+    return fill_with_nan(build_bilm(*kept, state=state, matmul_dtype=matmul_dtype)).eval()

@@ -35,3 +35,19 @@ def resolve_path(source: Union[str, PathLike]) -> Path:
     if not is_there:
         raise FileNotFoundError(f"{source}: there is no such file")
     return path
+
+
+def local_file(source: Union[str, PathLike]) -> Path:
+    """
+    The local path of a file, fetched if it is an address. Raises `ConfigurationError` if it is
+    missing, is a folder, may not be read or can't be fetched.
+    """
+    try:
+        path = resolve_path(source)
+    except FileNotFoundError:
+        raise ConfigurationError(f"{source}: there is no such file") from None
+    if path.is_dir():
+        raise ConfigurationError(f"{source}: expected a file, but it is a folder")
+    if not os.access(path, os.R_OK):
+        raise ConfigurationError(f"{source}: cannot be read (permission denied)")
+    return path

@@ -24,7 +24,6 @@ from elmo_scratch.interop.archives.archive import (
 )
 from elmo_scratch.interop.archives.blueprint import NO_CHANGES, BiLmChanges, has_same_weights
 from elmo_scratch.interop.archives.sidecar import keep_bilm_config, kept_bilm_config
-from elmo_scratch.interop.official.options import bilm_config
 from elmo_scratch.interop.official.reading import read_official_bilm, read_official_options
 from elmo_scratch.models.language_model import LanguageModel
 from elmo_scratch.modules import BiLm, OutputSoftmax
@@ -54,7 +53,7 @@ class PretrainedWeights(NamedTuple):
         is malformed, or `vocab_file` is needed and missing.
         """
         bilm = read_official_bilm(options_file, weight_file)
-        config = bilm_config(read_official_options(options_file))
+        config = read_official_options(options_file).to_config()
         # A biLM of characters has no table of words: an empty list of words fits any other.
         words = WordList(["", UNKNOWN_WORD], UNKNOWN_WORD)
         if isinstance(bilm.token_encoder, WordEncoder):

@@ -5,7 +5,7 @@ import requests
 from allennlp.common import file_utils
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.files.paths import resolve_path
+from elmo_scratch.files.paths import local_file, resolve_path
 
 
 @pytest.fixture(autouse=True)
@@ -65,3 +65,12 @@ def test_an_address_of_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_name_that_the_system_does_not_take_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"cannot be read \(File name too long\)"):
         resolve_path(tmp_path / ("x" * 300))
+
+
+def test_a_file_that_may_not_be_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "weights.hdf5").touch()
+    monkeypatch.setattr("elmo_scratch.files.paths.os.access", lambda *_: False)
+    with pytest.raises(ConfigurationError, match="weights.hdf5: cannot be read .permission denied"):
+        local_file(tmp_path / "weights.hdf5")

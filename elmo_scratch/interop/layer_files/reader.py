@@ -1,5 +1,6 @@
 """Reads HDF5 files that hold the layers of sentences."""
 
+import math
 import os
 from os import PathLike
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple, Type, Union, over
 import h5py
 import numpy
 from allennlp.common.checks import ConfigurationError
-from h5py import h5d, h5l, h5o, h5p, h5s, h5t
+from h5py import h5d, h5l, h5o, h5p, h5s, h5t, h5z
 
 from elmo_scratch.files.identity import Stamp, stamp_of
 from elmo_scratch.interop.layer_files.facts import LayerFileFacts
@@ -18,7 +19,6 @@ from elmo_scratch.interop.layer_files.sentence_map import (
     entries_of,
     read_long_string,
 )
-from elmo_scratch.interop.official.weight_file import refused_size
 
 FORBIDDEN = {"/": "a slash", "\0": "a NUL"}
 """Characters that no HDF5 name may contain: a slash separates groups, a NUL ends a name."""
@@ -30,6 +30,39 @@ NO_NAMES = ("", ".")
 def is_key(key: str) -> bool:
     """Whether a data set can have this name."""
     return key not in NO_NAMES and not any(character in key for character in FORBIDDEN)
+
+
+SMALL = 2**26
+"""Any data set may take this many bytes of memory."""
+
+COMPRESSIBLE = 64
+"""A larger data set may be this many times smaller in its file than in memory."""
+
+PLAIN_FILTERS = (h5z.FILTER_SHUFFLE, h5z.FILTER_FLETCHER32)
+"""HDF5 filters that don't change how much room numbers take."""
+
+
+def refused_size(file: h5py.File, found: h5d.DatasetID) -> str:
+    """
+    The reason not to read a data set: it would take far more memory than the file can have numbers
+    for. Empty if it may be read.
+
+    A data set that was never written has any shape and takes no room in its file. A data set that
+    is stored in chunks is unpacked a whole chunk at a time, however few numbers it has.
+    """
+    properties = found.get_create_plist()
+    filters = [properties.get_filter(place)[0] for place in range(properties.get_nfilters())]
+    if sum(code not in PLAIN_FILTERS for code in filters) > 1:
+        return "is packed more than once, so that it can't be told what it would take in memory"
+    is_chunked = properties.get_layout() == h5d.CHUNKED
+    chunk = properties.get_chunk() if is_chunked else ()
+    num_bytes = max(math.prod(found.shape), math.prod(chunk)) * found.get_type().get_size()
+    if num_bytes <= SMALL:
+        return ""
+    stored = min(found.get_storage_size(), os.path.getsize(file.filename))
+    if num_bytes <= COMPRESSIBLE * stored:
+        return ""
+    return f"would take {num_bytes} bytes of memory, but no more than {stored} bytes are stored"
 
 
 KINDS = {2: "float16", 4: "float32", 8: "float64"}

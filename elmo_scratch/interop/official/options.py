@@ -1,14 +1,20 @@
-"""Reads the official `options.json` as a checked, frozen record, and as settings of a biLM."""
+"""
+The sizes of an official biLM: in `options.json`, in a config, in a `BiLm`, in a task's archive.
+"""
 
 import json
 import logging
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Tuple, Union
+from os import PathLike
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import CHARACTERS_PER_TOKEN, NUM_BATCH_IDS, NUM_CHARACTERS
 from elmo_scratch.files.strict_json import StrictJson, is_size
+from elmo_scratch.interop.archives.sidecar import archived_path, keep_in_archive, kept_in_archive
+from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +48,12 @@ BLOCKS = {
     ),
 }
 """The blocks of the network and their keys."""
+
+MARK_IDS = (1, 2)
+"""
+The ids of the words that mark sentence boundaries, one more than their rows in `embedding`: a
+vocabulary file of `bilm-tf` begins with `<S>`, `</S>` and `<UNK>`.
+"""
 
 
 @dataclass(frozen=True)
@@ -150,6 +162,70 @@ class Options:
             }
         return json.dumps(record, indent=2) + "\n"
 
+    def to_config(self) -> Dict[str, Any]:
+        """The equivalent `bilm` block of a language model's config."""
+        lstm, cnn = self.lstm, self.char_cnn
+        token_encoder: Dict[str, Any] = {"type": "word", "dim": lstm.projection_dim}
+        if cnn is not None:
+            token_encoder = {
+                "type": "char_cnn",
+                "dim": lstm.projection_dim,
+                "filters": [list(pair) for pair in cnn.filters],
+                "character_dim": cnn.embedding_dim,
+                "num_highway": cnn.n_highway,
+                "activation": cnn.activation,
+                "max_characters_per_token": cnn.max_characters_per_token,
+            }
+        return {
+            "token_encoder": token_encoder,
+            "cell_size": lstm.dim,
+            "num_layers": lstm.n_layers,
+            "cell_clip": lstm.cell_clip,
+            "projection_clip": lstm.proj_clip,
+            "use_skip_connections": lstm.use_skip_connections,
+        }
+
+    @classmethod
+    def of(cls, bilm: BiLm) -> "Options":
+        """
+        The options of a biLM with the token encoder `char_cnn` or `word`. Raises `ValueError` if it
+        has no official form.
+        """
+        encoder = bilm.token_encoder
+        cnn: Optional[CharCnnOptions] = None
+        if isinstance(encoder, CharCnnEncoder):
+            cnn = CharCnnOptions(
+                embedding_dim=encoder.convolution.embedding.embedding_dim,
+                filters=encoder.convolution.filters,
+                n_highway=len(encoder.highways),
+                activation=encoder.convolution.activation,
+                max_characters_per_token=encoder.max_characters_per_token,
+            )
+        elif not isinstance(encoder, WordEncoder):
+            raise ValueError(
+                "expected the token encoder `char_cnn` or `word`, for which there is an official "
+                f"form, but got {type(encoder).__name__}"
+            )
+        elif encoder.mark_ids() != MARK_IDS:
+            raise ValueError(
+                "expected the words for the beginning and the end of a sentence to have the ids "
+                f"{MARK_IDS}, the first two rows of `embedding`, but they have {encoder.mark_ids()}"
+            )
+        stack = bilm.left_to_right
+        lstm = LstmOptions(
+            dim=stack.cell_size,
+            projection_dim=bilm.dim,
+            n_layers=bilm.num_layers - 1,
+            cell_clip=stack.cell_clip,
+            proj_clip=stack.projection_clip,
+            # Skip connections need a second layer; AllenNLP accepts only `true`.
+            use_skip_connections=stack.use_skip_connections or bilm.num_layers == 2,
+        )
+        try:
+            return cls.from_json(cls(lstm, cnn).to_json(), "the biLM")
+        except ConfigurationError as error:
+            raise ValueError(f"there is no official form of this biLM. {error}") from None
+
 
 def _char_cnn(block: StrictJson) -> CharCnnOptions:
     n_characters = block.size("n_characters", default=NUM_BATCH_IDS)
@@ -195,25 +271,78 @@ def _filters(block: StrictJson, max_characters: int) -> Tuple[Tuple[int, int], .
     return tuple(pairs)
 
 
-def bilm_config(options: Options) -> Dict[str, Any]:
-    """The equivalent `bilm` block of a language model's config."""
-    lstm, cnn = options.lstm, options.char_cnn
-    token_encoder: Dict[str, Any] = {"type": "word", "dim": lstm.projection_dim}
-    if cnn is not None:
-        token_encoder = {
-            "type": "char_cnn",
-            "dim": lstm.projection_dim,
-            "filters": [list(pair) for pair in cnn.filters],
-            "character_dim": cnn.embedding_dim,
-            "num_highway": cnn.n_highway,
-            "activation": cnn.activation,
-            "max_characters_per_token": cnn.max_characters_per_token,
-        }
-    return {
-        "token_encoder": token_encoder,
-        "cell_size": lstm.dim,
-        "num_layers": lstm.n_layers,
-        "cell_clip": lstm.cell_clip,
-        "projection_clip": lstm.proj_clip,
-        "use_skip_connections": lstm.use_skip_connections,
-    }
+def build_bilm(
+    options: Options, num_words: Optional[int], *, state: str, matmul_dtype: str
+) -> BiLm:
+    """
+    Builds a biLM with fresh random weights.
+
+    # Parameters
+
+    options : `Options`
+        The sizes of the biLM.
+    num_words : `Optional[int]`
+        Rows of the table of words, for a model of words.
+    state, matmul_dtype : `str`
+        See `BiLm`.
+    """
+    config = options.to_config()
+    settings = config.pop("token_encoder")
+    encoder: TokenEncoder
+    if settings.pop("type") == "char_cnn":
+        encoder = CharCnnEncoder(**settings)
+    else:
+        begin_id, end_id = MARK_IDS
+        table_size = 1 + (len(MARK_IDS) if num_words is None else num_words)
+        encoder = WordEncoder(**settings, num_words=table_size, begin_id=begin_id, end_id=end_id)
+    return BiLm(
+        token_encoder=encoder, dropout=0.0, state=state, matmul_dtype=matmul_dtype, **config
+    )
+
+
+SIDECAR = "-official"
+
+
+class OfficialBlueprint(NamedTuple):
+    """
+    The sizes that it takes to build a biLM of official files again, which a task's archive stores.
+    `num_words` counts the rows of its table of words; `None` if it reads characters.
+    """
+
+    options: Options
+    num_words: Optional[int]
+
+    @classmethod
+    def of(cls, bilm: BiLm) -> "OfficialBlueprint":
+        """
+        The blueprint of a biLM with the token encoder `char_cnn` or `word`. Raises `ValueError` if
+        it has no official form.
+        """
+        encoder = bilm.token_encoder
+        num_words: Optional[int] = None
+        if isinstance(encoder, WordEncoder):
+            num_words = encoder.embedding.num_embeddings - 1
+        return cls(Options.of(bilm), num_words)
+
+    def write(self, serialization_dir: Union[str, PathLike], options_file: str) -> None:
+        """
+        Writes the blueprint to where AllenNLP packs it into the archive of the training.
+        `options_file` names the file that the options came from, and `read` finds them by it.
+        """
+        kept = kept_in_archive(serialization_dir, SIDECAR) or {}
+        kept[options_file] = {"options": self.options.to_json(), "num_words": self.num_words}
+        keep_in_archive(serialization_dir, SIDECAR, kept)
+
+    @classmethod
+    def read(
+        cls, serialization_dir: Union[str, PathLike], options_file: str
+    ) -> Optional["OfficialBlueprint"]:
+        """
+        Reads the blueprint that `write` stored in a training's folder, or in its unpacked archive;
+        `None` if there is none.
+        """
+        plan = (kept_in_archive(serialization_dir, SIDECAR) or {}).get(options_file)
+        if plan is None:
+            return None
+        path = archived_path(serialization_dir, SIDECAR)
+        return cls(Options.from_json(plan["options"], str(path)), plan["num_words"])

@@ -1,24 +1,148 @@
-"""Reads a biLM from official files."""
+"""
+Reads the biLMs of other programs: official files, which may come from an untrusted source, and
+weights that AllenNLP's `Elmo` has saved. One table has all names of a weight.
+"""
 
-from typing import Dict, Optional
+import math
+import os
+import re
+import sys
+from enum import Enum
+from os import PathLike
+from typing import Dict, NamedTuple, Optional, Set, Tuple, Union
 
+import h5py
+import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
+from h5py import h5o
 
-from elmo_scratch.interop.official.options import Options
-from elmo_scratch.interop.official.tensors import fill, official_shapes
-from elmo_scratch.interop.official.weight_file import Shape, Source, WeightFile, local_file
+from elmo_scratch.alphabet import NUM_CHARACTERS
+from elmo_scratch.files.paths import local_file
+from elmo_scratch.interop.layer_files.reader import COMPRESSIBLE, SMALL, refused_size
+from elmo_scratch.interop.official.options import MARK_IDS, Options, build_bilm
 from elmo_scratch.modules import BiLm
-from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
 
-BEGIN_SENTENCE_ROW, END_SENTENCE_ROW = 0, 1
-"""
-The rows of `embedding` that mark sentence boundaries: a vocabulary file of `bilm-tf` begins with
-`<S>`, `</S>` and `<UNK>`.
-"""
+Source = Union[str, PathLike]
+Shape = Tuple[int, ...]
 
-MARK_IDS = (BEGIN_SENTENCE_ROW + 1, END_SENTENCE_ROW + 1)
-"""The ids of the words that mark sentence boundaries."""
+_MODEL = (
+    "https://allennlp.s3.amazonaws.com/models/elmo/2x4096_512_2048cnn_2xhighway/"
+    "elmo_2x4096_512_2048cnn_2xhighway_"
+)
+
+RELEASED_OPTIONS = _MODEL + "options.json"
+RELEASED_WEIGHTS = _MODEL + "weights.hdf5"
+
+
+class Form(Enum):
+    """What a parameter is, where that decides how other files hold it."""
+
+    ROWS = "a table, here with a first row for padding"
+    FILTERS = "the filters of one width"
+    TRANSFORM = "the transform of a highway layer"
+    CARRY = "the gate of a highway layer"
+    INPUT = "input weights of all gates"
+    RECURRENT = "recurrent weights of all gates"
+    GATE_BIAS = "biases of all gates"
+    PLAIN = "any other matrix or bias"
+
+
+class Weight(NamedTuple):
+    """
+    A parameter by its names in a `BiLm`, in an official file and in AllenNLP's `Elmo`. `#` stands
+    for the number of a filter width or of a layer.
+    """
+
+    ours: str
+    official: str
+    allennlp: Optional[str]
+    form: Form
+
+
+_HIGHWAY = "_highways._layers.#"
+_ENCODER_WEIGHTS = [
+    ("convolution.embedding.weight", "char_embed", "_char_embedding_weights", Form.ROWS),
+    ("convolution.convolutions.#.weight", "CNN/W_cnn_#", "char_conv_#.weight", Form.FILTERS),
+    ("convolution.convolutions.#.bias", "CNN/b_cnn_#", "char_conv_#.bias", Form.PLAIN),
+    ("highways.#.transform.weight", "CNN_high_#/W_transform", f"{_HIGHWAY}.weight", Form.TRANSFORM),
+    ("highways.#.transform.bias", "CNN_high_#/b_transform", f"{_HIGHWAY}.bias", Form.TRANSFORM),
+    ("highways.#.carry.weight", "CNN_high_#/W_carry", f"{_HIGHWAY}.weight", Form.CARRY),
+    ("highways.#.carry.bias", "CNN_high_#/b_carry", f"{_HIGHWAY}.bias", Form.CARRY),
+    ("projection.weight", "CNN_proj/W_proj", "_projection.weight", Form.PLAIN),
+    ("projection.bias", "CNN_proj/b_proj", "_projection.bias", Form.PLAIN),
+]
+_LAYER_WEIGHTS = [
+    # `W_0` holds the input weights above the recurrent ones. No bias but AllenNLP's includes the
+    # forget gate's constant: the others add it at run time.
+    ("input_weight", "W_0", "input_linearity.weight", Form.INPUT),
+    ("recurrent_weight", "W_0", "state_linearity.weight", Form.RECURRENT),
+    ("bias", "B", "state_linearity.bias", Form.GATE_BIAS),
+    ("projection_weight", "W_P_0", "state_projection.weight", Form.PLAIN),
+]
+_DIRECTIONS = [("left_to_right", "RNN_0", "forward"), ("right_to_left", "RNN_1", "backward")]
+_CELL = "RNN/MultiRNNCell/Cell#/LSTMCell"
+
+WEIGHTS = [
+    Weight("token_encoder.embedding.weight", "embedding", None, Form.ROWS),
+    *(
+        Weight(f"token_encoder.{ours}", official, f"_token_embedder.{theirs}", form)
+        for ours, official, theirs, form in _ENCODER_WEIGHTS
+    ),
+    *(
+        Weight(
+            f"{direction}.layers.#.{ours}",
+            f"{group}/{_CELL}/{official}",
+            f"_elmo_lstm.{their_direction}_layer_#.{theirs}",
+            form,
+        )
+        for direction, group, their_direction in _DIRECTIONS
+        for ours, official, theirs, form in _LAYER_WEIGHTS
+    ),
+]
+"""All weights of the biLMs that other programs have."""
+
+_BY_OURS = {weight.ours: weight for weight in WEIGHTS}
+_NUMBER = re.compile(r"\d+")
+
+
+def official_place(name: str) -> Tuple[str, Form]:
+    """The path in official files of the tensor that holds the parameter `name`, and its form."""
+    weight = _BY_OURS[_NUMBER.sub("#", name)]
+    return weight.official.replace("#", "".join(_NUMBER.findall(name))), weight.form
+
+
+def official_shapes(options: Options, num_words: Optional[int]) -> Dict[str, Shape]:
+    """
+    The shape of each tensor of a weight file, by its path. `num_words` counts the rows of the table
+    of words, for a model of words.
+    """
+    lstm, cnn = options.lstm, options.char_cnn
+    dim, gates = lstm.projection_dim, 4 * lstm.dim
+    shapes: Dict[str, Shape] = {}
+    if cnn is None:
+        shapes["embedding"] = (len(MARK_IDS) if num_words is None else num_words, dim)
+    else:
+        shapes["char_embed"] = (NUM_CHARACTERS, cnn.embedding_dim)
+        for number, (width, num_filters) in enumerate(cnn.filters):
+            shapes[f"CNN/W_cnn_{number}"] = (1, width, cnn.embedding_dim, num_filters)
+            shapes[f"CNN/b_cnn_{number}"] = (num_filters,)
+        all_filters = sum(num_filters for _, num_filters in cnn.filters)
+        for number in range(cnn.n_highway):
+            for part in ("transform", "carry"):
+                shapes[f"CNN_high_{number}/W_{part}"] = (all_filters, all_filters)
+                shapes[f"CNN_high_{number}/b_{part}"] = (all_filters,)
+        if all_filters != dim:
+            shapes["CNN_proj/W_proj"] = (all_filters, dim)
+            shapes["CNN_proj/b_proj"] = (dim,)
+    for _, group, _ in _DIRECTIONS:
+        for number in range(lstm.n_layers):
+            cell = f"{group}/{_CELL}".replace("#", str(number))
+            shapes[f"{cell}/W_0"] = (2 * dim, gates)
+            shapes[f"{cell}/B"] = (gates,)
+            if lstm.dim != dim:
+                shapes[f"{cell}/W_P_0"] = (lstm.dim, dim)
+    return shapes
 
 
 def read_official_options(options_file: Source) -> Options:
@@ -70,106 +194,230 @@ def read_official_bilm(
         wrong shape or type, or holds a number that is not finite.
     """
     options = read_official_options(options_file)
-    with WeightFile.open(weight_file) as weights:
-        num_words = _num_words(weights.shapes())
-        _check_counts(options, str(options_file), len(weights.shapes()), str(weight_file))
-        plan = _plan(options, str(options_file), num_words)
-        weights.check_shapes(official_shapes(plan), str(options_file))
-        if options.char_cnn is None and (num_words or 0) <= END_SENTENCE_ROW:
-            raise ConfigurationError(
-                f"{weight_file}: expected `embedding` to begin with the words for the beginning "
-                f"and the end of a sentence, but it has {num_words} rows"
-            )
-        tensors = weights.read()
+    # No memory is taken for sizes that the weight file doesn't confirm.
+    tensors = read_tensors(weight_file, options, str(options_file))
+    num_words = len(tensors["embedding"]) if options.char_cnn is None else None
     bilm = build_bilm(options, num_words, state=state, matmul_dtype=matmul_dtype)
-    fill(bilm, tensors)
+    load_tensors(bilm, tensors)
     return bilm.eval()
 
 
-def build_bilm(
-    options: Options, num_words: Optional[int], *, state: str, matmul_dtype: str
-) -> BiLm:
+def load_tensors(bilm: BiLm, tensors: Dict[str, numpy.ndarray]) -> None:
+    """Copies official tensors, whose names and shapes must fit, into a biLM."""
+    with torch.no_grad():
+        for name, parameter in bilm.named_parameters():
+            path, form = official_place(name)
+            tensor = tensors[path]
+            if form is Form.ROWS:
+                tensor = numpy.pad(tensor, [(1, 0), (0, 0)])
+            elif form is Form.FILTERS:  # (1, width, c, filters) → (filters, width * c)
+                tensor = tensor.reshape(-1, tensor.shape[-1]).T
+            elif form is Form.INPUT:
+                tensor = tensor[: len(tensor) // 2].T
+            elif form is Form.RECURRENT:
+                tensor = tensor[len(tensor) // 2 :].T
+            else:
+                tensor = tensor.T
+            parameter.copy_(torch.from_numpy(numpy.ascontiguousarray(tensor)))
+
+
+def read_tensors(
+    weight_file: Source, options: Options, options_source: str
+) -> Dict[str, numpy.ndarray]:
     """
-    Builds a biLM with fresh random weights.
+    Reads the tensors of an official weight file as float32, by their paths: only numbers that are
+    stored in the file itself, and only after their shapes were checked.
 
     # Parameters
 
+    weight_file : `Union[str, PathLike]`
+        A path or an address.
     options : `Options`
-        The sizes of the biLM.
-    num_words : `Optional[int]`
-        Rows of the table of words, for a model of words.
-    state, matmul_dtype : `str`
-        See `BiLm`.
+        The sizes that the tensors must have.
+    options_source : `str`
+        The name of the file that the options came from, for error messages.
+
+    # Raises
+
+    ConfigurationError
+        If the file is missing or can't be read; if a tensor is missing, left over, of the wrong
+        shape or type, would take far more memory than the file, or holds a number that is not
+        finite.
     """
-    lstm = options.lstm
-    return BiLm(
-        token_encoder=_build_token_encoder(options, num_words or END_SENTENCE_ROW + 1),
-        cell_size=lstm.dim,
-        num_layers=lstm.n_layers,
-        dropout=0.0,
-        cell_clip=lstm.cell_clip,
-        projection_clip=lstm.proj_clip,
-        use_skip_connections=lstm.use_skip_connections,
-        state=state,
-        matmul_dtype=matmul_dtype,
-    )
+    source, path = str(weight_file), local_file(weight_file)
+    tensors: Dict[str, numpy.ndarray] = {}
+    try:
+        with h5py.File(path, "r") as file:
+            found = _find_tensors(file, source)
+            _check_shapes(found, source, options, options_source)
+            for name, dataset in found.items():
+                try:
+                    with numpy.errstate(over="ignore"):
+                        tensors[name] = dataset[...].astype("float32", copy=False)
+                except MemoryError:
+                    raise ConfigurationError(
+                        f"{source}: its tensors don't fit into memory; there was no room for "
+                        f"{name}, of the shape {dataset.shape}"
+                    ) from None
+                if not numpy.isfinite(tensors[name]).all():
+                    raise ConfigurationError(
+                        f"{source}: {name} holds numbers that are not finite; such weights come of "
+                        "a training that diverged or of a damaged file"
+                    )
+    except ConfigurationError:
+        raise
+    except Exception as error:  # h5py raises nearly every kind of error for damaged files
+        raise ConfigurationError(
+            f"{source}: expected the weights of a biLM in an HDF5 file, but it can't be read; if "
+            f"it was downloaded, the download may be incomplete. {error}"
+        ) from None
+    return tensors
 
 
-def _check_counts(options: Options, asked_by: str, num_tensors: int, source: str) -> None:
-    """Refuses options with more parts than there are tensors, before a biLM is planned by them."""
+DEEPEST = 16
+"""A path in a weight file may lead through this many groups; `W_0` lies in five."""
+
+NUM_BYTES = 4
+"""Bytes of a number in memory."""
+
+
+def _find_tensors(file: h5py.File, source: str) -> Dict[str, h5py.Dataset]:
+    """
+    The data sets of a file by their paths. Refuses what no weight file holds, and data sets that
+    would take far more memory than the file has numbers for, one by one or together.
+    """
+    found: Dict[str, h5py.Dataset] = {}
+    seen: Set[int] = {h5o.get_info(file.id).addr}
+    paths = [name.decode() for name in file["/"].id]
+    for path in paths:  # grows by the members of each group
+        is_link = not isinstance(file.get(path, getlink=True), h5py.HardLink)
+        member = None if is_link else file[path]
+        address = 0 if is_link else h5o.get_info(member.id).addr
+        what = ""
+        if is_link:
+            what = "a link"
+        # Groups that each hold the next one twice would take forever to visit.
+        elif address in seen:
+            what = "the same as another"
+        elif isinstance(member, h5py.Group):
+            what = f"in more than {DEEPEST} groups" if path.count("/") > DEEPEST else ""
+        elif not isinstance(member, h5py.Dataset) or member.shape is None:
+            what = "no tensor"
+        elif member.external or member.is_virtual:
+            what = "stored in another file"
+        elif member.dtype.kind != "f":
+            what = f"of the type {member.dtype}"
+        if what:
+            raise ConfigurationError(
+                f"{source}: expected a tensor of numbers with a fraction at {path}, but it is "
+                f"{what}"
+            )
+        seen.add(address)
+        if isinstance(member, h5py.Group):
+            paths += [f"{path}/{name.decode()}" for name in member.id]
+            continue
+        reason = refused_size(file, member.id)
+        if reason:
+            raise ConfigurationError(f"{source}: {path} has the shape {member.shape} and {reason}")
+        found[path] = member
+    # Many tensors may be small enough one by one.
+    total = sum(math.prod(dataset.shape) * NUM_BYTES for dataset in found.values())
+    stored = os.path.getsize(file.filename)
+    if total > SMALL + COMPRESSIBLE * stored:
+        raise ConfigurationError(
+            f"{source}: its tensors would take {total} bytes of memory together, but it has no "
+            f"more than {stored} bytes"
+        )
+    return found
+
+
+def _check_shapes(
+    found: Dict[str, h5py.Dataset], source: str, options: Options, options_source: str
+) -> None:
+    """Refuses tensors of other names or shapes than a biLM of these sizes has."""
     counts = {"n_layers": options.lstm.n_layers}
     if options.char_cnn is not None:
         counts["n_highway"] = options.char_cnn.n_highway
         counts["filters"] = len(options.char_cnn.filters)
-    name, most = max(counts.items(), key=lambda item: item[1])
-    if most > num_tensors:
+    for name, count in counts.items():
+        # The shapes of so many would take forever to list.
+        if count > len(found):
+            raise ConfigurationError(
+                f"{source}: it holds {len(found)} tensors, which is too few for {options_source}, "
+                f"where `{name}` asks for {count} layers or convolutions"
+            )
+    words = found["embedding"].shape if "embedding" in found else ()
+    expected = official_shapes(options, words[0] if words else None)
+    for name, shape in expected.items():
+        if math.prod(shape) * NUM_BYTES > sys.maxsize:
+            raise ConfigurationError(
+                f"{options_source}: no biLM can have its sizes: {name} would have the shape {shape}"
+            )
+        if name not in found:
+            raise ConfigurationError(
+                f"{source}: the tensor {name}, of the shape {shape}, is missing, which "
+                f"{options_source} asks for; the file holds {sorted(found)}"
+            )
+        if found[name].shape != shape:
+            raise ConfigurationError(
+                f"{source}: expected {name} to have the shape {shape}, by the sizes in "
+                f"{options_source}, but it has the shape {found[name].shape}"
+            )
+    for name in sorted(set(found) - set(expected)):
         raise ConfigurationError(
-            f"{source}: it holds {num_tensors} tensors, which is too few for {asked_by}, where "
-            f"`{name}` asks for {most} layers or convolutions"
+            f"{source}: the tensor {name}, of the shape {found[name].shape}, is left over: the "
+            f"biLM of {options_source} has none of that name"
+        )
+    if options.char_cnn is None and words[0] < len(MARK_IDS):
+        raise ConfigurationError(
+            f"{source}: expected `embedding` to begin with the words for the beginning and the end "
+            f"of a sentence, but it has {words[0]} rows"
         )
 
 
-def _plan(options: Options, asked_by: str, num_words: Optional[int]) -> BiLm:
+def bilm_weights(theirs: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
     """
-    Builds a biLM on the meta device: no memory is taken for sizes that the weights don't confirm.
+    Renames and converts the `state_dict()` of the biLM in `allennlp.modules.elmo.Elmo` to the
+    weights of a `BiLm` over characters. Unknown names stay as they are.
     """
-    try:
-        with torch.device("meta"):
-            return build_bilm(options, num_words, state="reset", matmul_dtype="float32")
-    except (OverflowError, RuntimeError, TypeError) as error:
-        # PyTorch raises these errors for sizes that are too large to count.
-        raise ConfigurationError(f"{asked_by}: no biLM can have its sizes: {error}") from None
+    ours: Dict[str, torch.Tensor] = {}
+    for name, tensor in theirs.items():
+        pattern, number = _NUMBER.sub("#", name), "".join(_NUMBER.findall(name))
+        weights = [weight for weight in WEIGHTS if weight.allennlp == pattern]
+        for weight in weights:
+            ours[weight.ours.replace("#", number)] = _from_allennlp(tensor, weight.form)
+        # AllenNLP's vectors of `vocab_to_cache` are computed anew here.
+        if not weights and name != "_word_embedding.weight":
+            ours[name] = tensor
+    return ours
 
 
-def _build_token_encoder(options: Options, num_words: int) -> TokenEncoder:
-    cnn = options.char_cnn
-    if cnn is None:
-        return WordEncoder(
-            dim=options.lstm.projection_dim,
-            num_words=num_words + 1,
-            begin_id=MARK_IDS[0],
-            end_id=MARK_IDS[1],
-        )
-    return CharCnnEncoder(
-        dim=options.lstm.projection_dim,
-        filters=list(cnn.filters),
-        character_dim=cnn.embedding_dim,
-        num_highway=cnn.n_highway,
-        activation=cnn.activation,
-        max_characters_per_token=cnn.max_characters_per_token,
-    )
+def _from_allennlp(tensor: torch.Tensor, form: Form) -> torch.Tensor:
+    """Converts the tensor of AllenNLP's `Elmo` that holds a parameter."""
+    if form is Form.FILTERS:  # (filters, c, width) → (filters, width * c)
+        return tensor.transpose(1, 2).flatten(1)
+    # AllenNLP's gate is the share that stays, ours the share that is transformed.
+    if form is Form.TRANSFORM:
+        return tensor.chunk(2)[0]
+    if form is Form.CARRY:
+        return -tensor.chunk(2)[1]
+    if form in (Form.INPUT, Form.RECURRENT, Form.GATE_BIAS):
+        # AllenNLP orders the gates i, f, j, o; the original and this package i, j, f, o.
+        i, f, j, o = tensor.chunk(4)
+        # AllenNLP's bias includes the forget gate's constant.
+        return torch.cat([i, j, f - 1.0 if form is Form.GATE_BIAS else f, o])
+    return tensor
 
 
-def _num_words(shapes: Dict[str, Shape]) -> Optional[int]:
-    """The rows of the table of words, if there is one."""
-    shape = shapes.get("embedding")
-    return shape[0] if shape else None
-
-
-_MODEL = (
-    "https://allennlp.s3.amazonaws.com/models/elmo/2x4096_512_2048cnn_2xhighway/"
-    "elmo_2x4096_512_2048cnn_2xhighway_"
-)
-
-RELEASED_OPTIONS = _MODEL + "options.json"
-RELEASED_WEIGHTS = _MODEL + "weights.hdf5"
+def mix_weights(theirs: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
+    """
+    Renames the `state_dict()` of AllenNLP's `ScalarMix` (one weight a layer, and γ, each of shape
+    `(1,)`) to that of a `TrainableMix`.
+    """
+    ours = {name: tensor for name, tensor in theirs.items() if "scalar_parameters" not in name}
+    if "gamma" in ours:
+        ours["gamma"] = ours["gamma"].reshape(())
+    count = len(theirs) - len(ours)
+    if count:
+        ours["weights"] = torch.cat([theirs[f"scalar_parameters.{n}"] for n in range(count)])
+    return ours

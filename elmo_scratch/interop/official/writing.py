@@ -2,17 +2,16 @@
 
 from os import PathLike
 from pathlib import Path
-from typing import Union
+from typing import Dict, List, Union
 
+import numpy
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
-from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options
-from elmo_scratch.interop.official.reading import MARK_IDS
-from elmo_scratch.interop.official.tensors import official_tensors
+from elmo_scratch.interop.official.options import OfficialBlueprint
+from elmo_scratch.interop.official.reading import Form, Shape, official_place, official_shapes
 from elmo_scratch.modules import BiLm
-from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
 
 OPTIONS_NAME, WEIGHTS_NAME = "options.json", "weights.hdf5"
 
@@ -38,8 +37,8 @@ def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
         If there is no official form of the biLM, or a weight is not a finite number.
     """
     folder = Path(folder)
-    options = official_options(bilm)
-    tensors = official_tensors(bilm)
+    sizes = OfficialBlueprint.of(bilm)
+    tensors = official_tensors(bilm, official_shapes(*sizes))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -53,7 +52,7 @@ def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
         atomic_write(folder / WEIGHTS_NAME) as weights,
         atomic_write(folder / OPTIONS_NAME) as settings,
     ):
-        settings.write_text(options.to_json(), encoding="utf-8")
+        settings.write_text(sizes.options.to_json(), encoding="utf-8")
         with (
             OutputStream.open(weights, folder / WEIGHTS_NAME) as stream,
             stream.hdf5_file() as file,
@@ -62,40 +61,23 @@ def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
                 file.create_dataset(name, data=tensor)
 
 
-def official_options(bilm: BiLm) -> Options:
+def official_tensors(bilm: BiLm, shapes: Dict[str, Shape]) -> Dict[str, numpy.ndarray]:
     """
-    The content of `options.json` for a biLM with the token encoder `char_cnn` or `word`. Raises
-    `ValueError` if the biLM has no official form.
+    The official tensors of a biLM by their paths, float32. `shapes` are those of `official_shapes`.
+    Raises `ValueError` if a weight is not finite in float32.
     """
-    encoder = bilm.token_encoder
-    cnn = None
-    if isinstance(encoder, WordEncoder) and encoder.mark_ids() != MARK_IDS:
-        raise ValueError(
-            "expected the words for the beginning and the end of a sentence to have the ids "
-            f"{MARK_IDS}, the first two rows of `embedding`, but they have {encoder.mark_ids()}"
-        )
-    if isinstance(encoder, CharCnnEncoder):
-        cnn = CharCnnOptions(
-            embedding_dim=encoder.convolution.embedding.embedding_dim,
-            filters=encoder.convolution.filters,
-            n_highway=len(encoder.highways),
-            activation=encoder.convolution.activation,
-            max_characters_per_token=encoder.max_characters_per_token,
-        )
-    stack = bilm.left_to_right
-    options = Options(
-        LstmOptions(
-            dim=stack.cell_size,
-            projection_dim=bilm.dim,
-            n_layers=bilm.num_layers - 1,
-            cell_clip=stack.cell_clip,
-            proj_clip=stack.projection_clip,
-            # Skip connections need a second layer; AllenNLP accepts only `true`.
-            use_skip_connections=stack.use_skip_connections or bilm.num_layers == 2,
-        ),
-        cnn,
-    )
-    try:
-        return Options.from_json(options.to_json(), "the biLM")
-    except ConfigurationError as error:
-        raise ValueError(f"there is no official form of this biLM. {error}") from None
+    parts: Dict[str, List[numpy.ndarray]] = {path: [] for path in shapes}
+    for name, parameter in bilm.named_parameters(remove_duplicate=False):
+        numbers = parameter.detach().float().cpu().numpy()
+        if not numpy.isfinite(numbers).all():
+            raise ValueError(
+                f"{name}: expected finite numbers, but there are others; such weights come of a "
+                "training that diverged"
+            )
+        path, form = official_place(name)
+        parts[path].append(numbers[1:] if form is Form.ROWS else numbers.T)
+    return {
+        # Input weights above recurrent weights; all other tensors have one part.
+        path: numpy.array(numpy.concatenate(parts[path]).reshape(shape), order="C")
+        for path, shape in shapes.items()
+    }

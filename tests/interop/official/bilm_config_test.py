@@ -4,8 +4,7 @@ from typing import Any, Dict
 import pytest
 from allennlp.common import Params
 
-from elmo_scratch.interop.official.options import Options, bilm_config
-from elmo_scratch.interop.official.writing import official_options
+from elmo_scratch.interop.official.options import Options
 from elmo_scratch.modules import BiLm
 from tests.tiny_elmo import OPTIONS
 
@@ -19,12 +18,12 @@ LSTM = replace(OPTIONS.lstm, cell_clip=None, use_skip_connections=False, n_layer
 )
 def test_a_bilm_of_it_has_these_options(options: Options) -> None:
     sizes: Dict[str, Any] = {"num_words": 7, "begin_id": 1, "end_id": 2}
-    bilm = BiLm.from_params(Params(bilm_config(options)), **sizes)
-    assert official_options(bilm) == options
+    bilm = BiLm.from_params(Params(options.to_config()), **sizes)
+    assert Options.of(bilm) == options
 
 
 def test_it_is_what_a_config_says() -> None:
-    assert bilm_config(OPTIONS) == {
+    assert OPTIONS.to_config() == {
         "token_encoder": {
             "type": "char_cnn",
             "dim": 16,

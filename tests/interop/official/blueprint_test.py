@@ -11,8 +11,13 @@ from allennlp.data import Vocabulary
 from elmo_scratch.interop import BiLmBlueprint, WordList
 from elmo_scratch.interop.archives.sidecar import archived_path
 from elmo_scratch.interop.official import build_bilm
-from elmo_scratch.interop.official.blueprint import NAME, OfficialBlueprint
-from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options
+from elmo_scratch.interop.official.options import (
+    SIDECAR,
+    CharCnnOptions,
+    LstmOptions,
+    OfficialBlueprint,
+    Options,
+)
 
 LSTM = LstmOptions(
     dim=24, projection_dim=16, n_layers=2, cell_clip=1.5, proj_clip=None, use_skip_connections=True
@@ -39,7 +44,7 @@ def test_what_is_built_again_has_the_same_sizes(
     OfficialBlueprint.of(bilm).write(tmp_path, ADDRESS)
     kept = OfficialBlueprint.read(tmp_path, ADDRESS)
     assert kept == (options, num_words)
-    again = kept.build(state="reset", matmul_dtype="float32")
+    again = build_bilm(*kept, state="reset", matmul_dtype="float32")
     assert again.state_memory.state == "reset"
     again.load_state_dict(bilm.state_dict())
 
@@ -95,12 +100,12 @@ def test_the_vocabulary_beside_it_does_not_mind(tmp_path: Path) -> None:
 
 def test_nothing_else_is_left_in_the_folder(tmp_path: Path) -> None:
     keep_options(tmp_path, ADDRESS, OF_WORDS)
-    assert list((tmp_path / "vocabulary").iterdir()) == [archived_path(tmp_path, NAME)]
+    assert list((tmp_path / "vocabulary").iterdir()) == [archived_path(tmp_path, SIDECAR)]
 
 
 def test_a_reader_finds_the_sizes_in_the_official_form(tmp_path: Path) -> None:
     keep_options(tmp_path, ADDRESS, OF_CHARACTERS)
-    text = archived_path(tmp_path, NAME).read_text(encoding="utf-8")
+    text = archived_path(tmp_path, SIDECAR).read_text(encoding="utf-8")
     record = json.loads(json.loads(text)[ADDRESS]["options"])
     assert record["lstm"]["projection_dim"] == 16
     assert record["char_cnn"]["filters"] == [[1, 4], [2, 8]]
@@ -108,7 +113,7 @@ def test_a_reader_finds_the_sizes_in_the_official_form(tmp_path: Path) -> None:
 
 def test_options_that_were_spoilt_are_named_with_their_file(tmp_path: Path) -> None:
     keep_options(tmp_path, ADDRESS, OF_WORDS)
-    path = archived_path(tmp_path, NAME)
+    path = archived_path(tmp_path, SIDECAR)
     path.write_text(json.dumps({ADDRESS: {"options": "{}", "num_words": None}}), encoding="utf-8")
     with pytest.raises(ConfigurationError, match=f"{re.escape(str(path))}: .*`lstm`.*missing"):
         kept_options(tmp_path, ADDRESS)

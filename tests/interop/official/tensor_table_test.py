@@ -1,18 +1,15 @@
 import json
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict
 
 import h5py
 import numpy
 import pytest
 import torch
 
-from elmo_scratch.interop.official.tensors import (
-    fill,
-    official_shapes,
-    official_tensors,
-    tensor_table,
-)
+from elmo_scratch.interop.official.options import OfficialBlueprint
+from elmo_scratch.interop.official.reading import load_tensors, official_place, official_shapes
+from elmo_scratch.interop.official.writing import official_tensors
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
 from tests.interop.official.reference import (
@@ -58,9 +55,17 @@ def lstm_shapes(layers: int, dim: int, cells: int) -> Dict[str, tuple]:
     return shapes
 
 
+def shapes_of(bilm: BiLm) -> Dict[str, tuple]:
+    return official_shapes(*OfficialBlueprint.of(bilm))
+
+
+def tensors_of(bilm: BiLm) -> Dict[str, numpy.ndarray]:
+    return official_tensors(bilm, shapes_of(bilm))
+
+
 def test_the_tensors_of_a_model_of_characters() -> None:
     bilm = BiLm(token_encoder=characters(num_highway=2), cell_size=CELLS)
-    assert official_shapes(bilm) == {
+    assert shapes_of(bilm) == {
         "char_embed": (261, 3),
         "CNN/W_cnn_0": (1, 1, 3, 2),
         "CNN/b_cnn_0": (2,),
@@ -82,7 +87,7 @@ def test_the_tensors_of_a_model_of_characters() -> None:
 
 def test_as_many_filters_as_dimensions_need_no_projection() -> None:
     bilm = BiLm(token_encoder=characters(dim=7, num_highway=0), cell_size=CELLS, num_layers=1)
-    assert [name for name in official_shapes(bilm) if not name.startswith("RNN")] == [
+    assert [name for name in shapes_of(bilm) if not name.startswith("RNN")] == [
         "char_embed",
         "CNN/W_cnn_0",
         "CNN/b_cnn_0",
@@ -93,22 +98,22 @@ def test_as_many_filters_as_dimensions_need_no_projection() -> None:
 
 def test_the_tensors_of_a_model_of_words() -> None:
     bilm = BiLm(token_encoder=words(), cell_size=DIM, num_layers=3)
-    assert official_shapes(bilm) == {"embedding": (9, DIM), **lstm_shapes(3, DIM, DIM)}
+    assert shapes_of(bilm) == {"embedding": (9, DIM), **lstm_shapes(3, DIM, DIM)}
 
 
 @pytest.mark.parametrize("encoder", [characters, words])
 def test_every_parameter_is_in_one_tensor(encoder: Callable[[], TokenEncoder]) -> None:
     bilm = BiLm(token_encoder=encoder(), cell_size=CELLS)
-    held = [name for row in tensor_table(bilm) for name in row.parameters]
-    assert sorted(held) == sorted(name for name, _ in bilm.named_parameters())
+    places = {official_place(name)[0] for name, _ in bilm.named_parameters()}
+    assert places == set(shapes_of(bilm))
 
 
 @pytest.mark.parametrize("encoder", [characters, words])
-def test_what_is_filled_in_comes_out_again(encoder: Callable[[], TokenEncoder]) -> None:
+def test_what_is_loaded_comes_out_again(encoder: Callable[[], TokenEncoder]) -> None:
     bilm = BiLm(token_encoder=encoder(), cell_size=CELLS)
-    tensors = {name: numbered(shape) for name, shape in official_shapes(bilm).items()}
-    fill(bilm, tensors)
-    out = official_tensors(bilm)
+    tensors = {name: numbered(shape) for name, shape in shapes_of(bilm).items()}
+    load_tensors(bilm, tensors)
+    out = tensors_of(bilm)
     assert list(out) == list(tensors)
     assert all(numpy.array_equal(out[name], tensors[name]) for name in tensors)
     assert all(tensor.flags.c_contiguous for tensor in out.values())
@@ -116,8 +121,8 @@ def test_what_is_filled_in_comes_out_again(encoder: Callable[[], TokenEncoder]) 
 
 def test_each_number_has_its_place() -> None:
     bilm = BiLm(token_encoder=characters(), cell_size=CELLS)
-    tensors = {name: numbered(shape) for name, shape in official_shapes(bilm).items()}
-    fill(bilm, tensors)
+    tensors = {name: numbered(shape) for name, shape in shapes_of(bilm).items()}
+    load_tensors(bilm, tensors)
     ours = {name: parameter.detach().numpy() for name, parameter in bilm.named_parameters()}
 
     embedding = ours["token_encoder.convolution.embedding.weight"]
@@ -143,8 +148,8 @@ def test_each_number_has_its_place() -> None:
 
 def test_a_word_is_one_row_further() -> None:
     bilm = BiLm(token_encoder=words(), cell_size=CELLS)
-    tensors = {name: numbered(shape) for name, shape in official_shapes(bilm).items()}
-    fill(bilm, tensors)
+    tensors = {name: numbered(shape) for name, shape in shapes_of(bilm).items()}
+    load_tensors(bilm, tensors)
     embedding = bilm.token_encoder.embedding.weight.detach().numpy()
     assert not embedding[0].any()
     assert numpy.array_equal(embedding[1:], tensors["embedding"])
@@ -153,12 +158,12 @@ def test_a_word_is_one_row_further() -> None:
 def test_tensors_are_float32_whatever_the_parameters_are() -> None:
     for dtype in (torch.float64, torch.bfloat16):
         bilm = BiLm(token_encoder=characters(), cell_size=CELLS).to(dtype)
-        assert {str(one.dtype) for one in official_tensors(bilm).values()} == {"float32"}
+        assert {str(one.dtype) for one in tensors_of(bilm).values()} == {"float32"}
 
 
 def test_tensors_stay_as_they_were_when_the_bilm_changes() -> None:
     bilm = BiLm(token_encoder=characters(), cell_size=CELLS)
-    tensors = official_tensors(bilm)
+    tensors = tensors_of(bilm)
     before = {name: tensor.copy() for name, tensor in tensors.items()}
     with torch.no_grad():
         for parameter in bilm.parameters():
@@ -166,27 +171,24 @@ def test_tensors_stay_as_they_were_when_the_bilm_changes() -> None:
     assert all(numpy.array_equal(tensors[name], before[name]) for name in before)
 
 
-def test_filling_in_makes_no_gradients_and_forgets_what_was_computed() -> None:
+def test_loading_makes_no_gradients_and_forgets_what_was_computed() -> None:
     bilm = RESIDUAL.read().requires_grad_(False)
     ids = [character_batch(BATCHES[1])]
     bilm.state_memory.state = "reset"
     before = layers_of(bilm, ids)[0]
     tensors = RESIDUAL.tensors()
     for name, tensor in tensors.items():
-        fill(bilm, {**tensors, name: tensor + 0.1})
+        load_tensors(bilm, {**tensors, name: tensor + 0.1})
         assert abs(layers_of(bilm, ids)[0] - before).max() > 1e-3, name
-    fill(bilm, tensors)
+    load_tensors(bilm, tensors)
     assert numpy.array_equal(layers_of(bilm, ids)[0], before)
     assert not any(parameter.requires_grad for parameter in bilm.parameters())
 
 
 def test_a_token_encoder_of_someone_else_has_no_official_form() -> None:
     bilm = BiLm(token_encoder=LetterEncoder(DIM), cell_size=CELLS)
-    message = "the token encoder `char_cnn` or `word`, .* but got LetterEncoder"
-    functions: List[Callable[[BiLm], Any]] = [tensor_table, official_shapes, official_tensors]
-    for function in functions:
-        with pytest.raises(ValueError, match=message):
-            function(bilm)
+    with pytest.raises(ValueError, match="`char_cnn` or `word`, .* but got LetterEncoder"):
+        OfficialBlueprint.of(bilm)
 
 
 @pytest.mark.parametrize(

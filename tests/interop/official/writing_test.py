@@ -14,7 +14,6 @@ from allennlp.modules.elmo import Elmo, _ElmoBiLm
 
 from elmo_scratch.interop.official import write_official_bilm
 from elmo_scratch.interop.official.options import Options
-from elmo_scratch.interop.official.writing import official_options
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import WordEncoder
 from tests.interop.full_disk import has_such_a_limit, printed_by
@@ -144,7 +143,7 @@ def test_what_was_written_is_read_to_the_bit(form: str, tmp_path: Path) -> None:
     before, after = bilm.state_dict(), again.state_dict()
     assert list(after) == list(before)
     assert all(torch.equal(after[name], before[name]) for name in before)
-    assert official_options(again) == official_options(bilm)
+    assert Options.of(again) == Options.of(bilm)
     for one, other in zip(layers_of(bilm, ids_of(bilm)), layers_of(again, ids_of(again))):
         assert numpy.array_equal(one, other)
     assert contents(written(again, tmp_path / "again").options.parent) == contents(
@@ -218,7 +217,7 @@ def test_settings_are_written_as_options(tmp_path: Path) -> None:
 @pytest.mark.parametrize("num_layers, is_written", [(1, True), (2, False)])
 def test_without_a_second_layer_there_is_nothing_to_skip(num_layers: int, is_written: bool) -> None:
     form = {**FORMS["as released"], "num_layers": num_layers, "use_skip_connections": False}
-    assert official_options(built(form)).lstm.use_skip_connections == is_written
+    assert Options.of(built(form)).lstm.use_skip_connections == is_written
 
 
 def test_weights_in_any_state_are_written_and_left_as_they_are(tmp_path: Path) -> None:

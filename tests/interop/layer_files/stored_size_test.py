@@ -5,7 +5,7 @@ import numpy
 import pytest
 from h5py import h5d, h5p, h5s, h5t, h5z
 
-from elmo_scratch.interop.official.weight_file import COMPRESSIBLE, SMALL, refused_size
+from elmo_scratch.interop.layer_files.reader import COMPRESSIBLE, SMALL, refused_size
 
 
 @pytest.mark.parametrize(
