@@ -6,12 +6,6 @@ from typing import Any, Dict, Optional, Type
 
 from allennlp.common.checks import ConfigurationError
 
-
-def is_size(value: Any, least: int = 1) -> bool:
-    """Whether a JSON value is a whole number of at least `least`."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
-
-
 _REQUIRED = object()
 
 
@@ -67,7 +61,7 @@ class StrictJson:
         """A whole number of at least `least`; null counts as missing."""
         value = self.take(key, default)
         value = default if value is None and default is not _REQUIRED else value
-        if not is_size(value, least):
+        if type(value) is not int or value < least:
             raise self.error(key, f"a whole number of at least {least}", value)
         return value
 
@@ -76,11 +70,7 @@ class StrictJson:
         value = self.take(key, None)
         if value is None:
             return None
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, (int, float))
-            or not 0 < value < math.inf
-        ):
+        if type(value) not in (int, float) or not 0 < value < math.inf:
             raise self.error(key, "a positive number, or null for no bound", value)
         return value
 

@@ -3,21 +3,25 @@ from typing import Any, Callable
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.files.strict_json import StrictJson, is_size
+from elmo_scratch.files.strict_json import StrictJson
 
 
 @pytest.mark.parametrize("value", [1, 2, 10**30])
 def test_a_whole_number_above_nothing_is_a_size(value: Any) -> None:
-    assert is_size(value)
+    assert StrictJson("f", "", {"size": value}).size("size") == value
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, True, "1", None, [1]])
 def test_nothing_else_is_a_size(value: Any) -> None:
-    assert not is_size(value)
+    with pytest.raises(ConfigurationError, match="`size` to be a whole number of at least 1"):
+        StrictJson("f", "", {"size": value}).size("size")
 
 
 def test_zero_is_a_size_where_it_is_allowed() -> None:
-    assert is_size(0, least=0) and not is_size(-1, least=0)
+    one = StrictJson("f", "", {"zero": 0, "less": -1})
+    assert one.size("zero", least=0) == 0
+    with pytest.raises(ConfigurationError, match="`less` to be a whole number of at least 0"):
+        one.size("less", least=0)
 
 
 @pytest.mark.parametrize(

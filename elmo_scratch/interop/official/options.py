@@ -6,12 +6,12 @@ import json
 import logging
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import CHARACTERS_PER_TOKEN, NUM_BATCH_IDS, NUM_CHARACTERS
-from elmo_scratch.files.strict_json import StrictJson, is_size
+from elmo_scratch.files.strict_json import StrictJson
 from elmo_scratch.interop.archives.sidecar import archived_path, keep_in_archive, kept_in_archive
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
@@ -126,12 +126,13 @@ class Options:
             _char_cnn(top.block("char_cnn")) if "char_cnn" in top else None,
         )
         lstm.finish()
+        unread = top.unread()
         for block, keys in BLOCKS.items():
-            for key in sorted(top.unread().intersection(keys)):
+            for key in sorted(unread.intersection(keys)):
                 raise ConfigurationError(
                     f"{source}: expected the key `{key}` within `{block}`, but it stands beside it"
                 )
-        for key in sorted(top.unread() - TRAINING_KEYS):
+        for key in sorted(unread - TRAINING_KEYS):
             logger.warning("%s: the key %r is unknown and has no effect", source, key)
         if options.lstm.projection_dim > options.lstm.dim:
             raise ConfigurationError(
@@ -242,10 +243,18 @@ def _char_cnn(block: StrictJson) -> CharCnnOptions:
     activation = block.take("activation")
     if activation not in ("relu", "tanh"):
         raise block.error("activation", '"relu" or "tanh"', activation)
+    filters = block.take("filters")
+    expected = f"pairs of a width from 1 to {max_characters} and a number of filters"
+    if not isinstance(filters, list) or not filters:
+        raise block.error("filters", expected, filters)
+    for pair in filters:
+        is_pair = isinstance(pair, list) and [type(part) for part in pair] == [int, int]
+        if not is_pair or not 1 <= pair[0] <= max_characters or pair[1] < 1:
+            raise block.error("filters", expected, pair)
     embedding = block.block("embedding")
     options = CharCnnOptions(
         embedding_dim=embedding.size("dim"),
-        filters=_filters(block, max_characters),
+        filters=tuple((width, number) for width, number in filters),
         n_highway=block.size("n_highway", default=0, least=0),
         activation=activation,
         max_characters_per_token=max_characters,
@@ -253,22 +262,6 @@ def _char_cnn(block: StrictJson) -> CharCnnOptions:
     embedding.finish()
     block.finish()
     return options
-
-
-def _filters(block: StrictJson, max_characters: int) -> Tuple[Tuple[int, int], ...]:
-    """Reads the pairs of a width and a number of filters."""
-    value = block.take("filters")
-    expected = f"pairs of a width from 1 to {max_characters} and a number of filters"
-    if not isinstance(value, list) or not value:
-        raise block.error("filters", expected, value)
-    pairs: List[Tuple[int, int]] = []
-    for pair in value:
-        if not (isinstance(pair, list) and len(pair) == 2 and all(is_size(part) for part in pair)):
-            raise block.error("filters", expected, pair)
-        if pair[0] > max_characters:
-            raise block.error("filters", expected, pair)
-        pairs.append((pair[0], pair[1]))
-    return tuple(pairs)
 
 
 def build_bilm(
