@@ -251,39 +251,41 @@ class Elmo(torch.nn.Module, FromParams):
                 raise ConfigurationError(
                     "expected either `module` or `options_file` and `weight_file`, but got both"
                 )
-            self.bilm = module
+            bilm = module
         else:
             if options_file is None or weight_file is None:
                 raise ConfigurationError(
                     "expected both `options_file` and `weight_file`, or `module` in their place"
                 )
-            self.bilm = read_official_bilm(
+            bilm = read_official_bilm(
                 options_file, weight_file, state=state, matmul_dtype=matmul_dtype
             ).requires_grad_(requires_grad)
+        self.bilm = bilm
         self.cached_words: Optional[CachedWords] = None
         if vocab_to_cache is not None and (module is None or isinstance(module, BiLm)):
             self.cached_words = CachedWords(vocab_to_cache, self._character_encoder())
         self.kept_layers: Optional[KeptLayers] = None
         if keep_layers is not None:
-            if vocab_to_cache is not None or not isinstance(self.bilm, BiLm):
+            if vocab_to_cache is not None or not isinstance(bilm, BiLm):
                 raise ConfigurationError(
                     "`keep_layers` needs a `BiLm`, and no `vocab_to_cache` beside it"
                 )
-            self.kept_layers = KeptLayers(keep_layers, self.bilm)
+            self.kept_layers = KeptLayers(keep_layers, bilm)
         self._do_layer_norm = do_layer_norm
         self._keep_sentence_boundaries = keep_sentence_boundaries
         self.dropout = torch.nn.Dropout(dropout)
         if mix is not None and scalar_mix_parameters is not None:
             raise ConfigurationError("expected either `mix` or `scalar_mix_parameters`, not both")
-        num_layers = int(self.bilm.num_layers)  # type: ignore[arg-type]
-
-        def build_mix() -> LayerMix:
-            if mix is not None:
-                return mix.construct(num_layers=num_layers, width=self.get_output_dim())
-            # `Lazy` would need all of AllenNLP to be imported.
-            return TrainableMix(num_layers, initial_weights=scalar_mix_parameters)
-
-        self.mixes = torch.nn.ModuleList(build_mix() for _ in range(num_output_representations))
+        num_layers = int(bilm.num_layers)  # type: ignore[arg-type]
+        mixes: List[LayerMix] = []
+        for _ in range(num_output_representations):
+            # `Lazy` would need all of AllenNLP to be imported for the default.
+            mixes.append(
+                TrainableMix(num_layers, initial_weights=scalar_mix_parameters)
+                if mix is None
+                else mix.construct(num_layers=num_layers, width=self.get_output_dim())
+            )
+        self.mixes = torch.nn.ModuleList(mixes)
         if scalar_mix_parameters is not None:
             self.mixes.requires_grad_(False)
         self.train(self.training)

@@ -1,6 +1,7 @@
 """The bidirectional language model: a token encoder and two stacks of LSTMs."""
 
 from contextlib import contextmanager
+from functools import partial
 from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
@@ -135,19 +136,18 @@ class BiLm(torch.nn.Module, FromParams):
         self.num_layers = 1 + num_layers
         """The number of layers to mix: the token layer and the LSTM layers."""
         self.token_encoder = token_encoder
-        self.left_to_right, self.right_to_left = (
-            LstmStack(
-                token_encoder.dim,
-                num_layers,
-                cell_size,
-                dropout=dropout,
-                recurrent_dropout=recurrent_dropout,
-                cell_clip=cell_clip,
-                projection_clip=projection_clip,
-                use_skip_connections=use_skip_connections,
-            )
-            for _ in range(2)
+        new_stack = partial(
+            LstmStack,
+            token_encoder.dim,
+            num_layers,
+            cell_size,
+            dropout=dropout,
+            recurrent_dropout=recurrent_dropout,
+            cell_clip=cell_clip,
+            projection_clip=projection_clip,
+            use_skip_connections=use_skip_connections,
         )
+        self.left_to_right, self.right_to_left = new_stack(), new_stack()
         self._cell_size = cell_size
         self.state_memory = self.new_state_memory(state)
         MixedPrecision.set_everywhere(self, matmul_dtype)

@@ -183,8 +183,9 @@ class LstmStack(torch.nn.Module):
         use_skip_connections: bool = True,
     ) -> None:
         super().__init__()
-        self.layers = torch.nn.ModuleList(
-            ProjectedLstm(
+        self.layers = torch.nn.ModuleList()
+        for _ in range(num_layers):
+            layer = ProjectedLstm(
                 dim,
                 dim,
                 cell_size,
@@ -192,8 +193,7 @@ class LstmStack(torch.nn.Module):
                 projection_clip=projection_clip,
                 recurrent_dropout=recurrent_dropout,
             )
-            for _ in range(num_layers)
-        )
+            self.layers.append(layer)
         self.cell_size = cell_size
         self.cell_clip = cell_clip
         self.projection_clip = projection_clip

@@ -341,7 +341,9 @@ class CharCnnEncoder(TokenEncoder):
         self.max_characters_per_token = max_characters_per_token
         self.convolution = CharacterConvolution(character_dim, filters, activation)
         num_filters = self.convolution.output_dim
-        self.highways = torch.nn.ModuleList(Highway(num_filters) for _ in range(num_highway))
+        self.highways = torch.nn.ModuleList()
+        for _ in range(num_highway):
+            self.highways.append(Highway(num_filters))
         self.is_projected = num_filters != dim
         self.projection = Linear(num_filters, dim) if self.is_projected else torch.nn.Identity()
         begin, end = sentence_marks(max_characters_per_token)

@@ -49,9 +49,9 @@ class CharacterConvolution(MixedPrecision):
         vectors = torch.empty(NUM_BATCH_IDS, character_dim).uniform_(-1.0, 1.0)
         vectors[0] = 0.0
         self.embedding = torch.nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=0)
-        self.convolutions = torch.nn.ModuleList(
-            Linear(width * character_dim, number) for width, number in filters
-        )
+        self.convolutions = torch.nn.ModuleList()
+        for width, number in filters:
+            self.convolutions.append(Linear(width * character_dim, number))
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """
