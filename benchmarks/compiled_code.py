@@ -20,7 +20,7 @@ from typing import Dict, List, Tuple
 import torch
 from embed import add_model_and_text, load, new_bilm, read_batches, run_batch
 
-from elmo_scratch.interop.official.writing import write_official_bilm
+from elmo_scratch.interop.official import write_official_bilm
 from elmo_scratch.kernels.library import LIBRARY, SWITCH
 
 KINDS = ("compiled", "plain")

@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.files.paths import local_file
-from elmo_scratch.interop.official.reading import RELEASED_OPTIONS, RELEASED_WEIGHTS
+from elmo_scratch.interop.official.files import RELEASED_OPTIONS, RELEASED_WEIGHTS
 
 
 class ModelSource(NamedTuple):

@@ -24,7 +24,7 @@ from elmo_scratch.interop.archives.archive import (
 )
 from elmo_scratch.interop.archives.blueprint import NO_CHANGES, BiLmChanges, has_same_weights
 from elmo_scratch.interop.archives.sidecar import keep_bilm_config, kept_bilm_config
-from elmo_scratch.interop.official.reading import read_official_bilm, read_official_options
+from elmo_scratch.interop.official.files import read_official_bilm, read_official_options
 from elmo_scratch.models.language_model import LanguageModel
 from elmo_scratch.modules import BiLm, OutputSoftmax
 from elmo_scratch.modules.softmaxes import FullSoftmax

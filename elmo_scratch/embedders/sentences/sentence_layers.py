@@ -26,7 +26,7 @@ from elmo_scratch.embedders.sentences.memory_fitting import (
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.files.machine import num_processors
 from elmo_scratch.files.paths import local_file
-from elmo_scratch.interop.official.reading import read_official_bilm
+from elmo_scratch.interop.official.files import read_official_bilm
 from elmo_scratch.kernels import LstmState, MixedPrecision
 from elmo_scratch.modules.bilm import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder

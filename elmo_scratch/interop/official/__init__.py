@@ -9,23 +9,23 @@ from elmo_scratch.files.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from elmo_scratch.interop.official.export import export_bilm as export_bilm
+    from elmo_scratch.interop.official.files import RELEASED_OPTIONS as RELEASED_OPTIONS
+    from elmo_scratch.interop.official.files import RELEASED_WEIGHTS as RELEASED_WEIGHTS
+    from elmo_scratch.interop.official.files import read_official_bilm as read_official_bilm
+    from elmo_scratch.interop.official.files import read_official_options as read_official_options
+    from elmo_scratch.interop.official.files import write_official_bilm as write_official_bilm
     from elmo_scratch.interop.official.options import build_bilm as build_bilm
-    from elmo_scratch.interop.official.reading import RELEASED_OPTIONS as RELEASED_OPTIONS
-    from elmo_scratch.interop.official.reading import RELEASED_WEIGHTS as RELEASED_WEIGHTS
-    from elmo_scratch.interop.official.reading import read_official_bilm as read_official_bilm
-    from elmo_scratch.interop.official.reading import read_official_options as read_official_options
-    from elmo_scratch.interop.official.writing import write_official_bilm as write_official_bilm
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "RELEASED_OPTIONS": "reading",
-            "RELEASED_WEIGHTS": "reading",
+            "RELEASED_OPTIONS": "files",
+            "RELEASED_WEIGHTS": "files",
             "build_bilm": "options",
             "export_bilm": "export",
-            "read_official_bilm": "reading",
-            "read_official_options": "reading",
-            "write_official_bilm": "writing",
+            "read_official_bilm": "files",
+            "read_official_options": "files",
+            "write_official_bilm": "files",
         },
     )
 

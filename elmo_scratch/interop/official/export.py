@@ -22,8 +22,8 @@ from elmo_scratch.data.vocabulary_file import (
 from elmo_scratch.files.atomic import atomic_writes
 from elmo_scratch.interop.archives.archive import PretrainedBiLm, read_bilm_archive
 from elmo_scratch.interop.archives.blueprint import WordList
+from elmo_scratch.interop.official.files import OPTIONS_NAME, WEIGHTS_NAME, write_official_bilm
 from elmo_scratch.interop.official.options import MARK_IDS
-from elmo_scratch.interop.official.writing import OPTIONS_NAME, WEIGHTS_NAME, write_official_bilm
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
 

@@ -1,6 +1,6 @@
 import torch
 
-from elmo_scratch.interop.official.reading import bilm_weights, mix_weights
+from elmo_scratch.interop.official.files import bilm_weights, mix_weights
 
 PARTS = ("transform", "carry")
 

@@ -13,7 +13,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.elmo import _ElmoBiLm
 
 from elmo_scratch.alphabet import character_ids
-from elmo_scratch.interop.official import read_official_bilm, read_official_options, reading
+from elmo_scratch.interop.official import files as official_files
+from elmo_scratch.interop.official import read_official_bilm, read_official_options
 from tests import FIXTURES_ROOT
 from tests.interop.official.reference import (
     BATCHES,
@@ -224,7 +225,7 @@ def test_more_parts_than_there_are_tensors_are_an_error_at_once(
     changes: Dict[str, Any], count: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A plan of so many would take minutes, or never be made.
-    monkeypatch.setattr(reading, "build_bilm", pytest.fail)
+    monkeypatch.setattr(official_files, "build_bilm", pytest.fail)
     files = with_options(RESIDUAL, tmp_path, **changes)
     held = len(RESIDUAL.tensors())
     assert reading_error(files).startswith(

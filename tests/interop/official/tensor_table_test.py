@@ -7,9 +7,13 @@ import numpy
 import pytest
 import torch
 
+from elmo_scratch.interop.official.files import (
+    load_tensors,
+    official_place,
+    official_shapes,
+    official_tensors,
+)
 from elmo_scratch.interop.official.options import OfficialBlueprint
-from elmo_scratch.interop.official.reading import load_tensors, official_place, official_shapes
-from elmo_scratch.interop.official.writing import official_tensors
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
 from tests.interop.official.reference import (

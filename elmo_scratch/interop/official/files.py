@@ -1,6 +1,6 @@
 """
-Reads the biLMs of other programs: official files, which may come from an untrusted source, and
-weights that AllenNLP's `Elmo` has saved. One table has all names of a weight.
+Reads and writes the official files of a biLM, and reads weights that AllenNLP's `Elmo` has saved.
+One table has the three names of each weight. Files that are read may come from an untrusted source.
 """
 
 import math
@@ -9,7 +9,8 @@ import re
 import sys
 from enum import Enum
 from os import PathLike
-from typing import Dict, NamedTuple, Optional, Set, Tuple, Union
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple, Union
 
 import h5py
 import numpy
@@ -18,13 +19,17 @@ from allennlp.common.checks import ConfigurationError
 from h5py import h5o
 
 from elmo_scratch.alphabet import NUM_CHARACTERS
+from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.paths import local_file
+from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
 from elmo_scratch.interop.layer_files.reader import COMPRESSIBLE, SMALL, refused_size
-from elmo_scratch.interop.official.options import MARK_IDS, Options, build_bilm
+from elmo_scratch.interop.official.options import MARK_IDS, OfficialBlueprint, Options, build_bilm
 from elmo_scratch.modules import BiLm
 
 Source = Union[str, PathLike]
 Shape = Tuple[int, ...]
+
+OPTIONS_NAME, WEIGHTS_NAME = "options.json", "weights.hdf5"
 
 _MODEL = (
     "https://allennlp.s3.amazonaws.com/models/elmo/2x4096_512_2048cnn_2xhighway/"
@@ -73,8 +78,7 @@ _ENCODER_WEIGHTS = [
     ("projection.bias", "CNN_proj/b_proj", "_projection.bias", Form.PLAIN),
 ]
 _LAYER_WEIGHTS = [
-    # `W_0` holds the input weights above the recurrent ones. No bias but AllenNLP's includes the
-    # forget gate's constant: the others add it at run time.
+    # `W_0` holds the input weights above the recurrent ones.
     ("input_weight", "W_0", "input_linearity.weight", Form.INPUT),
     ("recurrent_weight", "W_0", "state_linearity.weight", Form.RECURRENT),
     ("bias", "B", "state_linearity.bias", Form.GATE_BIAS),
@@ -291,7 +295,7 @@ def _find_tensors(file: h5py.File, source: str) -> Dict[str, h5py.Dataset]:
     paths = [name.decode() for name in file["/"].id]
     for path in paths:  # grows by the members of each group
         is_link = not isinstance(file.get(path, getlink=True), h5py.HardLink)
-        member = None if is_link else file[path]
+        member: Any = None if is_link else file[path]
         address = 0 if is_link else h5o.get_info(member.id).addr
         what = ""
         if is_link:
@@ -346,7 +350,7 @@ def _check_shapes(
                 f"{source}: it holds {len(found)} tensors, which is too few for {options_source}, "
                 f"where `{name}` asks for {count} layers or convolutions"
             )
-    words = found["embedding"].shape if "embedding" in found else ()
+    words: Shape = found["embedding"].shape if "embedding" in found else ()
     expected = official_shapes(options, words[0] if words else None)
     for name, shape in expected.items():
         if math.prod(shape) * NUM_BYTES > sys.maxsize:
@@ -373,6 +377,73 @@ def _check_shapes(
             f"{source}: expected `embedding` to begin with the words for the beginning and the end "
             f"of a sentence, but it has {words[0]} rows"
         )
+
+
+def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
+    """
+    Writes `options.json` and `weights.hdf5`.
+
+    # Parameters
+
+    bilm : `BiLm`
+        A biLM with the token encoder `char_cnn` or `word`.
+    folder : `Union[str, PathLike]`
+        The output folder, made if it doesn't exist.
+
+    # Raises
+
+    ConfigurationError
+        If `folder`, or a folder above it, is a file; or a file that should be written, a folder.
+    OSError
+        If the disk is full.
+    ValueError
+        If there is no official form of the biLM, or a weight is not a finite number.
+    """
+    folder = Path(folder)
+    sizes = OfficialBlueprint.of(bilm)
+    tensors = official_tensors(bilm, official_shapes(*sizes))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ConfigurationError(
+            f"{folder}: expected a folder to write to, but there is a file in its place or above it"
+        ) from None
+    for name in (OPTIONS_NAME, WEIGHTS_NAME):
+        if (folder / name).is_dir():
+            raise ConfigurationError(f"{folder / name}: expected a file, but it is a folder")
+    with (
+        atomic_write(folder / WEIGHTS_NAME) as weights,
+        atomic_write(folder / OPTIONS_NAME) as settings,
+    ):
+        settings.write_text(sizes.options.to_json(), encoding="utf-8")
+        with (
+            OutputStream.open(weights, folder / WEIGHTS_NAME) as stream,
+            stream.hdf5_file() as file,
+        ):
+            for name, tensor in tensors.items():
+                file.create_dataset(name, data=tensor)
+
+
+def official_tensors(bilm: BiLm, shapes: Dict[str, Shape]) -> Dict[str, numpy.ndarray]:
+    """
+    The official tensors of a biLM by their paths, float32. `shapes` are those of `official_shapes`.
+    Raises `ValueError` if a weight is not finite in float32.
+    """
+    parts: Dict[str, List[numpy.ndarray]] = {path: [] for path in shapes}
+    for name, parameter in bilm.named_parameters(remove_duplicate=False):
+        numbers = parameter.detach().float().cpu().numpy()
+        if not numpy.isfinite(numbers).all():
+            raise ValueError(
+                f"{name}: expected finite numbers, but there are others; such weights come of a "
+                "training that diverged"
+            )
+        path, form = official_place(name)
+        parts[path].append(numbers[1:] if form is Form.ROWS else numbers.T)
+    return {
+        # Input weights above recurrent weights; all other tensors have one part.
+        path: numpy.array(numpy.concatenate(parts[path]).reshape(shape), order="C")
+        for path, shape in shapes.items()
+    }
 
 
 def bilm_weights(theirs: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
@@ -404,7 +475,7 @@ def _from_allennlp(tensor: torch.Tensor, form: Form) -> torch.Tensor:
     if form in (Form.INPUT, Form.RECURRENT, Form.GATE_BIAS):
         # AllenNLP orders the gates i, f, j, o; the original and this package i, j, f, o.
         i, f, j, o = tensor.chunk(4)
-        # AllenNLP's bias includes the forget gate's constant.
+        # AllenNLP's bias includes the forget gate's constant; the others add it at run time.
         return torch.cat([i, j, f - 1.0 if form is Form.GATE_BIAS else f, o])
     return tensor
 
