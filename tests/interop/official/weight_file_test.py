@@ -93,21 +93,24 @@ def add_unwritten_data(file: h5py.File) -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    "change, reason",
     [
-        add_a_deep_group,
-        add_external_storage,
-        add_groups_of_groups,
-        add_huge_data,
-        add_unwritten_data,
-        add_virtual_data,
-        replacing("char_embed", h5py.Empty("float32")),
-        replacing("type", numpy.dtype("float32")),
+        (add_a_deep_group, "in more than 16 groups"),
+        (add_external_storage, "stored in another file"),
+        (add_groups_of_groups, "the same as another"),
+        (add_huge_data, "bytes of memory"),
+        (add_unwritten_data, "bytes of memory"),
+        (add_virtual_data, "stored in another file"),
+        (replacing("char_embed", h5py.Empty("float32")), "no tensor"),
+        (replacing("type", numpy.dtype("float32")), "no tensor"),
     ],
 )
-def test_odd_members_of_a_weight_file_are_an_error(change: Callable, tmp_path: Path) -> None:
+def test_odd_members_of_a_weight_file_are_an_error(
+    change: Callable, reason: str, tmp_path: Path
+) -> None:
     files = with_tensors(RESIDUAL, tmp_path, change)
-    assert reading_error(files).startswith(str(files.weights))
+    message = reading_error(files)
+    assert message.startswith(str(files.weights)) and reason in message
 
 
 def test_a_damaged_name_is_an_error(tmp_path: Path) -> None:
