@@ -1,10 +1,14 @@
 """What several tests share, each made once: a tiny biLM, a classifier on top, official files."""
 
+import inspect
 import os
 import random
+import sys
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
-from typing import Dict, Iterator, List
+from types import ModuleType
+from typing import Any, Dict, Iterator, List, Optional
 
 import numpy
 import pytest
@@ -102,6 +106,28 @@ def pretrained(bilm_archive: Path) -> PretrainedBiLm:
 def files(tmp_path_factory: pytest.TempPathFactory) -> OfficialFiles:
     """The official files of a tiny biLM of characters with random weights. Not to be changed."""
     return write_files(tmp_path_factory.mktemp("official"))
+
+
+@pytest.fixture(scope="session")
+def wandb() -> ModuleType:
+    """
+    Weights & Biases, imported for those who use it. For the docstring of each of its classes
+    pydantic looks for the modules of all frames, which takes half a minute beside AllenNLP's
+    thousands of modules, but not where frames and classes are asked for their module's name.
+    """
+    search = inspect.getmodule
+
+    def module_of(thing: Any, file: Optional[str] = None) -> Optional[ModuleType]:
+        if inspect.isframe(thing):
+            return sys.modules.get(thing.f_globals["__name__"])
+        if inspect.isclass(thing):
+            return sys.modules.get(thing.__module__)
+        return search(thing, file)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inspect, "getmodule", module_of)
+        import_module("wandb.wandb_agent")
+        return import_module("wandb")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import json
 import os
 from itertools import product
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Dict, List
 
 import optuna
@@ -13,7 +14,6 @@ from allennlp.common import Params
 from allennlp.common.params import with_overrides
 from allennlp.data import Vocabulary
 from allennlp.models import Model
-from wandb.wandb_agent import Agent
 
 from elmo_scratch import LayerMix
 from elmo_scratch.search import Sweep, read_sweep
@@ -70,7 +70,7 @@ def test_whatever_it_draws_is_a_model(config: str, sweep: Sweep, bilm_archive: P
 
 
 def test_an_agent_of_weights_and_biases_trains_what_it_draws(
-    sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sweep: Sweep, wandb: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What the agent starts is written down by a program that is called like AllenNLP's.
     allennlp = tmp_path / "bin" / "allennlp"
@@ -85,7 +85,7 @@ def test_an_agent_of_weights_and_biases_trains_what_it_draws(
 
     described = yaml.safe_load(FILE.read_text(encoding="utf-8"))
     (values,) = draws(sweep, 1)
-    agent = Agent(api=None, queue=None)
+    agent = wandb.wandb_agent.Agent(api=None, queue=None)
     agent._sweep_command = described["command"]
     arguments = {name: {"value": value} for name, value in values.items()}
     agent._command_run({"run_id": "x7", "program": described["program"], "args": arguments})

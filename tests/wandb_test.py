@@ -1,13 +1,12 @@
 """AllenNLP's callback for Weights & Biases, with the version that requirements.txt pins."""
 
 import json
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 import pytest
-import wandb
-from wandb.proto.wandb_internal_pb2 import Record
-from wandb.sdk.internal.datastore import DataStore
 
 from tests.tiny_training import CONFIGS, params_on_fixtures, train
 
@@ -22,13 +21,14 @@ class OfflineRun(NamedTuple):
     history: Dict[str, List[Tuple[int, Any]]]
 
 
-def records(file: Path) -> Iterator[Record]:
+def records(file: Path) -> Iterator[Any]:
     """What stands in the file that `wandb sync` sends."""
-    store = DataStore()
+    store = import_module("wandb.sdk.internal.datastore").DataStore()
     store.open_for_scan(str(file))
+    record_type = import_module("wandb.proto.wandb_internal_pb2").Record
     data = store.scan_data()
     while data is not None:
-        yield Record.FromString(bytes(data))
+        yield record_type.FromString(bytes(data))
         data = store.scan_data()
 
 
@@ -50,7 +50,9 @@ def read_run(file: Path) -> OfflineRun:
 
 
 @pytest.fixture(scope="module")
-def folder(bilm_archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def folder(
+    wandb: ModuleType, bilm_archive: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
     """Of a training of two epochs that nobody is asked about, and that sends nothing."""
     temporary = tmp_path_factory.mktemp("wandb")
     params = params_on_fixtures(CONFIGS / "ag_news" / "elmo_wandb.jsonnet", bilm_archive)
