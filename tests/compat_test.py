@@ -149,6 +149,7 @@ def test_there_are_such_modules_to_help() -> None:
         importlib.import_module(name)
 
 
+@pytest.mark.exhaustive
 @needs_no_torchvision
 def test_allennlp_needs_torchvision_only_without_help(tmp_path: Path) -> None:
     finished = run_python("import allennlp.data", tmp_path, environment=WITHOUT_HELP, check=False)
@@ -182,6 +183,7 @@ def test_an_installed_torchvision_is_left_alone(tmp_path: Path, torchvision: Pat
     assert finished.stdout.strip() == str(torchvision / "torchvision" / "__init__.py")
 
 
+@pytest.mark.exhaustive
 def test_the_plugin_is_found_in_an_empty_folder(tmp_path: Path) -> None:
     finished = run(Path(sys.executable).parent / "allennlp", "elmo", "--help", folder=tmp_path)
     assert finished.stdout.startswith("usage: allennlp elmo")

@@ -4,6 +4,7 @@ import inspect
 import os
 import random
 import sys
+from functools import lru_cache
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Dict, Iterator, List, Optional
 
 import numpy
 import pytest
+import spacy
 import torch
 
 import elmo_scratch  # noqa: F401  (registers what the configs name)
@@ -59,6 +61,14 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Corpora that older code has prepared in the home folder tell nothing of this one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path_factory.mktemp("corpora")))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def languages() -> Iterator[None]:
+    """The rules of a language are built once: that takes a fifth of a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spacy, "blank", lru_cache(maxsize=None)(spacy.blank))
         yield
 
 

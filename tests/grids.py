@@ -5,7 +5,7 @@ from typing import Dict, Hashable, List, Sequence, Set, Tuple
 
 Case = Dict[str, Hashable]
 
-FEW = 8
+FEW = 6
 """A grid of no more cases stands for itself."""
 
 

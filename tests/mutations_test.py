@@ -174,6 +174,7 @@ def test_mutations_are_drawn_by_turns_from_each_room(checkout: Path) -> None:
     assert {tuple(drawn_from(checkout, 4, seed)) for seed in range(5)} != {tuple(drawn)}
 
 
+@pytest.mark.exhaustive
 def test_what_tests_notice(checkout: Path, tmp_path: Path) -> None:
     copy = Copy(checkout, tmp_path / "copy")
     known = CoverageMap.of_run(copy, [])

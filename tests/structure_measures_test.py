@@ -116,7 +116,13 @@ def test_what_is_entered(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sys.getprofile() is None
 
 
-@pytest.mark.parametrize("name", WORKS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.exhaustive if name.startswith("allennlp") else [])
+        for name in WORKS
+    ],
+)
 def test_each_work_can_be_followed(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

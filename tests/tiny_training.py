@@ -5,6 +5,7 @@ import logging
 import re
 import sys
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterator, Optional
 
@@ -41,11 +42,17 @@ BILM_WIDTH = 64
 
 def config_on_fixtures(config_file: Path, bilm_archive: Optional[Path] = None) -> Dict[str, Any]:
     """The config as it stands, with data from the fixtures."""
+    return json.loads(evaluated(config_file, bilm_archive))
+
+
+@lru_cache(maxsize=None)
+def evaluated(config_file: Path, bilm_archive: Optional[Path]) -> str:
+    """The JSON that a config of `training_config/` makes, worked out once."""
     ext_vars = dict(EXT_VARS)
     if bilm_archive is not None:
         ext_vars["BILM_ARCHIVE"] = str(bilm_archive)
     try:
-        return json.loads(evaluate_file(str(config_file), ext_vars=ext_vars))
+        return evaluate_file(str(config_file), ext_vars=ext_vars)
     except RuntimeError as error:
         unknown = re.search(r"undefined external variable: (\w+)", str(error))
         if unknown is None:

@@ -34,14 +34,13 @@ def test_white_space_never_becomes_a_token() -> None:
 def test_each_language_has_its_rules() -> None:
     assert words_and_places("de", "z.B. so") == [("z.B.", 0), ("so", 5)]
     assert words_and_places("xx", "z.B. so") == [("z.", 0), ("B.", 2), ("so", 5)]
-    assert words_and_places("fr", "l'eau") == [("l'", 0), ("eau", 2)]
     assert words_and_places("en", "l'eau") == [("l'eau", 0)]
 
 
 def test_a_config_finds_it_by_name() -> None:
-    tokenizer = Tokenizer.from_params(Params({"type": "spacy_blank", "language": "fr"}))
+    tokenizer = Tokenizer.from_params(Params({"type": "spacy_blank", "language": "it"}))
     assert isinstance(tokenizer, SpacyBlankTokenizer)
-    assert [token.text for token in tokenizer.tokenize("l'eau")] == ["l'", "eau"]
+    assert [token.text for token in tokenizer.tokenize("l'acqua")] == ["l'", "acqua"]
 
 
 def test_english_is_the_default() -> None:

@@ -157,6 +157,7 @@ def killed(tmp_path: Path) -> Iterator[List[int]]:
     thread.join()
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_dies_does_not_show(
     new_layers: NewLayers, tmp_path: Path, killed: List[int]
 ) -> None:

@@ -1,7 +1,5 @@
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import List
 
@@ -9,6 +7,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.atomic import atomic_write, atomic_writes, check_place, sync
+from tests.forked import run_forked
 
 
 def test_a_place_for_a_file_is_one_where_there_is_none_or_another(tmp_path: Path) -> None:
@@ -105,21 +104,18 @@ def test_after_an_error_no_file_appears_where_none_was(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_a_killed_process_leaves_no_file_under_the_name(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_no_file_under_the_name(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     path = tmp_path / "out.txt"
-    source = Path(sys.modules[atomic_write.__module__].__file__ or "")
-    killed = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            f"import os, pathlib, signal\n"
-            f"exec(pathlib.Path({str(source)!r}).read_text())\n"
-            f"with atomic_write(pathlib.Path({str(path)!r})) as temporary:\n"
-            f"    temporary.write_text('half')\n"
-            f"    os.kill(os.getpid(), signal.SIGKILL)\n",
-        ]
-    )
-    assert killed.returncode == -signal.SIGKILL
+
+    def write_half() -> None:
+        with atomic_write(path) as temporary:
+            temporary.write_text("half")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    killed = run_forked(write_half, tmp_path_factory.mktemp("log") / "errors")
+    assert killed.status == -signal.SIGKILL
     (left,) = tmp_path.iterdir()
     assert left.name != path.name and left.read_text() == "half"
 

@@ -47,6 +47,7 @@ class Library:
         return int(value <= self.most)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="another C library")
 def test_pages_are_not_cleared_again() -> None:
     def cleared(what: str, **environment: str) -> int:

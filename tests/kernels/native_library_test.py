@@ -1,8 +1,6 @@
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+from runpy import run_path
 from typing import List, Optional
 
 import pytest
@@ -12,6 +10,7 @@ from torch.autograd import forward_ad
 from torch.testing._internal.two_tensor import TwoTensor
 from torch.utils.flop_counter import FlopCounterMode
 
+from elmo_scratch.kernels import library
 from elmo_scratch.kernels.library import (
     INSTRUCTIONS,
     KERNELS,
@@ -79,14 +78,15 @@ def test_a_source_that_cannot_be_read_is_done_without_and_said(
 
 @where_there_is_one
 @pytest.mark.parametrize("value, is_used", [(None, True), ("1", True), ("0", False)])
-def test_a_variable_of_the_environment_does_without_it(value: Optional[str], is_used: bool) -> None:
-    environment = {name: text for name, text in os.environ.items() if name != SWITCH}
+def test_a_variable_of_the_environment_does_without_it(
+    value: Optional[str], is_used: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(SWITCH, raising=False)
     if value is not None:
-        environment[SWITCH] = value
-    asked = "from elmo_scratch.kernels.library import LIBRARY; print(LIBRARY is not None)"
-    python = [sys.executable, "-c", asked]
-    answer = subprocess.run(python, env=environment, check=True, capture_output=True, text=True)
-    assert answer.stdout.strip() == str(is_used)
+        monkeypatch.setenv(SWITCH, value)
+    # Another copy of the module, imported in this environment.
+    names = run_path(library.__file__)
+    assert (names["LIBRARY"] is not None) == is_used
 
 
 def test_functions_are_none_without_a_library() -> None:

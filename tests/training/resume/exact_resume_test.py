@@ -130,7 +130,7 @@ def test_a_place_that_is_no_more_is_told_before_anything_is_kept(tmp_path: Path)
     lines = [f"{word} the river bank\n" for word in ("a", "b", "c", "d", "e", "f")] * 6
     text.write_text("".join(lines))
     config = tiny_config()
-    del config["dataset_reader"]["tokenizer"], config["dataset_reader"]["max_instances"]
+    del config["dataset_reader"]["max_instances"]
     config.update(train_data_path=str(text), validation_data_path=str(text))
     run_until((1, 4, True), config, tmp_path / "run")
     text.write_text("".join(lines[:8]))
