@@ -36,7 +36,8 @@ $(STAMP):
 demo: setup  ## pre-train, classify, evaluate and export on the fixtures
 	@$(BIN)/python examples/demo.py
 
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile
+# Files begin in the order of tests/conftest.py, not by how many tests they have.
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # Where trainings run side by side, a thread that waits for another one would keep a processor from the rest.
 test test-exhaustive test-levels coverage: export GOMP_SPINCOUNT ?= 1000

@@ -28,15 +28,46 @@ torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+LONGEST_FILES = [
+    "tests/sanitizers_test.py",
+    "tests/emulated_tiles_test.py",
+    "tests/distributed_test.py",
+    "tests/notebook_test.py",
+    "tests/training/resume/exact_resume_test.py",
+    "tests/compat_test.py",
+    "tests/recover_streams_test.py",
+    "tests/registered_test.py",
+    "tests/commands/elmo_test.py",
+    "tests/embedders/bilm_embedder_test.py",
+    "tests/search/search_test.py",
+    "tests/export/export_test.py",
+    "tests/training_config_test.py",
+    "tests/bad_input_test.py",
+    "tests/kernels/lstm/function_test.py",
+    "tests/embedders/layer_cache/cache_test.py",
+    "tests/search/study_test.py",
+    "tests/examples/ag_news_study/plan_test.py",
+    "tests/equal_vectors_test.py",
+    "tests/official_archive_test.py",
+    "tests/golden_test.py",
+]
+"""They begin first, so that no process is left alone with one of them in the end."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: List[pytest.Item]) -> None:
-    """Marks the cases of large grids as exhaustive, except for those that stand for the others."""
+    """
+    Marks the cases of large grids as exhaustive, except for those that stand for the others, and
+    puts the longest files first.
+    """
     for _, cases in groupby(items, key=lambda item: item.nodeid.partition("[")[0]):
         grid = list(cases)
         chosen = set(standing_for_all([values_of(item) for item in grid]))
         for place, item in enumerate(grid):
             if place not in chosen:
                 item.add_marker("exhaustive")
+    places = {file: place for place, file in enumerate(LONGEST_FILES)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
 
 
 def values_of(item: pytest.Item) -> Case:
