@@ -1,7 +1,11 @@
 """Processes that cost no imports: copies of the one that runs the tests."""
 
 import multiprocessing
+import os
+import signal
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Callable, NamedTuple
 
@@ -16,6 +20,17 @@ class Ended(NamedTuple):
 
     errors: str
     """All that it wrote to stderr."""
+
+
+def raise_signal_once(is_time: Callable[[], bool], number: signal.Signals) -> None:
+    """Sends a signal to this process as soon as it is time for it, whatever the process does."""
+
+    def wait() -> None:
+        while not is_time():
+            time.sleep(0.001)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def run_forked(function: Callable[[], object], errors_file: Path) -> Ended:

@@ -29,7 +29,7 @@ from elmo_scratch.interop import LayerFileWriter
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.commands.conftest import Allennlp
-from tests.forked import run_forked
+from tests.forked import raise_signal_once, run_forked
 from tests.tiny_elmo import OfficialFiles
 
 TOUR = FIXTURES_ROOT / "text" / "tour.txt"
@@ -530,13 +530,11 @@ def test_what_cannot_work_is_told_before_the_model_is_fetched(
     "number, status, engine",
     [
         (signal.SIGTERM, 143, []),
-        pytest.param(signal.SIGINT, 130, [], marks=pytest.mark.exhaustive),
-        pytest.param(
-            *(signal.SIGTERM, 143, ["--state", "reset", "--engine", "ray", "--workers", "1"]),
-            marks=pytest.mark.exhaustive,
-        ),
+        (signal.SIGINT, 130, []),
+        (signal.SIGTERM, 143, ["--state", "reset", "--engine", "ray", "--workers", "1"]),
     ],
 )
+@pytest.mark.exhaustive
 def test_a_real_export_ends_by_a_signal_and_goes_on(
     number: signal.Signals,
     status: int,
@@ -568,6 +566,32 @@ def test_a_real_export_ends_by_a_signal_and_goes_on(
     assert sorted(os.listdir(tmp_path)) == ["text.txt", "x.hdf5"]
     with h5py.File(tmp_path / "x.hdf5") as file:
         assert len(file) == 150 * len(LINES) + 1
+
+
+def test_an_export_ends_by_a_signal_and_goes_on(
+    allennlp: Allennlp,
+    files: OfficialFiles,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(LINES * 20), encoding="utf-8")
+    words = ["elmo", "text.txt", "x.hdf5", "--all", "--batch-size", "2"]
+    words += ["--options-file", files.options, "--weight-file", files.weights]
+
+    def export_until_a_part_is_written() -> None:
+        pipeline.SENTENCES_A_PART = 16
+        parts = tmp_path / "x.hdf5.parts"
+        raise_signal_once(lambda: any(parts.glob("0*.hdf5")), signal.SIGTERM)
+        allennlp(*words)
+
+    ended = run_forked(export_until_a_part_is_written, tmp_path_factory.mktemp("log") / "errors")
+    assert ended.status == 143
+    assert ended.errors.splitlines()[-1] == "allennlp elmo: interrupted; go on with --resume"
+    assert sorted(os.listdir(tmp_path)) == ["text.txt", "x.hdf5.parts"]
+    allennlp(*words, "--resume")
+    assert sorted(os.listdir(tmp_path)) == ["text.txt", "x.hdf5"]
+    with h5py.File(tmp_path / "x.hdf5") as file:
+        assert len(file) == 20 * len(LINES) + 1
 
 
 def test_a_full_disk_is_an_error(

@@ -2,14 +2,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Dict, List, Optional
 
 import pytest
 
-from tests.examples.ag_news_study import STUDY
+from tests.forked import raise_signal_once, run_forked
 
 
 def echoing(modules: Dict[str, ModuleType], folder: Path, name: str, *needs: str) -> Any:
@@ -54,31 +53,26 @@ def test_a_failure_stops_only_what_needs_it(
     assert order(tmp_path) == ["bad", "good", "bad"]
 
 
-def test_what_is_interrupted_stops_at_once_and_starts_nothing_more(tmp_path: Path) -> None:
-    program = f"""
-import signal, sys
-from pathlib import Path
-sys.path.insert(0, {str(STUDY)!r})
-from tasks import Task, run_all
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-def task(name):
-    folder = Path({str(tmp_path)!r}) / name
-    begun = folder / "begun"
-    child = (
-        "import os, time; from pathlib import Path; "
-        f"part = Path({{str(begun.with_name('part'))!r}}); part.write_text(str(os.getpid())); "
-        f"part.rename({{str(begun)!r}}); time.sleep(60)"
-    )
-    return Task(name, "", "", [sys.executable, "-S", "-c", child], {{}}, folder, [], None)
-run_all([task("first"), task("second")], 1)
-"""
-    study = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
+def test_what_is_interrupted_stops_at_once_and_starts_nothing_more(
+    modules: Dict[str, ModuleType], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     begun = tmp_path / "first" / "begun"
-    while not begun.exists():
-        assert study.poll() is None
-        time.sleep(0.05)
-    study.terminate()
-    assert study.wait(10) == 143
+    sleeping = (
+        "import os, time; from pathlib import Path; "
+        f"part = Path({str(begun.with_name('part'))!r}); part.write_text(str(os.getpid())); "
+        f"part.rename({str(begun)!r}); time.sleep(60)"
+    )
+    first, second = (
+        echoing(modules, tmp_path, name)._replace(command=[sys.executable, "-S", "-c", sleeping])
+        for name in ("first", "second")
+    )
+
+    def study() -> None:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        raise_signal_once(begun.exists, signal.SIGTERM)
+        modules["tasks"].run_all([first, second], 1)
+
+    assert run_forked(study, tmp_path_factory.mktemp("log") / "errors").status == 143
     assert not (tmp_path / "second").exists()
     assert not (tmp_path / "first" / "done").exists()
     with pytest.raises(ProcessLookupError):
