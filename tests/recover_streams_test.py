@@ -57,6 +57,7 @@ def test_a_training_on_streams_goes_on_to_the_bit(
     # As in a text that is longer than what is read at once.
     monkeypatch.setattr(windows, "POSITIONS_AT_ONCE", 20)
     config = config_with(kind)
+    config["data_loader"]["unroll_steps"] = 40
     run(config, tmp_path / "through")
     run_until(at, config, tmp_path / "stopped")
     run(config, tmp_path / "stopped", recover=True)
@@ -126,7 +127,7 @@ def test_a_schedule_of_learning_rates_ends_with_the_last_window(
     config["trainer"]["learning_rate_scheduler"] = {"type": "linear_with_warmup", "warmup_steps": 2}
     run_until((1, 1, True), config, folder)
     # The last checkpoint is that of the first epoch's end.
-    run(with_windows_of(7, config, folder), folder, recover=True)
+    run(with_windows_of(13, config, folder), folder, recover=True)
     state = torch.load(folder / f"training_state_e{EPOCHS}_b0.th", weights_only=True)
     assert state["optimizer"]["param_groups"][0]["lr"] == 0.0
     schedule = state["learning_rate_scheduler"]
