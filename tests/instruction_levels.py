@@ -16,6 +16,7 @@ from elmo_scratch.kernels.library import INSTRUCTIONS, SWITCH, Instructions
 from tests import PROJECT_ROOT
 
 NUMERIC_TESTS = [
+    "tests/kernels",
     "tests/modules",
     "tests/elmo_module_test.py",
     "tests/elmo_state_test.py",
@@ -76,6 +77,8 @@ def run_level(level: Level, arguments: List[str]) -> bool:
         why it wasn't run.
     """
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
+    # The cases that stand for the others: `make test-exhaustive` has those at the highest level.
+    command += ["-m", "not exhaustive"]
     done = subprocess.run(
         [*command, *arguments, *NUMERIC_TESTS],
         cwd=PROJECT_ROOT,
