@@ -113,25 +113,26 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
         gzip file or a tar archive, or a line is not UTF-8.
     """
     name = name or str(path)
+    number = 0
     try:
-        file = open(resolve_path(path), "rb")
+        with open(resolve_path(path), "rb") as file, damage_told(name):
+            for block in unpacked(file):
+                # For bytes `splitlines` knows only line feeds and carriage returns.
+                for raw in block.splitlines(keepends=True):
+                    number += 1
+                    if number == 1:
+                        check_no_archive(raw, name)
+                    line = raw.decode("utf-8")
+                    yield line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{name}, line {number}: expected UTF-8 text, but byte {error.start + 1} of the line "
+            f"is 0x{raw[error.start]:02x}. Convert the file to UTF-8 first."
+        ) from None
     except FileNotFoundError:
         raise ConfigurationError(f"{name}: there is no such file") from None
     except OSError as error:
-        raise ConfigurationError(f"{name}: cannot be read ({error.strerror})") from None
-    number = 0
-    with file:
-        for number, raw in enumerate(_raw_lines(file, name), start=1):
-            if number == 1:
-                check_no_archive(raw, name)
-            try:
-                line = raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise ConfigurationError(
-                    f"{name}, line {number}: expected UTF-8 text, but byte {error.start + 1} of "
-                    f"the line is 0x{raw[error.start]:02x}. Convert the file to UTF-8 first."
-                ) from None
-            yield line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+        raise ConfigurationError(f"{name}: cannot be read ({error.strerror or error})") from None
     if number == 0:
         raise ConfigurationError(f"{name}: expected at least one line of text, but it is empty")
 
@@ -148,13 +149,3 @@ def split_lines(path: Union[str, PathLike]) -> Iterator[List[str]]:
             yield words
     if is_blank:
         raise ConfigurationError(f"{path}: expected sentences, but no line holds a token")
-
-
-def _raw_lines(file: BufferedReader, name: str) -> Iterator[bytes]:
-    try:
-        with damage_told(name):
-            for raw in unpacked(file):
-                # For bytes `splitlines` knows only line feeds and carriage returns.
-                yield from raw.splitlines(keepends=True)
-    except OSError as error:
-        raise ConfigurationError(f"{name}: cannot be read ({error.strerror or error})") from None

@@ -15,24 +15,22 @@ def check_place(path: Path) -> None:
     Checks before the work starts that a file can be written at `path`, or at the target of a link.
     Raises `ConfigurationError` if not.
     """
+    reason = None
     try:
-        _check_place(path)
-    except OSError as error:
-        raise ConfigurationError(f"{path}: can't be written to ({error.strerror})") from None
-
-
-def _check_place(path: Path) -> None:
-    """Checks `path`; lets the system's own errors for unsuitable names through."""
-    if path.is_dir():
-        raise ConfigurationError(f"{path}: expected a file to write to, but it is a folder")
-    target = _target(path)
-    # A target that is still a link belongs to a circle of links.
-    if (path.exists() or target.is_symlink()) and not path.is_file():
-        raise ConfigurationError(f"{path}: expected a file to write to, but it is no regular file")
-    folder = target.parent
-    if not os.access(folder, os.W_OK | os.X_OK):
-        reason = "can't be written to" if folder.is_dir() else "doesn't exist"
-        raise ConfigurationError(f"{path}: the folder {folder} {reason}")
+        target = Path(os.path.realpath(path))
+        folder = target.parent
+        if path.is_dir():
+            reason = "expected a file to write to, but it is a folder"
+        # A target that is still a link belongs to a circle of links.
+        elif (path.exists() or target.is_symlink()) and not path.is_file():
+            reason = "expected a file to write to, but it is no regular file"
+        elif not os.access(folder, os.W_OK | os.X_OK):
+            found = "can't be written to" if folder.is_dir() else "doesn't exist"
+            reason = f"the folder {folder} {found}"
+    except OSError as error:  # The system refuses the name.
+        reason = f"can't be written to ({error.strerror})"
+    if reason is not None:
+        raise ConfigurationError(f"{path}: {reason}")
 
 
 @contextmanager
@@ -43,7 +41,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
     nothing is left of the new one. A link stays, and the file that it leads to is replaced. The
     folder of `path` must exist.
     """
-    target = _target(path)
+    target = Path(os.path.realpath(path))
     temporary = target.with_name(_temporary_name(target))
     try:
         yield temporary
@@ -57,11 +55,6 @@ def _temporary_name(path: Path) -> str:
     A name that no other process takes, even one in another container with the same process number.
     """
     return f".{path.name}.{uuid.uuid4().hex[:8]}.{os.getpid()}.part"
-
-
-def _target(path: Path) -> Path:
-    """The path with all links resolved."""
-    return Path(os.path.realpath(path))
 
 
 def sync(path: Path) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import List, Sequence, Tuple
+from typing import Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
@@ -33,7 +33,7 @@ class ReadFiles:
     def __init__(self, files: Sequence[Path]) -> None:
         # An absolute path stays right when the process changes its folder.
         self._files = [file.absolute() for file in files]
-        self._stamps = self._found()
+        self._stamps = [stamp_of(file) for file in self._files]
 
     @cached_property
     def identity(self) -> str:
@@ -43,7 +43,7 @@ class ReadFiles:
         """
         try:
             identity = identity_of(self._files)
-            is_same = self._found() == self._stamps
+            is_same = self._stamps == [stamp_of(file) for file in self._files]
         except OSError:
             is_same = False
         if not is_same:
@@ -57,25 +57,19 @@ class ReadFiles:
         """Whether one of the files is the file at `path`, by whatever name."""
         return path.exists() and any(file.exists() and path.samefile(file) for file in self._files)
 
-    def _found(self) -> List[Stamp]:
-        return [stamp_of(file) for file in self._files]
-
 
 def identity_of(files: Sequence[Path]) -> str:
     """
     `"sha256:"` and the SHA-256 of a file's bytes; for several files, the SHA-256 of all their
     SHA-256 digests end to end.
     """
-    digests = [_digest(file) for file in files]
-    if len(digests) == 1:
-        return f"sha256:{digests[0].hex()}"
-    return f"sha256:{hashlib.sha256(b''.join(digests)).hexdigest()}"
-
-
-def _digest(file: Path) -> bytes:
-    """The SHA-256 of a file of any size."""
-    digest = hashlib.sha256()
-    with open(file, "rb") as opened:
-        while block := opened.read(READ_AT_ONCE):
-            digest.update(block)
-    return digest.digest()
+    digests = []
+    for file in files:
+        digest = hashlib.sha256()
+        with open(file, "rb") as opened:
+            while block := opened.read(READ_AT_ONCE):
+                digest.update(block)
+        digests.append(digest)
+    if len(digests) != 1:
+        digest = hashlib.sha256(b"".join(digest.digest() for digest in digests))
+    return f"sha256:{digest.hexdigest()}"

@@ -3,15 +3,77 @@
 import errno
 import io
 import os
-from contextlib import contextmanager
+import signal
+import threading
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Iterator, Optional, Sequence
+from types import CodeType, FrameType
+from typing import Any, Callable, Container, Iterator, Optional, Sequence
 
 import h5py
 import numpy
 from h5py import h5f, h5fd, h5p
 
-from elmo_scratch.files.signals import interruptions_held
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def interruptions_held(
+    called: Container[CodeType], hold: Callable[[BaseException], None]
+) -> Iterator[None]:
+    """
+    For the block, keeps signals from raising anything in a function that a C library calls, because
+    the library would take it for an error of that function. Python runs the handler of a signal
+    before its next step. If a library takes all the time, that is the first step of such a
+    function, which no `try` inside the function encloses.
+
+    # Parameters
+
+    called : `Container[CodeType]`
+        The code of these functions.
+    hold : `Callable[[BaseException], None]`
+        Receives the errors that a handler raises there. Elsewhere they are raised as usual.
+    """
+    with ExitStack() as handlers:
+        if threading.current_thread() is threading.main_thread():  # Others get no signals.
+            for number in SIGNALS:
+                handlers.enter_context(_held(number, called, hold))
+        yield
+
+
+@contextmanager
+def _held(
+    number: signal.Signals, called: Container[CodeType], hold: Callable[[BaseException], None]
+) -> Iterator[None]:
+    """Does for one signal what `interruptions_held` does for all."""
+    before: Any = signal.getsignal(number)
+    if not callable(before):  # The signal is ignored, or ends the process.
+        yield
+        return
+
+    def handle(number: int, frame: Optional[FrameType]) -> None:
+        try:
+            before(number, frame)
+        except BaseException as error:
+            if not _is_within(frame, called):
+                raise
+            hold(error)
+
+    signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
+def _is_within(frame: Optional[FrameType], called: Container[CodeType]) -> bool:
+    """Whether one of these functions is running."""
+    while frame is not None:
+        if frame.f_code in called:
+            return True
+        frame = frame.f_back
+    return False
+
 
 ARRAYS_AT_ONCE = 1024
 """Linux takes this many buffers in one call of `pwritev`."""
@@ -93,8 +155,19 @@ class OutputStream(io.FileIO):
         Writes C-contiguous arrays end to end at the byte `place`, or pretends to. The write
         bypasses HDF5 and leaves the stream's own position alone.
         """
-        for start in range(0, len(arrays), ARRAYS_AT_ONCE):
-            place += self._write_group(place, arrays[start : start + ARRAYS_AT_ONCE])
+        try:
+            for first in range(0, len(arrays), ARRAYS_AT_ONCE):
+                if self._is_discarded:
+                    break
+                group = arrays[first : first + ARRAYS_AT_ONCE]
+                end = place + os.pwritev(self.fileno(), group, place)
+                for array in group:
+                    place += array.nbytes
+                    while end < place:  # The system took less than all.
+                        rest = array.ravel().view(numpy.uint8)[end - place :]
+                        end += os.pwrite(self.fileno(), rest, end)
+        except OSError as error:
+            self._keep(error)
 
     def readinto(self, buffer: Any) -> int:
         """Fills the whole buffer, with zeros beyond the end of the file."""
@@ -109,9 +182,9 @@ class OutputStream(io.FileIO):
         """Writes the whole buffer, or pretends to."""
         size = len(buffer)
         try:
-            written = 0 if self._is_discarded else self._write_some(buffer)
+            written = 0
             while written < size and not self._is_discarded:
-                written += self._write_some(buffer[written:])
+                written += super().write(buffer[written:] if written else buffer)
         except OSError as error:
             self._keep(error)
         return size
@@ -122,28 +195,6 @@ class OutputStream(io.FileIO):
         try:
             if not self._is_discarded:
                 super().truncate(size)
-        except OSError as error:
-            self._keep(error)
-        return size
-
-    def _write_some(self, buffer: Any) -> int:
-        """Writes as much as the system takes at once, and returns how many bytes that was."""
-        return super().write(buffer)
-
-    def _write_group(self, place: int, arrays: Sequence[Any]) -> int:
-        """
-        Writes arrays by one call, or by more if the system takes less. Returns their size in bytes.
-        """
-        size = written = sum(array.nbytes for array in arrays)
-        try:
-            if not self._is_discarded:
-                written = os.pwritev(self.fileno(), arrays, place)
-            start = 0
-            for array in arrays if written < size else ():
-                raw = array.ravel().view(numpy.uint8)
-                while written - start < len(raw):
-                    written += os.pwrite(self.fileno(), raw[written - start :], place + written)
-                start += len(raw)
         except OSError as error:
             self._keep(error)
         return size

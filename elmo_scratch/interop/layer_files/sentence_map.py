@@ -68,26 +68,21 @@ def is_last(digests: IO[bytes]) -> numpy.ndarray:
     """
     result = numpy.ones(digests.tell() // DIGEST_SIZE, dtype=bool)
     for group in range(GROUPS):
-        places, halves = _of_group(digests, group)
+        places, chosen = [numpy.empty(0, "int64")], [numpy.empty((0, 2), "uint64")]
+        start = 0
+        digests.seek(0)
+        while piece := digests.read(READ_AT_ONCE * DIGEST_SIZE):
+            halves = numpy.frombuffer(piece, "uint64").reshape(-1, 2)
+            (among,) = numpy.nonzero(halves[:, 0] % GROUPS == group)
+            places.append(start + among)
+            chosen.append(halves[among])
+            start += len(halves)
+        halves = numpy.concatenate(chosen)
         order = numpy.lexsort((halves[:, 1], halves[:, 0]))  # equal ones stay in order
         ordered = halves[order]
         is_repeated = (ordered[:-1] == ordered[1:]).all(axis=-1)
-        result[places[order[:-1][is_repeated]]] = False
+        result[numpy.concatenate(places)[order[:-1][is_repeated]]] = False
     return result
-
-
-def _of_group(digests: IO[bytes], group: int) -> Tuple[numpy.ndarray, numpy.ndarray]:
-    """The places of a group's digests, shape `(n,)`, and their halves, shape `(n, 2)`."""
-    places, chosen = [numpy.empty(0, "int64")], [numpy.empty((0, 2), "uint64")]
-    start = 0
-    digests.seek(0)
-    while piece := digests.read(READ_AT_ONCE * DIGEST_SIZE):
-        halves = numpy.frombuffer(piece, "uint64").reshape(-1, 2)
-        (among,) = numpy.nonzero(halves[:, 0] % GROUPS == group)
-        places.append(start + among)
-        chosen.append(halves[among])
-        start += len(halves)
-    return numpy.concatenate(places), numpy.concatenate(chosen)
 
 
 HEAP_HEAD = struct.Struct("<4sB3xQ")
@@ -123,7 +118,16 @@ def write_long_string(file: h5py.File, name: str, size: int, pieces: Iterable[by
     """
     heap = file.create_group(name)
     heap["itself"] = heap
-    address = _write_heap(heap, size, pieces)
+    start, end = _heap_ends(size)
+    numbers = heap.create_dataset("heap", (len(start) + size + len(end),), dtype="uint8")
+    place = 0
+    for block in _blocks(chain([start], pieces, [end])):
+        if place + len(block) <= len(numbers):
+            numbers[place : place + len(block)] = numpy.frombuffer(block, "uint8")
+        place += len(block)
+    if place != len(numbers):
+        raise ValueError(f"expected {size} bytes, but got {size + place - len(numbers)}")
+    address = numbers.id.get_offset()
     del file[name]
     string = file.create_dataset(name, (1,), dtype=h5py.string_dtype("utf-8"), chunks=(1,))
     string.id.write_direct_chunk((0,), REFERENCE.pack(size, address, 1))
@@ -156,21 +160,8 @@ def _find_string(string: h5py.Dataset, heap: IO[bytes]) -> Optional[int]:
     _, reference = string.id.read_direct_chunk((0,))
     size, address, number = REFERENCE.unpack(reference)
     heap.seek(address)
-    start = _start(size)
+    start, _ = _heap_ends(size)
     return size if number == 1 and heap.read(len(start)) == start else None
-
-
-def _write_heap(group: h5py.Group, size: int, pieces: Iterable[bytes]) -> int:
-    """Writes a heap of one string and returns its address in the file."""
-    heap = group.create_dataset("heap", (_heap_size(size),), dtype="uint8")
-    place = 0
-    for block in _blocks(chain([_start(size)], pieces, [_end(size)])):
-        if place + len(block) <= len(heap):
-            heap[place : place + len(block)] = numpy.frombuffer(block, "uint8")
-        place += len(block)
-    if place != len(heap):
-        raise ValueError(f"expected {size} bytes, but got {size + place - len(heap)}")
-    return heap.id.get_offset()
 
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -184,23 +175,17 @@ def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield bytes(block)
 
 
-def _heap_size(size: int) -> int:
-    """The size in bytes of a heap that holds one string."""
-    return max(SMALLEST_HEAP, HEAP_HEAD.size + OBJECT_HEAD.size + size + -size % 8)
-
-
-def _start(size: int) -> bytes:
-    """The bytes of a heap before its one string."""
-    return HEAP_HEAD.pack(b"GCOL", 1, _heap_size(size)) + OBJECT_HEAD.pack(1, 1, size)
-
-
-def _end(size: int) -> bytes:
-    """The bytes of a heap after its one string: padding, and object 0, the free space."""
+def _heap_ends(size: int) -> Tuple[bytes, bytes]:
+    """
+    The bytes of a heap before its one string, and after it: padding, and object 0, the free space.
+    """
     padding = bytes(-size % 8)
-    free = _heap_size(size) - len(_start(size)) - size - len(padding)
-    return padding + (OBJECT_HEAD.pack(0, 0, free) if free >= OBJECT_HEAD.size else b"").ljust(
-        free, b"\0"
-    )
+    taken = HEAP_HEAD.size + OBJECT_HEAD.size + size + len(padding)
+    heap_size = max(SMALLEST_HEAP, taken)
+    start = HEAP_HEAD.pack(b"GCOL", 1, heap_size) + OBJECT_HEAD.pack(1, 1, size)
+    free = heap_size - taken
+    free_head = OBJECT_HEAD.pack(0, 0, free) if free >= OBJECT_HEAD.size else b""
+    return start, padding + free_head.ljust(free, b"\0")
 
 
 STRING = rb'"([^"\\]*(?:\\.[^"\\]*)*)"'

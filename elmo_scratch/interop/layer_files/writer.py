@@ -12,9 +12,13 @@ from allennlp.common.util import lazy_groups_of
 from h5py import h5d, h5p, h5s, h5t
 
 from elmo_scratch.files.atomic import atomic_write, check_place
-from elmo_scratch.interop.layer_files.facts import LayerFileFacts
 from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
-from elmo_scratch.interop.layer_files.reader import SENTENCE_INDEX, LayerFile, is_key
+from elmo_scratch.interop.layer_files.reader import (
+    SENTENCE_INDEX,
+    LayerFile,
+    LayerFileFacts,
+    is_key,
+)
 from elmo_scratch.interop.layer_files.sentence_map import (
     LONGEST_STRING,
     IndexText,
@@ -31,6 +35,7 @@ SPACES_KEPT = 1024
 """How many shapes of data sets are kept for reuse."""
 
 FILE_TYPES = {"float32": h5t.IEEE_F32LE, "float16": h5t.IEEE_F16LE}
+NUMPY_TYPES = {"float32": numpy.dtype("<f4"), "float16": numpy.dtype("<f2")}
 
 
 class LayerFileWriter:
@@ -131,14 +136,30 @@ class LayerFileWriter:
         ValueError
             If the vectors have another shape.
         """
-        space = self._space_of(vectors.shape)
+        space = self._spaces.get(vectors.shape)  # Many sentences have the same length.
+        if space is None:
+            if not self._facts.admits(vectors.shape):
+                raise ValueError(f"{self._facts} admits no vectors of the shape {vectors.shape}")
+            space = h5s.create_simple(vectors.shape)
+            if len(self._spaces) < SPACES_KEPT:
+                self._spaces[vectors.shape] = space
         name = _name_of(key, self._path)
-        narrowed = self._narrowed(key, vectors)
+        with numpy.errstate(over="ignore"):
+            narrowed = vectors.astype(NUMPY_TYPES[self._facts.dtype], copy=False)
+        if self._facts.dtype == "float16" and not numpy.isfinite(narrowed).all():
+            raise ConfigurationError(
+                f"{self._path}: the vectors of {key!r} have numbers that float16 has no room for. "
+                "Write float32."
+            )
         try:
-            if self._compression is None or vectors.size == 0:
-                self._write_as_it_is(name, space, narrowed)
-            else:
+            if self._compression is not None and vectors.size:
                 self._file.create_dataset(name, data=narrowed, compression=self._compression)
+            else:
+                # For a short sentence this takes half as long as `h5py.Group.create_dataset`.
+                made = h5d.create(self._root, name, self._type, space, self._properties)
+                if vectors.size:
+                    # HDF5 would need the numbers in one piece, and block Python's other threads.
+                    self._stream.write_at(made.get_offset(), _pieces(narrowed))
         except ValueError:
             # A check before each write would cost a tenth of the writing time.
             self._check_is_new(key, name)
@@ -192,25 +213,6 @@ class LayerFileWriter:
             write_long_string(self._file, SENTENCE_INDEX, index.size, index.pieces())
             self._stream.check()
 
-    def _space_of(self, shape: Tuple[int, ...]) -> h5s.SpaceID:
-        """The HDF5 data space of a shape, cached because many sentences have the same length."""
-        space = self._spaces.get(shape)
-        if space is None:
-            if not self._facts.admits(shape):
-                raise ValueError(f"{self._facts} admits no vectors of the shape {shape}")
-            space = h5s.create_simple(shape)
-            if len(self._spaces) < SPACES_KEPT:
-                self._spaces[shape] = space
-        return space
-
-    def _write_as_it_is(self, name: bytes, space: h5s.SpaceID, vectors: numpy.ndarray) -> None:
-        """Writes a data set without compression."""
-        # For a short sentence this takes half as long as `h5py.Group.create_dataset`.
-        made = h5d.create(self._root, name, self._type, space, self._properties)
-        if vectors.size:
-            # HDF5 would need the numbers in one piece, and block Python's other threads.
-            self._stream.write_at(made.get_offset(), _pieces(vectors))
-
     def _check_is_new(self, key: str, name: bytes) -> None:
         """Raises an error if the key is there already."""
         if self._root.links.exists(name):
@@ -218,19 +220,6 @@ class LayerFileWriter:
                 f"{self._path}: the key {key!r} is there already. Let the numbers of the lines be "
                 "the keys where sentences repeat."
             )
-
-    def _narrowed(self, key: str, vectors: numpy.ndarray) -> numpy.ndarray:
-        """Converts vectors to the file's type."""
-        if self._facts.dtype == "float32":
-            return vectors.astype("<f4", copy=False)
-        with numpy.errstate(over="ignore"):
-            narrowed = vectors.astype("<f2", copy=False)
-        if not numpy.isfinite(narrowed).all():
-            raise ConfigurationError(
-                f"{self._path}: the vectors of {key!r} have numbers that float16 has no room for. "
-                "Write float32."
-            )
-        return narrowed
 
 
 def _name_of(key: str, path: Path) -> bytes:
