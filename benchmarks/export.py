@@ -80,7 +80,7 @@ def measure_speed(args: argparse.Namespace, folder: Path) -> None:
 
     def export() -> None:
         """As `allennlp elmo --all` does, when its model is loaded."""
-        layers._bilm.token_encoder.forget_words()
+        layers.bilm.token_encoder.forget_words()
         export_layers(InputText("text", text_file), ours, layers, ExportSettings())
 
     def bare_bilm() -> None:

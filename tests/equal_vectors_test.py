@@ -7,10 +7,8 @@ import numpy
 import pytest
 import torch
 
+from elmo_scratch.data.spelling import CharacterWordIndexer
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentences.indexers import CharacterWordIndexer
-from elmo_scratch.embedders.sentences.memory_fitting import OutOfMemorySplitter
-from elmo_scratch.embedders.sentences.sentence_layers import ReadableBiLm
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.interop.official import build_bilm
 from elmo_scratch.interop.official.options import CharCnnOptions, LstmOptions, Options
@@ -75,8 +73,8 @@ def layers_of(sizes: Sizes, state: str, dtype: str = "float32") -> SentenceLayer
         CharCnnOptions(16, sizes.filters, 2, "relu", 50),
     )
     bilm = build_bilm(options, None, state=state, matmul_dtype="float32")
-    readable = ReadableBiLm(bilm, CharacterWordIndexer(50), ReadFiles([]))
-    layers = SentenceLayers(readable, matmul_dtype=dtype)
+    files = ReadFiles([])
+    layers = SentenceLayers(bilm, CharacterWordIndexer(50), files, matmul_dtype=dtype)
     assert layers.matmul_dtype == dtype
     if state == "warm":
         layers.warm_up(sentences_of_all_lengths())
@@ -100,7 +98,7 @@ def in_batches(
 
 def forget_words(layers: SentenceLayers) -> None:
     """Lets words be encoded together with others than before."""
-    layers._bilm.token_encoder.forget_words()  # type: ignore[operator]
+    layers.bilm.token_encoder.forget_words()  # type: ignore[operator]
 
 
 def check_any_order(layers: SentenceLayers, alone: List[numpy.ndarray]) -> None:
@@ -141,5 +139,5 @@ def test_vectors_do_not_depend_on_pieces(sizes: Sizes) -> None:
     whole = layers_of(sizes, "reset")(sentences)
     for positions in (1, 10, 100):
         layers = layers_of(sizes, "reset")
-        layers._reader = OutOfMemorySplitter(layers._bilm, positions)
+        layers._positions_at_once = positions
         assert all(numpy.array_equal(*both) for both in zip(layers(sentences), whole, strict=True))

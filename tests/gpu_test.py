@@ -173,7 +173,7 @@ def test_a_batch_that_does_not_fit_is_read_in_parts(
     )
     sentences = [sentence for batch in BATCHES for sentence in batch if sentence]
     expected = layers(sentences)
-    bilm = layers._bilm
+    bilm = layers.bilm
     asked: List[int] = []
     read_tokens = bilm.read_tokens
 

@@ -1,13 +1,16 @@
-"""Spells words as ids of characters, each word once."""
+"""Turns sentences of words into batches of ids, and spells each word once."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Set
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Iterable, Sequence
+from typing import Iterable, Iterator, List, NamedTuple, Optional, Sequence
 
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.alphabet import CHARACTERS_PER_TOKEN, MAX_CHARACTERS_PER_TOKEN, character_ids
 
@@ -108,3 +111,131 @@ def batch_to_ids(
         row[:length] = spelled[start : start + length]
         start += length
     return torch.from_numpy(ids)
+
+
+class IndexedBatch(NamedTuple):
+    """
+    Sentences as ids, padded with 0. `mask` has the shape `(batch, tokens)`; `lengths` are the
+    numbers of tokens.
+
+    With `words`, of shape `(words, characters)`, each distinct word of a biLM of characters stands
+    there once, and `ids`, of shape `(batch, tokens)`, are places in it. Without, `ids` are the
+    input of the token encoder, shape `(batch, tokens)` or `(batch, tokens, characters)`.
+    """
+
+    ids: torch.Tensor
+    mask: torch.Tensor
+    lengths: List[int]
+    words: Optional[torch.Tensor] = None
+
+    @classmethod
+    def of(
+        cls, ids: torch.Tensor, lengths: List[int], words: Optional[torch.Tensor] = None
+    ) -> "IndexedBatch":
+        """
+        Makes a batch that is as long as its longest sentence, from ids of shape `(batch, tokens)`
+        or `(batch, tokens, characters)`. With `words`, `ids` are places in it.
+        """
+        longest = max(lengths, default=0)
+        ends = torch.tensor(lengths, dtype=torch.long, device="cpu").unsqueeze(1)
+        mask = torch.arange(longest, device="cpu") < ends
+        return cls(ids[:, :longest], mask, lengths, words)
+
+    def rows(self, first: int, last: int) -> "IndexedBatch":
+        """Returns the sentences from `first` up to, but without, `last`, and only their words."""
+        part = self.of(self.ids[first:last], self.lengths[first:last])
+        if self.words is None:
+            return part
+        # Half of a batch that did not fit into memory has fewer words to encode.
+        come, places = part.ids[part.mask].unique(return_inverse=True)
+        ids = torch.zeros_like(part.ids)
+        ids[part.mask] = places
+        return part._replace(ids=ids, words=self.words[come])
+
+    def token_ids(self) -> torch.Tensor:
+        """
+        Returns the token encoder's input, shape `(batch, tokens)` or `(batch, tokens, characters)`.
+        """
+        if self.words is None:
+            return self.ids
+        spelled = self.words.new_zeros(*self.ids.shape, self.words.size(1))
+        spelled[self.mask] = self.words[self.ids[self.mask]]
+        return spelled
+
+
+Sentences = Sequence[Sequence[str]]
+
+
+class WordIndexer(ABC):
+    """Turns words into the ids that a biLM reads. Abstract."""
+
+    @abstractmethod
+    def spell(self, sentences: Sentences) -> IndexedBatch:
+        """
+        Makes ids of the words of each sentence. Raises `ValueError` if a sentence is not a sequence
+        of words, `ConfigurationError` if the ids don't suit the biLM.
+        """
+
+
+@dataclass(frozen=True)
+class CharacterWordIndexer(WordIndexer):
+    """
+    Makes ids for biLMs of characters, which know every word: `max_characters_per_token` ids for
+    each word, marks and padding included.
+    """
+
+    max_characters_per_token: int
+
+    def spell(self, sentences: Sentences) -> IndexedBatch:
+        """
+        Makes the ids of each distinct word once: words repeat in texts, and a biLM would otherwise
+        have to compare the characters of all of them.
+        """
+        check_sentences(sentences)
+        lengths = [len(sentence) for sentence in sentences]
+        places = {word: place for place, word in enumerate(dict.fromkeys(chain(*sentences)))}
+        ids = torch.zeros(len(lengths), max(lengths, default=0), dtype=torch.long, device="cpu")
+        words = torch.tensor(spelled_words(places, self.max_characters_per_token))
+        batch = IndexedBatch.of(ids, lengths, words)
+        there = [places[word] for word in chain(*sentences)]
+        ids[batch.mask] = torch.tensor(there, dtype=torch.long, device="cpu")
+        return batch
+
+
+MAX_POSITIONS_LAID = 2**16
+"""
+How many positions a batch of layers may have, padding included, unless one sentence has more. With
+the released original model they take 800 MB.
+"""
+
+WARM_UP_AT_ONCE = 64
+"""How many sentences' words are encoded together during a warm-up."""
+
+
+def split_ragged_batch(lengths: Sequence[int]) -> Iterator[slice]:
+    """
+    Splits a batch in which one long sentence would pad all others out of proportion, given the
+    number of tokens of each sentence. Yields slices in order, each of at least one sentence and of
+    no more positions than `MAX_POSITIONS_LAID` otherwise.
+    """
+    first = longest = 0
+    for row, length in enumerate(lengths):
+        longest = max(longest, length)
+        # Each sentence has two marks.
+        if row > first and (row + 1 - first) * (longest + 2) > MAX_POSITIONS_LAID:
+            yield slice(first, row)
+            first, longest = row, length
+    if first < len(lengths):
+        yield slice(first, len(lengths))
+
+
+def warm_up_batches(sentences: Iterable[Sequence[str]]) -> Iterator[List[List[str]]]:
+    """
+    Yields the sentences of a text to warm up with, `WARM_UP_AT_ONCE` at a time, or fewer where one
+    is very long. Raises `ValueError` as `check_sentences` does.
+    """
+    for number, group in enumerate(lazy_groups_of(sentences, WARM_UP_AT_ONCE)):
+        check_sentences(group, number * WARM_UP_AT_ONCE)
+        words = [list(sentence) for sentence in group]
+        for rows in split_ragged_batch(list(map(len, words))):
+            yield words[rows]

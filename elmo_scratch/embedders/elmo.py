@@ -11,9 +11,8 @@ from allennlp.common import FromParams, Lazy
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, character_ids
-from elmo_scratch.data.spelling import are_words, batch_to_ids
+from elmo_scratch.data.spelling import are_words, batch_to_ids, warm_up_batches
 from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
-from elmo_scratch.embedders.sentences.memory_fitting import warm_up_batches
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.interop.official.files import bilm_weights, mix_weights
 from elmo_scratch.kernels import FrozenWeightCache, are_frozen, precision_of

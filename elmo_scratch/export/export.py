@@ -77,7 +77,7 @@ def export_layers(
     engine = engine or OneProcess()
     if text.is_file(output_file):
         raise ConfigurationError(f"{output_file}: the output would replace the input")
-    if layers.is_read_from(output_file):
+    if layers.files.hold(output_file):
         raise ConfigurationError(f"{output_file}: the output would replace a file of the model")
     check_settings(text, settings, layers.state, span, engine)
     facts = facts_of(text, layers, settings)

@@ -22,9 +22,8 @@ from typing import (
 import torch
 from allennlp.common.util import lazy_groups_of
 
+from elmo_scratch.data.spelling import IndexedBatch, split_ragged_batch
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentences import IndexedBatch
-from elmo_scratch.embedders.sentences.memory_fitting import split_ragged_batch
 from elmo_scratch.export.plan import ExportSettings, Span, State
 from elmo_scratch.export.text import InputText, Sentence
 

@@ -22,7 +22,6 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.commands import elmo
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentences import memory_fitting
 from elmo_scratch.export import model_source, pipeline
 from elmo_scratch.files.signals import Terminated
 from elmo_scratch.interop import LayerFileWriter
@@ -259,7 +258,7 @@ def test_a_sentence_of_fifty_thousand_tokens_goes_through_in_pieces(
     sentences = [LINES[0], " ".join(words[place % len(words)] for place in range(50_000))]
     text.write_text("\n".join(sentences), encoding="utf-8")
     pieces = export("--all", text=text)
-    monkeypatch.setattr(memory_fitting.OutOfMemorySplitter.__init__, "__defaults__", (2**20,))
+    monkeypatch.setitem(SentenceLayers.__init__.__kwdefaults__, "positions_at_once", 2**20)
     whole = export("--all", "--forget-sentences", text=text)
     assert pieces["1"].shape == (LAYERS, 50_000, WIDTH)
     for key in ("0", "1"):

@@ -108,7 +108,7 @@ def test_a_long_sentence_is_not_laid_beside_others(
         return vectors
 
     whole = found()
-    monkeypatch.setattr("elmo_scratch.embedders.sentences.memory_fitting.MAX_POSITIONS_LAID", 100)
+    monkeypatch.setattr("elmo_scratch.data.spelling.MAX_POSITIONS_LAID", 100)
     in_groups = found()
     assert (whole.pop(-1), in_groups.pop(-1)) == (8 * 150, 150)
     assert sorted(in_groups) == list(range(21))

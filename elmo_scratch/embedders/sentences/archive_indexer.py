@@ -11,12 +11,12 @@ from allennlp.data import Batch, DatasetReader, Token, Vocabulary
 
 from elmo_scratch.data.character_indexer import CharacterIndexer
 from elmo_scratch.data.sentences_reader import SentencesReader
-from elmo_scratch.data.spelling import check_sentences
-from elmo_scratch.embedders.sentences.indexers import (
+from elmo_scratch.data.spelling import (
     CharacterWordIndexer,
     IndexedBatch,
     Sentences,
     WordIndexer,
+    check_sentences,
 )
 from elmo_scratch.interop.archives.archive import PretrainedBiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder

@@ -1,25 +1,22 @@
 """The layers of sentences, from lists of words to arrays."""
 
 import json
+import logging
 from hashlib import sha256
 from os import PathLike
-from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import numpy
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
-from elmo_scratch.data.spelling import check_sentences
-from elmo_scratch.embedders.sentences.indexers import (
+from elmo_scratch.data.spelling import (
     CharacterWordIndexer,
     IndexedBatch,
     Sentences,
     WordIndexer,
-)
-from elmo_scratch.embedders.sentences.memory_fitting import (
-    OutOfMemorySplitter,
+    check_sentences,
     split_ragged_batch,
     warm_up_batches,
 )
@@ -28,8 +25,26 @@ from elmo_scratch.files.machine import num_processors
 from elmo_scratch.files.paths import local_file
 from elmo_scratch.interop.official.files import read_official_bilm
 from elmo_scratch.kernels import LstmState, MixedPrecision
-from elmo_scratch.modules.bilm import BiLm
-from elmo_scratch.modules.token_encoders import CharCnnEncoder
+from elmo_scratch.modules.bilm import BiLm, read_in_pieces
+from elmo_scratch.modules.lstm import ProjectedLstm
+from elmo_scratch.modules.sequences import remove_boundaries
+from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
+
+logger = logging.getLogger(__name__)
+
+Source = Union[str, PathLike]
+
+MAX_POSITIONS_AT_ONCE = 2**13
+"""
+How many positions of a batch are read in one go; a larger batch is read in pieces. With the
+released original model a piece takes some 100 MiB.
+"""
+
+ALLOCATION_FAILURES = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
+"""The names that cuBLAS and cuDNN give to a lack of memory."""
+
+CACHED_AT_ONCE = 2**13
+"""How many words `cache_words` encodes together."""
 
 
 def device_of(cuda_device: int) -> torch.device:
@@ -51,83 +66,27 @@ def device_of(cuda_device: int) -> torch.device:
     return torch.device("cuda", cuda_device) if cuda_device >= 0 else torch.device("cpu")
 
 
-def leaves_a_processor(device: torch.device, is_alone: bool = True) -> bool:
-    """
-    Whether PyTorch's work on a device leaves a processor to other threads. A GPU always does;
-    processors do where PyTorch uses fewer threads than there are processors, and no other process
-    computes on the rest.
-    """
-    if device.type != "cpu":
-        return True
-    return is_alone and torch.get_num_threads() < num_processors()
-
-
-Source = Union[str, PathLike]
-
-
-class ReadableBiLm(NamedTuple):
-    """
-    A biLM with its trained weights, the indexer that makes its ids, and the files that it was read
-    from. The biLM's `state` says what a sentence starts from.
-    """
-
-    bilm: BiLm
-    word_indexer: WordIndexer
-    files: ReadFiles
-
-    @classmethod
-    def from_official(cls, options_file: Source, weight_file: Source, state: str) -> "ReadableBiLm":
-        """
-        Reads paths or addresses of an `options.json` and a `weights.hdf5`. Raises
-        `ConfigurationError` if they can't be read, or the biLM reads words: the official files lack
-        the list of words.
-        """
-        files = ReadFiles([local_file(options_file), local_file(weight_file)])
-        bilm = read_official_bilm(options_file, weight_file, state=state)
-        encoder = bilm.token_encoder
-        if not isinstance(encoder, CharCnnEncoder):
-            raise ConfigurationError(
-                f"{options_file}: expected a biLM of characters (`char_cnn`), but it reads the "
-                "numbers of words, and official files don't say which word has which number. Take "
-                "the archive of its training (model.tar.gz) instead."
-            )
-        return cls(bilm, CharacterWordIndexer(encoder.max_characters_per_token), files)
-
-    @classmethod
-    def from_archive(cls, archive_file: Source, state: str) -> "ReadableBiLm":
-        """
-        Reads the archive of a language model (a path or an address), or the output folder of its
-        training. A biLM that was trained with the state `"warm"` is warm already. Raises
-        `ConfigurationError` if it can't be read.
-        """
-        # An archive's reader needs `allennlp.data`, which takes seconds to import. Whoever reads
-        # official files doesn't wait for it.
-        from elmo_scratch.embedders.sentences.archive_indexer import archive_word_indexer
-        from elmo_scratch.interop.archives.archive import archive_files, read_bilm_archive
-
-        files = ReadFiles(archive_files(archive_file))
-        pretrained = read_bilm_archive(archive_file)
-        pretrained.bilm.use_state(state)
-        return cls(pretrained.bilm, archive_word_indexer(pretrained), files)
-
-
-CACHED_AT_ONCE = 2**13
-"""How many words `cache_words` encodes together."""
-
-
 class SentenceLayers:
     """
-    Runs a trained biLM, its dropout off, over sentences that are split already.
+    Runs a trained biLM, its dropout off, over sentences that are split already. A batch that
+    doesn't fit into a GPU's memory is read in parts, and so are later ones; each row keeps its own
+    state.
 
     # Parameters
 
-    readable : `ReadableBiLm`
-        The biLM.
+    bilm : `BiLm`
+        The biLM with its trained weights. Its `state` says what a sentence starts from.
+    word_indexer : `WordIndexer`
+        The indexer that makes its ids.
+    files : `ReadFiles`
+        The files that the biLM was read from.
     matmul_dtype : `str`, optional (default = `"float32"`)
         With `"bfloat16"`, matrix products run in bfloat16 where that is faster. The attribute of
         this name says which type they run in.
     cuda_device : `int`, optional (default = `-1`)
         The number of a GPU, or -1 for the processor.
+    positions_at_once : `int`, optional (default = `MAX_POSITIONS_AT_ONCE`)
+        How many positions of a batch are read in one go, at most.
 
     # Raises
 
@@ -136,20 +95,26 @@ class SentenceLayers:
     """
 
     def __init__(
-        self, readable: ReadableBiLm, *, matmul_dtype: str = "float32", cuda_device: int = -1
+        self,
+        bilm: BiLm,
+        word_indexer: WordIndexer,
+        files: ReadFiles,
+        *,
+        matmul_dtype: str = "float32",
+        cuda_device: int = -1,
+        positions_at_once: int = MAX_POSITIONS_AT_ONCE,
     ) -> None:
         self.is_alone = True
         """Whether no other process computes on the processors that this one leaves."""
         self._device = device_of(cuda_device)
-        bilm = readable.bilm.to(self._device).eval().requires_grad_(False)
+        self.bilm = bilm.to(self._device).eval().requires_grad_(False)
         MixedPrecision.set_everywhere(bilm, matmul_dtype)
+        self.word_indexer, self.files = word_indexer, files
         self.num_layers, self.width = bilm.num_layers, bilm.width
         self.state = bilm.state_memory.state
         self.matmul_dtype = MixedPrecision.used(matmul_dtype, self._device)
-        self._bilm = bilm
-        self._reader = OutOfMemorySplitter(bilm)
-        self._speller = readable.word_indexer
-        self._files = readable.files
+        self._positions_at_once = positions_at_once
+        self._rows_at_once: Optional[int] = None
         self._warmed_up_with: Optional[str] = None
 
     @classmethod
@@ -165,11 +130,21 @@ class SentenceLayers:
         """
         Reads paths or addresses of an `options.json` and a `weights.hdf5`. Sentences start from
         `state`, as in `BiLm`; `"warm"` needs `warm_up`. The other arguments are the constructor's.
-        Raises `ConfigurationError` if the files or the device can't be used.
+        Raises `ConfigurationError` if the files or the device can't be used, or the biLM reads
+        words: the official files lack the list of words.
         """
         device_of(cuda_device)
-        readable = ReadableBiLm.from_official(options_file, weight_file, state)
-        return cls(readable, matmul_dtype=matmul_dtype, cuda_device=cuda_device)
+        files = ReadFiles([local_file(options_file), local_file(weight_file)])
+        bilm = read_official_bilm(options_file, weight_file, state=state)
+        encoder = bilm.token_encoder
+        if not isinstance(encoder, CharCnnEncoder):
+            raise ConfigurationError(
+                f"{options_file}: expected a biLM of characters (`char_cnn`), but it reads the "
+                "numbers of words, and official files don't say which word has which number. Take "
+                "the archive of its training (model.tar.gz) instead."
+            )
+        word_indexer = CharacterWordIndexer(encoder.max_characters_per_token)
+        return cls(bilm, word_indexer, files, matmul_dtype=matmul_dtype, cuda_device=cuda_device)
 
     @classmethod
     def from_archive(
@@ -182,12 +157,27 @@ class SentenceLayers:
     ) -> "SentenceLayers":
         """
         Reads the archive of a language model (a path or an address), or the output folder of its
-        training. The other arguments are those of `from_official`. Raises `ConfigurationError` if
-        the archive or the device can't be used.
+        training. A biLM that was trained with the state `"warm"` is warm already. The other
+        arguments are those of `from_official`. Raises `ConfigurationError` if the archive or the
+        device can't be used.
         """
+        # An archive's reader needs `allennlp.data`, which takes seconds to import. Whoever reads
+        # official files doesn't wait for it.
+        from elmo_scratch.embedders.sentences.archive_indexer import archive_word_indexer
+        from elmo_scratch.interop.archives.archive import archive_files, read_bilm_archive
+
         device_of(cuda_device)
-        readable = ReadableBiLm.from_archive(archive_file, state)
-        return cls(readable, matmul_dtype=matmul_dtype, cuda_device=cuda_device)
+        files = ReadFiles(archive_files(archive_file))
+        pretrained = read_bilm_archive(archive_file)
+        pretrained.bilm.use_state(state)
+        word_indexer = archive_word_indexer(pretrained)
+        return cls(
+            pretrained.bilm,
+            word_indexer,
+            files,
+            matmul_dtype=matmul_dtype,
+            cuda_device=cuda_device,
+        )
 
     @property
     def identity(self) -> str:
@@ -197,21 +187,20 @@ class SentenceLayers:
         they lie. Raises an error if the files have changed since they were read.
         """
         if self._warmed_up_with is None:
-            return self._files.identity
-        both = f"{self._files.identity} {self._warmed_up_with}"
+            return self.files.identity
+        both = f"{self.files.identity} {self._warmed_up_with}"
         return f"sha256:{sha256(both.encode('utf-8')).hexdigest()}"
 
     @property
-    def bilm(self) -> BiLm:
-        return self._bilm
-
-    def is_read_from(self, path: Path) -> bool:
-        """Whether the file at `path` is one of those that the biLM was read from."""
-        return self._files.hold(path)
-
-    @property
     def leaves_a_processor(self) -> bool:
-        return leaves_a_processor(self._device, self.is_alone)
+        """
+        Whether PyTorch's work leaves a processor to other threads. On a GPU it always does; on
+        processors it does where PyTorch uses fewer threads than there are processors, and no other
+        process computes on the rest.
+        """
+        if self._device.type != "cpu":
+            return True
+        return self.is_alone and torch.get_num_threads() < num_processors()
 
     def spell(self, sentences: Sentences) -> IndexedBatch:
         """
@@ -220,7 +209,7 @@ class SentenceLayers:
         if the reader's indexers don't suit the biLM, `ValueError` if a sentence is not a sequence
         of words.
         """
-        return self._speller.spell(sentences)
+        return self.word_indexer.spell(sentences)
 
     def read(self, batch: IndexedBatch, first_row: int = 0) -> torch.Tensor:
         """
@@ -245,14 +234,83 @@ class SentenceLayers:
         ValueError
             If the state is `"warm"`, and there was no `warm_up`.
         """
-        num_sentences, longest = batch.mask.shape
+        num_rows, longest = batch.mask.shape
         if longest == 0:
-            return torch.zeros(self.num_layers, num_sentences, 0, self.width, device="cpu")
+            return torch.zeros(self.num_layers, num_rows, 0, self.width, device="cpu")
+        memory = self.bilm.state_memory
+        parts: List[torch.Tensor] = []
+        finals: List[LstmState] = []
+        first = 0
         with torch.inference_mode():
-            layers = self._reader.read(batch, first_row)
+            start = memory.start(next(self.bilm.parameters()), num_rows, first_row)
+            while first < num_rows:
+                last = min(num_rows, first + (self._rows_at_once or num_rows))
+                read = None
+                try:
+                    rows, begin = batch, start
+                    if last - first < num_rows:
+                        rows = batch.rows(first, last)
+                        begin = start.rows(torch.arange(first, last, device=self._device))
+                    at_once = self._positions_at_once
+                    if (last - first) * (rows.mask.size(1) + 2) > at_once:
+                        ids = rows.token_ids()
+                        read = read_in_pieces(self.bilm, ids, rows.mask, begin, at_once)
+                    else:
+                        read = self.bilm.read_tokens(self._token_layer(rows), begin)
+                        layers = read.output.layers.cpu()
+                        read = read._replace(output=read.output._replace(layers=layers))
+                except RuntimeError as error:
+                    if not _is_out_of_memory(error):
+                        raise
+                if read is None:
+                    # The memory of the failed try is freed only here.
+                    self._halve(last - first)
+                    continue
+                parts.append(read.output.layers)
+                finals.append(read.state)
+                first = last
+            is_whole = len(parts) == 1
+            final = finals[0] if is_whole else LstmState(*(torch.cat(of, 1) for of in zip(*finals)))
+            memory.keep(final, first_row)
+            layers = remove_boundaries(parts[0] if is_whole else _put_together(parts))
+            lengths = torch.tensor(batch.lengths, device="cpu")
+            shorter = (lengths < longest).nonzero().squeeze(1)
+            # The end marks lie there.
+            layers[:, shorter, lengths[shorter]] = 0.0
         # The same memory as an ordinary tensor: an inference tensor can't enter a model that
         # is trained.
         return torch.from_numpy(layers.numpy())
+
+    def _token_layer(self, batch: IndexedBatch) -> EncodedTokens:
+        """Encodes the tokens of a batch."""
+        encoder, mask = self.bilm.token_encoder, batch.mask.to(self._device)
+        if batch.words is not None and isinstance(encoder, CharCnnEncoder):
+            words, places = batch.words.to(self._device), batch.ids.to(self._device)
+            return encoder.encode_laid(words, places, mask)
+        return encoder(batch.token_ids().to(self._device), mask)
+
+    def _halve(self, num_rows: int) -> None:
+        """
+        Halves the sentences and positions that are read at once, after `num_rows` sentences didn't
+        fit; raises `ConfigurationError` if there is nothing to halve.
+        """
+        if num_rows == 1 and self._positions_at_once == 1:
+            raise ConfigurationError(
+                "the GPU's memory doesn't hold the work on a single word. Free some of it, take "
+                "another GPU, or the processor (`cuda_device` -1)."
+            )
+        for module in self.bilm.modules():
+            if isinstance(module, ProjectedLstm):
+                module.forget_recordings()
+        torch.cuda.empty_cache()
+        self._rows_at_once = max(1, num_rows // 2)
+        self._positions_at_once = max(1, self._positions_at_once // 2)
+        logger.warning(
+            "the GPU's memory does not hold a batch; it is read in parts of %d sentences and %d "
+            "positions from now on",
+            self._rows_at_once,
+            self._positions_at_once,
+        )
 
     def __call__(self, sentences: Sentences) -> List[numpy.ndarray]:
         """
@@ -275,7 +333,7 @@ class SentenceLayers:
         Encodes words ahead and caches their vectors, of `2 * width` bytes each. It changes no
         vector, and has no effect on a biLM of words.
         """
-        encoder = self._bilm.token_encoder
+        encoder = self.bilm.token_encoder
         if isinstance(encoder, CharCnnEncoder):
             for group in lazy_groups_of(words, CACHED_AT_ONCE):
                 encoder.keep_words(self.spell([group]).token_ids()[0].to(self._device))
@@ -294,17 +352,17 @@ class SentenceLayers:
                 batch = self.spell(words)
                 yield batch.token_ids().to(self._device), batch.mask.to(self._device)
 
-        self._bilm.warm_up(batches())
+        self.bilm.warm_up(batches())
         self._warmed_up_with = digest.hexdigest()
 
     @property
     def is_warm(self) -> bool:
         """Whether there is a warm state, from a text or from the biLM's training."""
-        return self._bilm.state_memory.is_warm
+        return self.bilm.state_memory.is_warm
 
     def reset_states(self) -> None:
         """Lets the next batch start from zeros where states are carried from batch to batch."""
-        self._bilm.reset_states()
+        self.bilm.reset_states()
 
     def carried(self) -> Optional[Dict[str, numpy.ndarray]]:
         """
@@ -312,7 +370,7 @@ class SentenceLayers:
         shape `(2 * LSTM layers, batch, dim)`, and `cell`, of shape `(2 * LSTM layers, batch,
         cell)`, with all rows so far. `None` stands for zeros.
         """
-        carried = self._bilm.state_memory.carried()
+        carried = self.bilm.state_memory.carried()
         if carried is None:
             return None
         return {name: part.cpu().numpy() for name, part in carried._asdict().items()}
@@ -324,7 +382,28 @@ class SentenceLayers:
         carried or have another shape.
         """
         if carried is None:
-            self.reset_states()
+            self.bilm.reset_states()
             return
         state = LstmState(torch.tensor(carried["hidden"]), torch.tensor(carried["cell"]))
-        self._bilm.state_memory.carry_on_from(LstmState(*(part.to(self._device) for part in state)))
+        self.bilm.state_memory.carry_on_from(LstmState(*(part.to(self._device) for part in state)))
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether a GPU is out of memory. cuBLAS and cuDNN report it in words of their own."""
+    return isinstance(error, torch.cuda.OutOfMemoryError) or any(
+        name in str(error) for name in ALLOCATION_FAILURES
+    )
+
+
+def _put_together(parts: List[torch.Tensor]) -> torch.Tensor:
+    """Joins parts of a batch, each as long as its longest sentence."""
+    num_layers, _, _, width = parts[0].shape
+    longest = max(part.size(2) for part in parts)
+    layers = torch.zeros(
+        num_layers, sum(part.size(1) for part in parts), longest, width, device="cpu"
+    )
+    first = 0
+    for part in parts:
+        layers[:, first : first + part.size(1), : part.size(2)] = part
+        first += part.size(1)
+    return layers

@@ -7,8 +7,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.token_indexers import ELMoTokenCharactersIndexer
 
 from elmo_scratch.data import CharacterIndexer
+from elmo_scratch.data.spelling import CharacterWordIndexer
 from elmo_scratch.embedders.sentences.archive_indexer import ReaderWordIndexer, archive_word_indexer
-from elmo_scratch.embedders.sentences.indexers import CharacterWordIndexer
 from elmo_scratch.interop import PretrainedBiLm, read_bilm_archive
 from tests.tiny_archives import archive_of
 

@@ -4,7 +4,10 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.sentences.sentence_layers import device_of, leaves_a_processor
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.embedders.sentences import sentence_layers
+from elmo_scratch.embedders.sentences.sentence_layers import device_of
+from tests.tiny_elmo import OfficialFiles
 
 
 def test_minus_one_is_the_processor() -> None:
@@ -34,11 +37,13 @@ def test_what_is_no_number_is_an_error(wrong: Any) -> None:
 
 
 def test_work_leaves_a_processor_where_there_are_more_than_threads(
-    monkeypatch: pytest.MonkeyPatch,
+    files: OfficialFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{leaves_a_processor.__module__}.num_processors", lambda: 3)
+    layers = SentenceLayers.from_official(*files)
+    monkeypatch.setattr(sentence_layers, "num_processors", lambda: 3)
     for num_threads, is_left in ((1, True), (2, True), (3, False), (4, False)):
         monkeypatch.setattr(torch, "get_num_threads", lambda number=num_threads: number)
-        assert leaves_a_processor(torch.device("cpu")) == is_left
-        assert not leaves_a_processor(torch.device("cpu"), is_alone=False)
-        assert leaves_a_processor(torch.device("cuda", 0), is_alone=False)
+        for layers.is_alone in (True, False):
+            assert layers.leaves_a_processor == (is_left and layers.is_alone)
+    monkeypatch.setattr(layers, "_device", torch.device("cuda", 0))
+    assert layers.leaves_a_processor

@@ -114,8 +114,8 @@ def test_vectors_can_enter_a_model_that_is_trained(layers: SentenceLayers) -> No
 
 def test_nothing_is_dropped(bilm_archive: Path) -> None:
     layers = SentenceLayers.from_archive(bilm_archive, state="reset")
-    assert not any(module.training for module in layers._bilm.modules())
-    assert not any(weight.requires_grad for weight in layers._bilm.parameters())
+    assert not any(module.training for module in layers.bilm.modules())
+    assert not any(weight.requires_grad for weight in layers.bilm.parameters())
 
 
 def test_words_are_treated_as_in_the_bilms_training(bilm_archive: Path) -> None:

@@ -2,7 +2,7 @@ from typing import Any, List
 
 import pytest
 
-from elmo_scratch.embedders.sentences.memory_fitting import split_ragged_batch, warm_up_batches
+from elmo_scratch.data.spelling import split_ragged_batch, warm_up_batches
 
 
 @pytest.mark.parametrize(
@@ -20,14 +20,14 @@ from elmo_scratch.embedders.sentences.memory_fitting import split_ragged_batch, 
 def test_a_group_has_no_more_than_ten_positions_or_one_sentence(
     lengths: List[int], groups: List[List[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("elmo_scratch.embedders.sentences.memory_fitting.MAX_POSITIONS_LAID", 10)
+    monkeypatch.setattr("elmo_scratch.data.spelling.MAX_POSITIONS_LAID", 10)
     assert [lengths[group] for group in split_ragged_batch(lengths)] == groups
 
 
 def test_a_text_to_warm_up_with_is_read_many_sentences_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("elmo_scratch.embedders.sentences.memory_fitting.MAX_POSITIONS_LAID", 300)
+    monkeypatch.setattr("elmo_scratch.data.spelling.MAX_POSITIONS_LAID", 300)
     short, long = ("one", "word"), ["long"] * 290
     batches = list(warm_up_batches(iter([short] * 70 + [long, short])))
     assert [len(batch) for batch in batches] == [64, 6, 1, 1]

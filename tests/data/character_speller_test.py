@@ -3,7 +3,7 @@ import torch
 
 from elmo_scratch.alphabet import character_ids
 from elmo_scratch.data import batch_to_ids
-from elmo_scratch.embedders.sentences.indexers import CharacterWordIndexer
+from elmo_scratch.data.spelling import CharacterWordIndexer
 
 SENTENCES = [["The", "river"], [], ["naïve", "extraordinarily", "<S>"]]
 CHARACTERS = 11

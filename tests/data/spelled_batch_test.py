@@ -1,6 +1,6 @@
 import torch
 
-from elmo_scratch.embedders.sentences import IndexedBatch
+from elmo_scratch.data.spelling import IndexedBatch
 
 IDS = torch.tensor([[5, 6, 0], [7, 0, 0], [0, 0, 0], [8, 9, 3]])
 LENGTHS = [2, 1, 0, 3]

@@ -1,8 +1,7 @@
 import pytest
 import torch
 
-from elmo_scratch.embedders.sentences import IndexedBatch
-from elmo_scratch.embedders.sentences.indexers import Sentences, WordIndexer
+from elmo_scratch.data.spelling import IndexedBatch, Sentences, WordIndexer
 
 
 class NumbersOfLetters(WordIndexer):

@@ -5,8 +5,10 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.sentences import IndexedBatch
-from elmo_scratch.embedders.sentences.memory_fitting import OutOfMemorySplitter
+from elmo_scratch.data.spelling import CharacterWordIndexer, IndexedBatch
+from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.embedders.sentences.sentence_layers import MAX_POSITIONS_AT_ONCE
+from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.lstm import LstmStack, ProjectedLstm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
@@ -31,9 +33,15 @@ def spelled(bilm: BiLm, sentences: List[List[int]]) -> IndexedBatch:
     return IndexedBatch.of(ids_for(bilm, numbers), [len(sentence) for sentence in sentences])
 
 
-def read_all(reader: OutOfMemorySplitter, bilm: BiLm) -> List[torch.Tensor]:
-    with torch.inference_mode():
-        return [reader.read(spelled(bilm, sentences)) for sentences in BATCHES]
+def layers_of(bilm: BiLm, positions_at_once: int = MAX_POSITIONS_AT_ONCE) -> SentenceLayers:
+    """The layers of a biLM that gets its ids from elsewhere."""
+    return SentenceLayers(
+        bilm, CharacterWordIndexer(50), ReadFiles([]), positions_at_once=positions_at_once
+    )
+
+
+def read_all(layers: SentenceLayers) -> List[torch.Tensor]:
+    return [layers.read(spelled(layers.bilm, sentences)) for sentences in BATCHES]
 
 
 def same(some: List[torch.Tensor], others: List[torch.Tensor]) -> bool:
@@ -75,7 +83,7 @@ class SmallMemory:
 @each_state
 def test_layers_are_those_of_the_bilm(encoder: str, state: str) -> None:
     bilm, twin = (bilm_of(encoder, state=state).requires_grad_(False) for _ in range(2))
-    for sentences, layers in zip(BATCHES, read_all(OutOfMemorySplitter(bilm), bilm), strict=True):
+    for sentences, layers in zip(BATCHES, read_all(layers_of(bilm)), strict=True):
         batch = spelled(bilm, sentences)
         mask = batch.mask
         expected = twin(batch.ids, mask).layers[:, :, 1:-1]
@@ -95,7 +103,7 @@ def test_words_that_are_spelled_once_have_the_same_layers(
     state: str, positions_at_once: int
 ) -> None:
     bilm, twin = (bilm_of("char_cnn", state=state).requires_grad_(False) for _ in range(2))
-    reader, other = (OutOfMemorySplitter(one, positions_at_once) for one in (bilm, twin))
+    reader, other = (layers_of(one, positions_at_once) for one in (bilm, twin))
     for sentences in BATCHES:
         batch = spelled(bilm, sentences)
         once = with_distinct_words(batch)
@@ -109,7 +117,7 @@ def test_before_less_is_read_recordings_are_forgotten(monkeypatch: pytest.Monkey
     SmallMemory(monkeypatch, positions=1000, sentences=4)
     bilm = bilm_of().requires_grad_(False)
     forgotten.clear()
-    OutOfMemorySplitter(bilm).read(spelled(bilm, BATCHES[0]))
+    layers_of(bilm).read(spelled(bilm, BATCHES[0]))
     # Two layers of each direction, once.
     assert len(forgotten) == 4
 
@@ -117,7 +125,7 @@ def test_before_less_is_read_recordings_are_forgotten(monkeypatch: pytest.Monkey
 def test_half_of_a_batch_has_its_own_words_to_encode(monkeypatch: pytest.MonkeyPatch) -> None:
     bilm, twin = (bilm_of("char_cnn").requires_grad_(False) for _ in range(2))
     batch = spelled(bilm, BATCHES[0])
-    expected = OutOfMemorySplitter(twin).read(batch)
+    expected = layers_of(twin).read(batch)
     encoded: List[int] = []
     encode = CharCnnEncoder.encode_laid
 
@@ -128,7 +136,7 @@ def test_half_of_a_batch_has_its_own_words_to_encode(monkeypatch: pytest.MonkeyP
         return encode(encoder, words, *laid)
 
     monkeypatch.setattr(CharCnnEncoder, "encode_laid", limited)
-    layers = OutOfMemorySplitter(bilm).read(with_distinct_words(batch))
+    layers = layers_of(bilm).read(with_distinct_words(batch))
     assert torch.allclose(layers, expected, rtol=0, atol=1e-6)
     # The padding is a word of the whole, and comes in no sentence.
     assert encoded == [11, 8, 4, 2]
@@ -141,8 +149,8 @@ def test_what_is_read_in_pieces_is_the_same(
     encoder: str, state: str, positions_at_once: int
 ) -> None:
     bilm, twin = (bilm_of(encoder, state=state).requires_grad_(False) for _ in range(2))
-    pieces = read_all(OutOfMemorySplitter(bilm, positions_at_once), bilm)
-    assert same(pieces, read_all(OutOfMemorySplitter(twin), twin))
+    pieces = read_all(layers_of(bilm, positions_at_once))
+    assert same(pieces, read_all(layers_of(twin)))
 
 
 @each_state
@@ -151,9 +159,9 @@ def test_where_memory_is_short_less_is_read_at_once(
     state: str, positions: int, sentences: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bilm, twin = (bilm_of(state=state).requires_grad_(False) for _ in range(2))
-    expected = read_all(OutOfMemorySplitter(twin), twin)
+    expected = read_all(layers_of(twin))
     memory = SmallMemory(monkeypatch, positions, sentences)
-    assert same(read_all(OutOfMemorySplitter(bilm), bilm), expected)
+    assert same(read_all(layers_of(bilm)), expected)
     assert memory.failures > 0
     if state == "carry":
         carried = [one.state_memory.carried() for one in (bilm, twin)]
@@ -166,9 +174,9 @@ def test_what_was_too_much_once_is_not_tried_again(
 ) -> None:
     bilm = bilm_of().requires_grad_(False)
     memory = SmallMemory(monkeypatch, 1000, 3, error)
-    reader = OutOfMemorySplitter(bilm)
+    reader = layers_of(bilm)
     with caplog.at_level(logging.WARNING):
-        read_all(reader, bilm)
+        read_all(reader)
     assert memory.failures == 1
     assert [record.getMessage() for record in caplog.records] == [
         "the GPU's memory does not hold a batch; it is read in parts of 3 sentences and 4096 "
@@ -180,12 +188,12 @@ def test_a_batch_that_fails_leaves_carried_states_as_they_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bilm = bilm_of(state="carry").requires_grad_(False)
-    reader = OutOfMemorySplitter(bilm)
-    read_all(reader, bilm)
+    reader = layers_of(bilm)
+    read_all(reader)
     before = bilm.state_memory.carried()
     monkeypatch.setattr(LstmStack, "forward", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        read_all(reader, bilm)
+        read_all(reader)
     assert bilm.state_memory.carried() is before
 
 
@@ -193,7 +201,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(monkeypatch: pytest.Mon
     bilm = bilm_of().requires_grad_(False)
     memory = SmallMemory(monkeypatch, 1, 1, RuntimeError("device-side assert triggered"))
     with pytest.raises(RuntimeError, match="device-side assert"):
-        read_all(OutOfMemorySplitter(bilm), bilm)
+        read_all(layers_of(bilm))
     assert memory.failures == 1
 
 
@@ -201,9 +209,9 @@ def test_a_gpu_that_holds_no_word_is_an_error(monkeypatch: pytest.MonkeyPatch) -
     bilm = bilm_of().requires_grad_(False)
     SmallMemory(monkeypatch, 0, 0)
     with pytest.raises(ConfigurationError, match="memory doesn't hold the work on a single word"):
-        read_all(OutOfMemorySplitter(bilm), bilm)
+        read_all(layers_of(bilm))
 
 
 def test_there_are_as_many_layers_as_the_bilm_has() -> None:
     bilm = bilm_of().requires_grad_(False)
-    assert read_all(OutOfMemorySplitter(bilm), bilm)[0].shape == (LAYERS, 7, 5, bilm.width)
+    assert read_all(layers_of(bilm))[0].shape == (LAYERS, 7, 5, bilm.width)
