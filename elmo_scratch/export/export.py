@@ -1,17 +1,25 @@
-"""From a text to an HDF5 file of the layers of its sentences."""
+"""From a text to an HDF5 file of the layers of its sentences, in this process or by an engine."""
 
 import logging
 import os
+from abc import ABC, abstractmethod
+from functools import partial
 from pathlib import Path
-from typing import Optional
+from typing import Callable, List, Optional
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.export.engines import Engine, OneProcess
 from elmo_scratch.export.parts import PartFolder, PartWriting
-from elmo_scratch.export.pipeline import SENTENCES_A_PART
+from elmo_scratch.export.pipeline import (
+    DEPTH,
+    SENTENCES_A_PART,
+    StepEmbedder,
+    consume_behind,
+    run_ahead,
+    spelled_steps,
+)
 from elmo_scratch.export.plan import (
     ExportSettings,
     Span,
@@ -25,6 +33,84 @@ from elmo_scratch.export.plan import (
 from elmo_scratch.export.text import InputText
 
 logger = logging.getLogger(__name__)
+
+SECONDS_A_PART = 300.0
+"""
+About the most work that an interruption loses. A shorter export has one part, which becomes the
+output as it is; the parts of a longer one are copied at the end.
+"""
+
+
+class Engine(ABC):
+    """Writes the parts of an export. Abstract."""
+
+    follows_the_text = False
+    """Whether every sentence is read after all before it, as carried states need."""
+
+    @abstractmethod
+    def write(
+        self,
+        writing: PartWriting,
+        missing: List[Span],
+        layers: SentenceLayers,
+        done: Callable[[int], None],
+    ) -> None:
+        """
+        # Parameters
+
+        writing : `PartWriting`
+            Writes the parts of a span.
+        missing : `List[Span]`
+            The spans to write.
+        layers : `SentenceLayers`
+            The biLM, in this process.
+        done : `Callable[[int], None]`
+            Is told how many more sentences have been written.
+
+        # Raises
+
+        ConfigurationError
+            If the text has changed since it was checked, a carried state can't be read, no part of
+            a batch fits into a GPU's memory, or workers can't be had.
+        OSError
+            If the disk is full.
+        """
+
+
+class OneProcess(Engine):
+    """
+    Does everything in this process.
+
+    # Parameters
+
+    seconds_a_part : `float`, optional (default = `SECONDS_A_PART`)
+        A part ends at the first chance after so many seconds.
+    """
+
+    follows_the_text = True
+
+    def __init__(self, seconds_a_part: float = SECONDS_A_PART) -> None:
+        self._seconds_a_part = seconds_a_part
+
+    def write(
+        self,
+        writing: PartWriting,
+        missing: List[Span],
+        layers: SentenceLayers,
+        done: Callable[[int], None],
+    ) -> None:
+        for span in missing:
+            if layers.state == "carry":
+                layers.carry_on_from(writing.folder.state_before(span.start))
+            steps = spelled_steps(writing.text, span, layers, writing.settings)
+            # Threads that find no processor take turns with the biLM: reading ahead would keep
+            # Python from it, and writing would stop one of the threads of each product, while all
+            # others wait for that one.
+            depth = 0
+            if layers.leaves_a_processor:
+                steps, depth = run_ahead(steps), DEPTH
+            embed = StepEmbedder(span, layers, self._seconds_a_part)
+            consume_behind(steps, embed, partial(writing.write_parts, span, done), depth)
 
 
 def export_layers(
@@ -81,9 +167,9 @@ def export_layers(
         raise ConfigurationError(f"{output_file}: the output would replace a file of the model")
     check_settings(text, settings, layers.state, span, engine)
     facts = facts_of(text, layers, settings)
+    whole = span or Span(0, text.num_sentences)
     # Parts and output lie where a link leads, and the link stays.
     folder = PartFolder(Path(os.path.realpath(output_file)))
-    whole = span or Span(0, text.num_sentences)
     num_done = folder.num_done(facts.export)
     is_whole = check_output(output_file, facts.export, overwrite, num_done, whole.num_sentences)
     output_file = Path(os.path.realpath(output_file))
@@ -93,21 +179,24 @@ def export_layers(
         return
     if settings.has_index:
         check_index(text, output_file.parent)
-    size = estimated_output_size(text, whole, layers, settings)
+    size = estimated_size(text, whole, layers, settings)
     logger.info("%s will take about %s", output_file, in_words(size))
     with folder.opened(
         facts.export, resume=resume or keep_parts, overwrite=overwrite and not keep_parts
     ):
+        parts, missing = folder.parts(), folder.missing(whole)
+        # A short export has one part, so that nothing has to be joined at the end.
+        is_short = whole.num_sentences <= SENTENCES_A_PART
+        has_one_part = is_short and engine.follows_the_text and parts in ([], [whole])
         # The room is checked only now: leftovers of a killed run, now removed, may have taken some.
         check_room(
             output_file,
             size,
-            num_copies=1 if _has_one_part(whole, folder, engine) else 2,
-            num_there=folder.num_bytes(),
+            num_copies=1 if has_one_part else 2,
+            num_there=sum(folder.file_of(part).stat().st_size for part in parts),
             is_compressed=settings.compression is not None,
         )
         writing = PartWriting(text, whole, folder, facts, settings)
-        missing = folder.missing(whole)
         with Tqdm.tqdm(total=whole.num_sentences, unit=" sentences") as progress:
             to_do = sum(span.num_sentences for span in missing)
             progress.update(whole.num_sentences - to_do)
@@ -120,15 +209,9 @@ def export_layers(
 def has_parts(output_file: Path) -> bool:
     """Whether an interrupted export to that file has left parts to resume from."""
     try:
-        return bool(PartFolder(Path(os.path.realpath(output_file))).finished())
+        return bool(PartFolder(Path(os.path.realpath(output_file))).parts())
     except OSError:
         return False
-
-
-def _has_one_part(whole: Span, folder: PartFolder, engine: Engine) -> bool:
-    """Whether a short export has one part, so that nothing has to be joined at the end."""
-    is_short = whole.num_sentences <= SENTENCES_A_PART
-    return is_short and engine.follows_the_text and folder.finished() in ([], [whole])
 
 
 def check_settings(
@@ -154,14 +237,3 @@ def check_settings(
                 )
     if settings.use_sentence_keys:
         text.check_keys()
-
-
-def estimated_output_size(
-    text: InputText, span: Span, layers: SentenceLayers, settings: ExportSettings
-) -> int:
-    """Returns the size of the output in bytes, before compression."""
-    num_tokens = text.num_tokens * span.num_sentences // max(1, text.num_sentences)
-    return estimated_size(
-        settings.num_bytes(layers.num_layers, layers.width, span.num_sentences, num_tokens),
-        span.num_sentences,
-    )

@@ -6,6 +6,7 @@ import re
 import time
 import uuid
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Callable, ContextManager, Dict, Iterator, List, Optional, Set, Tuple
@@ -16,27 +17,23 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from filelock import FileLock, Timeout
 
-from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.export.pipeline import (
-    DEPTH,
-    EmbeddedBatch,
-    PartEnd,
-    StepEmbedder,
-    consume_behind,
-    spelled_steps,
-)
+from elmo_scratch.export.pipeline import EmbeddedBatch, PartEnd, consume_behind
 from elmo_scratch.export.plan import ExportSettings, Shard, Span, State, check_output
 from elmo_scratch.export.text import InputText
 from elmo_scratch.files.atomic import atomic_write, sync
 from elmo_scratch.interop import LayerFile, LayerFileFacts, LayerFileWriter
 
 IDENTITY, LOCK = "export.json", "lock"
+PART_NAME, STATE_NAME = "{:012d}-{:012d}.hdf5", "{:012d}.state.npz"
 
 LEFTOVERS = re.compile(r"\..*\.part|unfinished-.*")
 """Files that a process was writing when it was killed."""
 
 PART, STATE = re.compile(r"(\d{12})-(\d{12})\.hdf5"), re.compile(r"\d{12}\.state\.npz")
 """Files that a run can resume from."""
+
+OWN = re.compile("|".join(kind.pattern for kind in (PART, STATE, LEFTOVERS)))
+"""Files that are removed with the folder."""
 
 
 class PartFolder:
@@ -59,14 +56,39 @@ class PartFolder:
         is set, if there are parts of another export without `overwrite`, or if something else lies
         there.
         """
+        record = self.path / IDENTITY
         with self._locked():
-            self._claim(identity, resume, overwrite)
+            parts = self.parts()
+            if record.exists() or parts:
+                kept = self._is_of(identity)
+                done = sum(span.num_sentences for span in parts)
+                if not overwrite and not kept and done:
+                    raise ConfigurationError(
+                        f"{self.path}: it holds {done} sentences of an unfinished export of "
+                        "another text, another model or with other settings; or with products in "
+                        "bfloat16 by a processor that is faster in it than this one, which takes "
+                        "float32. Finish that with --resume and its own arguments, choose another "
+                        "output, or remove it: this folder, or by --overwrite."
+                    )
+                if not overwrite and not resume and done:
+                    raise ConfigurationError(
+                        f"{self.path}: it holds {done} sentences of an unfinished run of this "
+                        "export. Go on with it by --resume, or start anew: without this folder, or "
+                        "with --overwrite."
+                    )
+                if not kept or (overwrite and not resume):
+                    self._empty()
+            for path in self.path.iterdir():
+                if LEFTOVERS.fullmatch(path.name):
+                    path.unlink()
+            with atomic_write(record) as temporary:
+                temporary.write_text(json.dumps({"export": identity}), encoding="utf-8")
             self._is_removed = False
             try:
                 yield
             finally:
                 # The block may have removed the folder, and another process made it anew.
-                if not self._is_removed and not self.finished():
+                if not self._is_removed and not self.parts():
                     self.remove()
 
     def remove_if_of(self, identity: str) -> None:
@@ -80,9 +102,18 @@ class PartFolder:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
+        """
+        Makes the folder and locks it for the block. Refuses a folder with files that no export
+        writes: they would be removed with the parts.
+        """
         try:
             self.path.mkdir(exist_ok=True)
-            self._check_content()
+            for name in sorted(os.listdir(self.path)):
+                if name not in (IDENTITY, LOCK) and not OWN.fullmatch(name):
+                    raise ConfigurationError(
+                        f"{self.path}: expected nothing but parts of an export, but there is "
+                        f"{name}. Move it away, or choose another output."
+                    )
             lock = FileLock(self.path / LOCK, timeout=0)
             lock.acquire()
         except FileExistsError:
@@ -101,20 +132,18 @@ class PartFolder:
             lock.release()
 
     def file_of(self, span: Span) -> Path:
-        return self.path / f"{span.start:012d}-{span.stop:012d}.hdf5"
-
-    def finished(self) -> List[Span]:
-        """Returns the spans of all parts, in order."""
-        names = [PART.fullmatch(path.name) for path in self.path.glob("*.hdf5")]
-        return sorted(Span(int(name[1]), int(name[2])) for name in names if name)
+        return self.path / PART_NAME.format(*span)
 
     def parts(self) -> List[Span]:
         """
-        Returns the spans of all parts, without those that overlap with an earlier one: a worker
-        that nobody could stop may have gone on beside the next run, which has split the text anew.
+        Returns the spans of all parts, in order, without those that overlap with an earlier one: a
+        worker that nobody could stop may have gone on beside the next run, which has split the text
+        anew.
         """
+        names = [PART.fullmatch(path.name) for path in self.path.glob("*.hdf5")]
+        spans = [Span(int(name[1]), int(name[2])) for name in names if name]
         chosen: List[Span] = []
-        for span in sorted(self.finished(), key=lambda span: (span.start, -span.stop)):
+        for span in sorted(spans, key=lambda span: (span.start, -span.stop)):
             if not chosen or span.start >= chosen[-1].stop:
                 chosen.append(span)
         return chosen
@@ -132,17 +161,14 @@ class PartFolder:
         """Returns how many sentences of an export are there; 0 if the parts are another's."""
         if not self._is_of(identity):
             return 0
-        return self._num_finished()
-
-    def num_bytes(self) -> int:
-        return sum(self.file_of(span).stat().st_size for span in self.finished())
+        return sum(span.num_sentences for span in self.parts())
 
     def keep_state(self, stop: int, state: Optional[State]) -> None:
         """
         Saves the state after the sentence before `stop`; to be called before the part is finished.
         """
         if state is not None:
-            with atomic_write(self._state_file(stop)) as temporary:
+            with atomic_write(self.path / STATE_NAME.format(stop)) as temporary:
                 with temporary.open("wb") as file:
                     numpy.savez(file, allow_pickle=False, **state)
                 sync(temporary)
@@ -154,7 +180,7 @@ class PartFolder:
         """
         if start == 0:
             return None
-        path = self._state_file(start)
+        path = self.path / STATE_NAME.format(start)
         try:
             with numpy.load(path, allow_pickle=False) as state:
                 return dict(state)
@@ -172,56 +198,6 @@ class PartFolder:
             (self.path / LOCK).unlink(missing_ok=True)
             self.path.rmdir()
 
-    def _claim(self, identity: str, resume: bool, overwrite: bool) -> None:
-        """
-        Keeps the parts of this export, or removes those of another, as `resume` and `overwrite`
-        allow.
-        """
-        record = self.path / IDENTITY
-        if record.exists() or self.finished():
-            kept = self._is_of(identity)
-            done = self._num_finished()
-            if not overwrite and not kept and done:
-                raise ConfigurationError(
-                    f"{self.path}: it holds {done} sentences of an unfinished export of another "
-                    "text, another model or with other settings; or with products in bfloat16 by "
-                    "a processor that is faster in it than this one, which takes float32. Finish "
-                    "that with --resume and its own arguments, choose another output, or remove "
-                    "it: this folder, or by --overwrite."
-                )
-            if not overwrite and not resume and done:
-                raise ConfigurationError(
-                    f"{self.path}: it holds {done} sentences of an unfinished run of this export. "
-                    "Go on with it by --resume, or start anew: without this folder, or with "
-                    "--overwrite."
-                )
-            if not kept or (overwrite and not resume):
-                self._empty()
-        for path in self.path.iterdir():
-            if LEFTOVERS.fullmatch(path.name):
-                path.unlink()
-        with atomic_write(record) as temporary:
-            temporary.write_text(json.dumps({"export": identity}), encoding="utf-8")
-
-    def _num_finished(self) -> int:
-        return sum(span.num_sentences for span in self.parts())
-
-    def _check_content(self) -> None:
-        """
-        Refuses a folder with files that no export writes: they would be removed with the parts.
-        """
-        strange = [
-            path.name
-            for path in self.path.iterdir()
-            if path.name not in (IDENTITY, LOCK)
-            and not any(kind.fullmatch(path.name) for kind in (PART, STATE, LEFTOVERS))
-        ]
-        if strange:
-            raise ConfigurationError(
-                f"{self.path}: expected nothing but parts of an export, but there is "
-                f"{sorted(strange)[0]}. Move it away, or choose another output."
-            )
-
     def _is_of(self, identity: str) -> bool:
         """Whether the parts are known to belong to an export."""
         try:
@@ -233,12 +209,9 @@ class PartFolder:
     def _empty(self) -> None:
         """Removes the parts, and then the record of whose they are."""
         for path in self.path.iterdir():
-            if any(kind.fullmatch(path.name) for kind in (PART, STATE, LEFTOVERS)):
+            if OWN.fullmatch(path.name):
                 path.unlink()
         (self.path / IDENTITY).unlink(missing_ok=True)
-
-    def _state_file(self, number: int) -> Path:
-        return self.path / f"{number:012d}.state.npz"
 
 
 JOINED = "unfinished-output.hdf5"
@@ -253,49 +226,54 @@ file system may list a folder as it was some seconds ago.
 """
 
 
+@dataclass(frozen=True)
 class PartWriting:
     """
-    Writes and joins the parts of an export. `whole` are the sentences of the output, `facts` the
-    output's description of itself.
+    Writes and joins the parts of an export of `text`. `whole` are the sentences of the output,
+    `facts` the output's description of itself.
     """
 
-    def __init__(
-        self,
-        text: InputText,
-        whole: Span,
-        folder: PartFolder,
-        facts: LayerFileFacts,
-        settings: ExportSettings,
-    ) -> None:
-        self.text = text
-        self.whole = whole
-        self.folder = folder
-        self.facts = facts
-        self.settings = settings
+    text: InputText
+    whole: Span
+    folder: PartFolder
+    facts: LayerFileFacts
+    settings: ExportSettings
 
-    def write(
-        self,
-        span: Span,
-        layers: SentenceLayers,
-        done: Callable[[int], None],
-        seconds_a_part: float,
+    def write_parts(
+        self, span: Span, done: Callable[[int], None], batches: Iterator[EmbeddedBatch]
     ) -> None:
         """
-        Writes the parts of a span of which nothing is there yet. `done` is told how many more
-        sentences have been written; `seconds_a_part` is as in `StepEmbedder`.
+        Writes the parts of a span of which nothing is there yet, from its embedded batches. `done`
+        is told how many more sentences have been written.
 
-        Raises `ConfigurationError` if the text has changed since it was checked, a carried state
-        can't be read, or no part of a batch fits into a GPU's memory; `OSError` if the disk is
-        full.
+        Raises `ConfigurationError` if the text has changed since it was checked, `OSError` if the
+        disk is full.
         """
-        if layers.state == "carry":
-            layers.carry_on_from(self.folder.state_before(span.start))
-        steps = spelled_steps(self.text, span, layers, self.settings)
-        embed = StepEmbedder(span, layers, seconds_a_part)
-        # Writing that finds no processor takes turns with the biLM: it would stop one of the
-        # threads of each product, and all others wait for that one.
-        depth = DEPTH if layers.leaves_a_processor else 0
-        consume_behind(steps, embed, lambda batches: self._write_parts(span, batches, done), depth)
+        start = span.start
+        while start < span.stop:
+            # A worker that nobody could stop may write the same.
+            unfinished = self.folder.path / f"unfinished-{start}-{uuid.uuid4().hex}.hdf5"
+            with self._new_file(unfinished) as file:
+                # A variable would keep a batch in memory while this waits for the next one.
+                for end in map(lambda batch: self._write_batch(batch, file, done), batches):
+                    if end is not None:
+                        break
+                else:
+                    raise ConfigurationError(
+                        f"{self.text.name}: the text has become shorter since it was checked"
+                    )
+                part = Span(start, end.stop)
+                if part == self.whole and self.settings.has_index:
+                    file.write_index(self._index())
+            # Vectors of other words must not be taken for those of the text.
+            self.text.check_unchanged()
+            if end.stop < self.whole.stop:
+                self.folder.keep_state(end.stop, end.state)
+            if part != self.whole:
+                # A part with its final name counts as whole when a run resumes.
+                sync(unfinished)
+            os.replace(unfinished, self.folder.file_of(part))
+            start = end.stop
 
     def join(self, output_file: Path) -> None:
         """
@@ -303,7 +281,20 @@ class PartWriting:
         the text has changed since it was checked, or the index of sentences is too large; `OSError`
         if the disk is full.
         """
-        parts = self._all_parts()
+        missing = self.folder.missing(self.whole)
+        for _ in range(LOOKS - 1):
+            if missing:
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+                missing = self.folder.missing(self.whole)
+        if missing:
+            named = ", ".join(f"{start} to {stop - 1}" for start, stop in missing)
+            raise ConfigurationError(
+                f"{self.folder.path}: expected the parts of all sentences from {self.whole.start} "
+                f"to {self.whole.stop - 1}, but those of the sentences {named} are not there. Was "
+                "something removed? The other parts are kept: go on with --resume, or by the same "
+                "call of `embed_file`."
+            )
+        parts = self.folder.parts()
         if parts == [self.whole]:
             os.replace(self.folder.file_of(self.whole), output_file)
             return
@@ -322,66 +313,6 @@ class PartWriting:
         os.replace(joined, output_file)
         sync(output_file.parent)
 
-    def _all_parts(self) -> List[Span]:
-        """Returns the parts; raises `ConfigurationError` if they don't hold all sentences."""
-        for _ in range(LOOKS - 1):
-            if not self.folder.missing(self.whole):
-                break
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-        missing = self.folder.missing(self.whole)
-        if missing:
-            named = ", ".join(f"{start} to {stop - 1}" for start, stop in missing)
-            raise ConfigurationError(
-                f"{self.folder.path}: expected the parts of all sentences from {self.whole.start} "
-                f"to {self.whole.stop - 1}, but those of the sentences {named} are not there. Was "
-                "something removed? The other parts are kept: go on with --resume, or by the same "
-                "call of `embed_file`."
-            )
-        return self.folder.parts()
-
-    def _write_joined(self, path: Path, parts: Iterator[Path]) -> None:
-        """Copies the contents of all parts into one file."""
-        with self._new_file(path) as file:
-            # First, while HDF5 holds no memory from copying yet.
-            if self.settings.has_index:
-                file.write_index(self._index())
-            for part in parts:
-                file.copy_from(part)
-
-    def _write_parts(
-        self, span: Span, batches: Iterator[EmbeddedBatch], done: Callable[[int], None]
-    ) -> None:
-        start = span.start
-        while start < span.stop:
-            # A worker that nobody could stop may write the same.
-            unfinished = self.folder.path / f"unfinished-{start}-{uuid.uuid4().hex}.hdf5"
-            with self._new_file(unfinished) as file:
-                end = self._write_part(batches, file, done)
-                if Span(start, end.stop) == self.whole and self.settings.has_index:
-                    file.write_index(self._index())
-            # Vectors of other words must not be taken for those of the text.
-            self.text.check_unchanged()
-            if end.stop < self.whole.stop:
-                self.folder.keep_state(end.stop, end.state)
-            part = Span(start, end.stop)
-            if part != self.whole:
-                # A part with its final name counts as whole when a run resumes.
-                sync(unfinished)
-            os.replace(unfinished, self.folder.file_of(part))
-            start = end.stop
-
-    def _write_part(
-        self, batches: Iterator[EmbeddedBatch], file: LayerFileWriter, done: Callable[[int], None]
-    ) -> PartEnd:
-        """Writes batches up to the end of a part."""
-        # A variable would keep a batch in memory while this waits for the next one.
-        for end in map(lambda batch: self._write_batch(batch, file, done), batches):
-            if end is not None:
-                return end
-        raise ConfigurationError(
-            f"{self.text.name}: the text has become shorter since it was checked"
-        )
-
     def _write_batch(
         self, batch: EmbeddedBatch, file: LayerFileWriter, done: Callable[[int], None]
     ) -> Optional[PartEnd]:
@@ -393,6 +324,15 @@ class PartWriting:
             file.write(key, self.settings.of_layers(array[:, row, : len(tokens)]))
         done(len(batch.sentences))
         return batch.end
+
+    def _write_joined(self, path: Path, parts: Iterator[Path]) -> None:
+        """Copies the contents of all parts into one file."""
+        with self._new_file(path) as file:
+            # First, while HDF5 holds no memory from copying yet.
+            if self.settings.has_index:
+                file.write_index(self._index())
+            for part in parts:
+                file.copy_from(part)
 
     def _new_file(self, path: Path) -> ContextManager[LayerFileWriter]:
         return LayerFileWriter.open(path, self.facts, compression=self.settings.compression)

@@ -5,7 +5,6 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Event
 from typing import (
     Any,
     Callable,
@@ -160,7 +159,6 @@ def consume_behind(
     room: "SimpleQueue[None]" = SimpleQueue()
     for _ in range(depth + 1):
         room.put(None)
-    ended = Event()
     is_whole = is_abandoned = False
 
     def received() -> Iterator[Item]:
@@ -179,18 +177,17 @@ def consume_behind(
                 del item
                 room.put(None)
 
-    def consume_all() -> None:
-        try:
-            consume(received())
-        finally:
-            ended.set()
-            room.put(None)
-
     thread = _started_thread()
     try:
-        consumed = thread.submit(consume_all)
+        consumed = thread.submit(consume, received())
+        # Wakes this thread where it waits for room and nobody takes any more items.
+        consumed.add_done_callback(lambda _: room.put(None))
         for step in steps:
-            if not _has_room(room, ended):
+            while not consumed.done():
+                with suppress(Empty):
+                    room.get(timeout=SECONDS_TO_LOOK_AGAIN)
+                    break
+            if consumed.done():
                 break
             queue.put(make(step))
         queue.put(end)
@@ -229,15 +226,6 @@ def _wait_for(thread: ThreadPoolExecutor) -> None:
             interruption = another
     if interruption is not None:
         raise interruption
-
-
-def _has_room(room: "SimpleQueue[None]", ended: Event) -> bool:
-    """Waits until there is room for an item more; `False` if nobody takes any."""
-    while not ended.is_set():
-        with suppress(Empty):
-            room.get(timeout=SECONDS_TO_LOOK_AGAIN)
-            break
-    return not ended.is_set()
 
 
 SENTENCES_A_PART = 2**15
@@ -280,12 +268,20 @@ class SpelledStep(NamedTuple):
 def spelled_steps(
     text: InputText, span: Span, layers: SentenceLayers, settings: ExportSettings
 ) -> Generator[SpelledStep, None, None]:
-    """
-    Reads a span of a text and makes the ids of its words. A thread does that ahead if PyTorch
-    leaves it a processor; otherwise the thread would keep Python from the biLM.
-    """
-    steps = _spelled(text, span, layers, settings)
-    return run_ahead(steps) if layers.leaves_a_processor else steps
+    """Reads a span of a text and makes the ids of its words."""
+    is_carried = layers.state == "carry"
+    stop = span.start
+    for block in blocks_of_batches(text.sentences(*span), settings, is_carried):
+        stop += sum(map(len, block))
+        steps = [
+            (batch[rows], rows.start)
+            for batch in block
+            for rows in split_ragged_batch([len(sentence.tokens) for sentence in batch])
+        ]
+        for number, (sentences, first_row) in enumerate(steps, start=1):
+            spelled = layers.spell([sentence.tokens for sentence in sentences])
+            is_last = number == len(steps)
+            yield SpelledStep(sentences, spelled, first_row, stop if is_last else None)
 
 
 class StepEmbedder:
@@ -299,41 +295,16 @@ class StepEmbedder:
         self._stop = span.stop
         self._layers = layers
         self._seconds_a_part = seconds_a_part
-        self._begin_part(span.start)
+        self._part_start, self._part_started = span.start, time.monotonic()
 
     def __call__(self, step: SpelledStep) -> EmbeddedBatch:
-        output = self._layers.read(step.spelled, step.first_row)
+        layers = self._layers
+        output = layers.read(step.spelled, step.first_row)
         end: Optional[PartEnd] = None
-        if step.stop is not None and self._ends_part(step.stop):
-            is_carried = self._layers.state == "carry"
-            end = PartEnd(step.stop, self._layers.carried() if is_carried else None)
-            self._begin_part(step.stop)
+        if step.stop is not None:
+            is_late = time.monotonic() - self._part_started >= self._seconds_a_part
+            is_full = step.stop - self._part_start >= SENTENCES_A_PART
+            if is_late or is_full or step.stop == self._stop:
+                end = PartEnd(step.stop, layers.carried() if layers.state == "carry" else None)
+                self._part_start, self._part_started = step.stop, time.monotonic()
         return EmbeddedBatch(step.sentences, output, end)
-
-    def _begin_part(self, start: int) -> None:
-        self._part_start, self._part_started = start, time.monotonic()
-
-    def _ends_part(self, stop: int) -> bool:
-        is_late = time.monotonic() - self._part_started >= self._seconds_a_part
-        is_full = stop - self._part_start >= SENTENCES_A_PART
-        return is_late or is_full or stop == self._stop
-
-
-def _spelled(
-    text: InputText, span: Span, layers: SentenceLayers, settings: ExportSettings
-) -> Generator[SpelledStep, None, None]:
-    """Reads a span of a text and makes the ids of its words, in this thread."""
-    is_carried = layers.state == "carry"
-    blocks: Iterator[List[Batch]] = blocks_of_batches(text.sentences(*span), settings, is_carried)
-    stop = span.start
-    for block in blocks:
-        stop += sum(map(len, block))
-        steps = [
-            (batch[rows], rows.start)
-            for batch in block
-            for rows in split_ragged_batch([len(sentence.tokens) for sentence in batch])
-        ]
-        for number, (sentences, first_row) in enumerate(steps, start=1):
-            spelled = layers.spell([sentence.tokens for sentence in sentences])
-            is_last = number == len(steps)
-            yield SpelledStep(sentences, spelled, first_row, stop if is_last else None)

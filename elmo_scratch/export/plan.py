@@ -81,11 +81,19 @@ class ExportSettings(NamedTuple):
         vectors = KEPT[self.kept](layers)
         return vectors if self.pool is None else POOLS[self.pool](vectors)
 
-    def num_bytes(self, layers: int, width: int, num_sentences: int, num_tokens: int) -> int:
-        """Returns the size of the vectors in a file, in bytes, before compression."""
-        vectors = num_tokens if self.pool is None else num_sentences
-        kept = layers if self.kept == "all" else 1
-        return vectors * kept * width * numpy.dtype(self.dtype).itemsize
+
+State = Dict[str, numpy.ndarray]
+
+
+class Span(NamedTuple):
+    """Consecutive sentences, from number `start` up to, but without, `stop`."""
+
+    start: int
+    stop: int
+
+    @property
+    def num_sentences(self) -> int:
+        return self.stop - self.start
 
 
 def facts_of(text: InputText, layers: SentenceLayers, settings: ExportSettings) -> LayerFileFacts:
@@ -152,9 +160,16 @@ BYTES_A_DATA_SET = 350
 """The most bytes that HDF5 adds to a data set: 350 with a few hundred, 300 with many."""
 
 
-def estimated_size(num_vectors_bytes: int, num_sentences: int) -> int:
-    """Returns the size in bytes of a file with so many data sets, one a sentence."""
-    return num_vectors_bytes + BYTES_A_DATA_SET * num_sentences
+def estimated_size(
+    text: InputText, span: Span, layers: SentenceLayers, settings: ExportSettings
+) -> int:
+    """Returns the size of the output for a span of a text in bytes, before compression."""
+    num_vectors = span.num_sentences
+    if settings.pool is None:
+        num_vectors = text.num_tokens * span.num_sentences // max(1, text.num_sentences)
+    num_kept = layers.num_layers if settings.kept == "all" else 1
+    num_bytes = num_vectors * num_kept * layers.width * numpy.dtype(settings.dtype).itemsize
+    return num_bytes + BYTES_A_DATA_SET * span.num_sentences
 
 
 def in_words(num_bytes: float) -> str:
@@ -195,20 +210,6 @@ def check_room(
             output_file,
             in_words(free),
         )
-
-
-State = Dict[str, numpy.ndarray]
-
-
-class Span(NamedTuple):
-    """Consecutive sentences, from number `start` up to, but without, `stop`."""
-
-    start: int
-    stop: int
-
-    @property
-    def num_sentences(self) -> int:
-        return self.stop - self.start
 
 
 class Shard(NamedTuple):

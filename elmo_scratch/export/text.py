@@ -58,7 +58,7 @@ class InputText:
             source = Path(os.path.expanduser(source)).absolute()
         self._source = source
         self._stamp = self._current_stamp()
-        self._stopped: Optional[_Lines] = None
+        self._stopped: Optional[Tuple[int, Iterator[str]]] = None
         self.num_sentences = self.num_tokens = self.num_bytes = 0
         digest = hashlib.sha256()
         blank: List[int] = []
@@ -66,7 +66,13 @@ class InputText:
             num_tokens = len(line.split())
             if num_tokens == 0:
                 blank.append(number)
-            raw = _encoded(line.strip(), f"{name}, line {number}")
+            try:
+                raw = line.strip().encode("utf-8")
+            except UnicodeEncodeError as error:
+                raise ConfigurationError(
+                    f"{name}, line {number}: expected text, but character {error.start + 1} of the "
+                    f"line is {error.object[error.start]!r}, half of a surrogate pair. Replace it."
+                ) from None
             self.num_sentences += 1
             self.num_tokens += num_tokens
             self.num_bytes += len(raw)
@@ -96,15 +102,17 @@ class InputText:
         Yields the sentences from number `start` up to, but without, `stop`. A file is read from its
         first line, or on from where the last call stopped if that is not after `start`.
         """
-        lines, self._stopped = self._stopped, None
-        if lines is None or lines.number > start:
-            lines = _Lines(self._lines())
-        for _ in lines.until(start):
+        next_number, lines = self._stopped or (0, self._lines())
+        self._stopped = None
+        if next_number > start:
+            next_number, lines = 0, self._lines()
+        count = None if stop is None else max(0, stop - start)
+        for _ in islice(lines, start - next_number):
             pass
-        for number, line in enumerate(lines.until(stop), start=start):
+        for number, line in enumerate(islice(lines, count), start=start):
             yield Sentence(number, line.strip(), line.split())
         if stop is not None:
-            self._stopped = lines
+            self._stopped = max(start, stop), lines
 
     def sample(self, count: int) -> List[Sentence]:
         """
@@ -175,30 +183,6 @@ class InputText:
         if isinstance(self._source, Path):
             return text_lines(self._source, name=self.name)
         return iter(self._source)
-
-
-class _Lines:
-    """Lines, and the number of the next one."""
-
-    def __init__(self, lines: Iterator[str]) -> None:
-        self._lines = lines
-        self.number = 0
-
-    def until(self, stop: Optional[int]) -> Iterator[str]:
-        """Yields the lines before number `stop`, or all."""
-        for line in islice(self._lines, None if stop is None else max(0, stop - self.number)):
-            self.number += 1
-            yield line
-
-
-def _encoded(line: str, place: str) -> bytes:
-    try:
-        return line.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ConfigurationError(
-            f"{place}: expected text, but character {error.start + 1} of the line is "
-            f"{line[error.start]!r}, half of a surrogate pair. Replace it."
-        ) from None
 
 
 def _digest(line: str) -> bytes:

@@ -1,11 +1,9 @@
-import threading
-from typing import Callable, Dict, Iterator, Sequence, Set
+from typing import Callable, Dict, Iterator
 
 import numpy
 import pytest
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentences import IndexedBatch
 from elmo_scratch.export import ExportSettings, InputText
 from elmo_scratch.export import pipeline as embedded_batches_module
 from elmo_scratch.export.pipeline import EmbeddedBatch, StepEmbedder, spelled_steps
@@ -114,34 +112,3 @@ def test_a_long_sentence_is_not_laid_beside_others(
     assert sorted(in_groups) == list(range(21))
     for number, vectors in whole.items():
         assert numpy.array_equal(vectors, in_groups[number])
-
-
-@pytest.mark.parametrize("is_left", [True, False])
-def test_words_are_spelled_ahead_where_a_processor_is_left(
-    is_left: bool, new_layers: NewLayers, text: InputText, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    layers = new_layers()
-    names: Set[str] = set()
-    spell = layers.spell
-
-    def noting(sentences: Sequence[Sequence[str]]) -> IndexedBatch:
-        names.add(threading.current_thread().name)
-        return spell(sentences)
-
-    monkeypatch.setattr(layers, "spell", noting)
-    monkeypatch.setattr(SentenceLayers, "leaves_a_processor", is_left)
-    steps = spelled_steps(text, Span(0, 50), layers, ExportSettings(batch_size=4))
-    assert sum(len(step.sentences) for step in steps) == 50
-    assert (threading.current_thread().name in names) != is_left
-
-
-def test_no_thread_outlives_it(
-    new_layers: NewLayers, text: InputText, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(SentenceLayers, "leaves_a_processor", True)
-    before = threading.active_count()
-    steps = spelled_steps(text, Span(0, 50), new_layers(), ExportSettings(batch_size=1))
-    next(steps)
-    assert threading.active_count() > before
-    steps.close()
-    assert threading.active_count() == before

@@ -41,20 +41,6 @@ def test_pooling_is_over_tokens() -> None:
 
 @pytest.mark.parametrize(
     "settings, expected",
-    [
-        ({}, 7 * 3 * 10 * 4),
-        ({"kept": "top"}, 7 * 10 * 4),
-        ({"dtype": "float16"}, 7 * 3 * 10 * 2),
-        ({"pool": "max"}, 2 * 3 * 10 * 4),
-    ],
-)
-def test_the_size_is_that_of_the_vectors(settings: Dict[str, Any], expected: int) -> None:
-    size = ExportSettings(**settings).num_bytes(3, 10, num_sentences=2, num_tokens=7)
-    assert size == expected
-
-
-@pytest.mark.parametrize(
-    "settings, expected",
     [({}, True), ({"forget_sentences": True}, False), ({"use_sentence_keys": True}, False)],
 )
 def test_there_is_an_index_unless_it_is_not_wanted(

@@ -27,7 +27,7 @@ from elmo_scratch.export import (
     parts as part_writing,
 )
 from elmo_scratch.export.export import has_parts
-from elmo_scratch.export.plan import Span, in_words
+from elmo_scratch.export.plan import Span, estimated_size, in_words
 from tests.export.conftest import FILES, LINES, assert_same, data_sets
 
 NewLayers = Callable[..., SentenceLayers]
@@ -465,6 +465,6 @@ def test_the_size_is_known_before_the_start(
     layers, output = new_layers(), tmp_path / "x.hdf5"
     with caplog.at_level(logging.INFO, logger=layer_export.__name__):
         export_layers(many, output, layers, settings)
-    size = layer_export.estimated_output_size(many, Span(0, len(LINES) * 20), layers, settings)
+    size = estimated_size(many, Span(0, len(LINES) * 20), layers, settings)
     assert size == pytest.approx(output.stat().st_size, rel=0.25)
     assert f"x.hdf5 will take about {in_words(size)}" in caplog.text

@@ -49,7 +49,7 @@ def test_a_bilm_that_is_warm_already_stays_as_it_is(bilm_archive: Path, tmp_path
     config["model"]["bilm"]["state"] = "warm"
     (folder / "config.json").write_text(json.dumps(config))
     weights = torch.load(folder / "best.th", weights_only=True)
-    for name, part in cold._bilm.state_memory.state_dict().items():
+    for name, part in cold.bilm.state_memory.state_dict().items():
         weights[f"bilm.state_memory.{name}"] = part
     torch.save(weights, folder / "best.th")
     source = ModelSource(weight_file=str(folder), state="warm", default_warm_up=[WORDS])

@@ -1,11 +1,19 @@
 import shutil
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Dict
 
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.export.plan import check_room, in_words
+from elmo_scratch.export import ExportSettings, InputText
+from elmo_scratch.export.plan import (
+    BYTES_A_DATA_SET,
+    Span,
+    check_room,
+    estimated_size,
+    in_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -33,3 +41,19 @@ def test_an_output_for_which_there_is_no_room_is_an_error(
         check_room(tmp_path / "x.hdf5", 30, num_copies=2, num_there=9, is_compressed=False)
     with pytest.raises(ConfigurationError, match="would take about 51 bytes, but only 50 bytes"):
         check_room(tmp_path / "x.hdf5", 51, is_compressed=False)
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        ({}, 7 * 3 * 10 * 4),
+        ({"kept": "top"}, 7 * 10 * 4),
+        ({"dtype": "float16"}, 7 * 3 * 10 * 2),
+        ({"pool": "max"}, 2 * 3 * 10 * 4),
+    ],
+)
+def test_the_size_is_that_of_the_vectors(settings: Dict[str, Any], expected: int) -> None:
+    text = InputText("text", ["the river", "it was a late morning"])
+    layers: Any = SimpleNamespace(num_layers=3, width=10)
+    size = estimated_size(text, Span(0, 2), layers, ExportSettings(**settings))
+    assert size == expected + 2 * BYTES_A_DATA_SET

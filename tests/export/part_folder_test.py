@@ -31,7 +31,7 @@ def test_what_is_missing_lies_between_what_is_there(folder: PartFolder) -> None:
     with folder.opened("a", resume=False, overwrite=False):
         assert folder.missing(WHOLE) == [WHOLE]
         finish(folder, Span(60, 80), Span(0, 10), Span(10, 30))
-        assert folder.finished() == [Span(0, 10), Span(10, 30), Span(60, 80)]
+        assert folder.parts() == [Span(0, 10), Span(10, 30), Span(60, 80)]
         assert folder.missing(WHOLE) == [Span(30, 60), Span(80, 100)]
         finish(folder, Span(80, 100), Span(30, 60))
         assert folder.missing(WHOLE) == []
@@ -60,7 +60,7 @@ def test_parts_stay_for_the_next_run(folder: PartFolder) -> None:
             finish(folder, Span(0, 10))
             raise KeyboardInterrupt
     with folder.opened("a", resume=True, overwrite=False):
-        assert folder.finished() == [Span(0, 10)]
+        assert folder.parts() == [Span(0, 10)]
 
 
 def test_parts_are_neither_lost_nor_used_unasked(folder: PartFolder) -> None:
@@ -69,7 +69,7 @@ def test_parts_are_neither_lost_nor_used_unasked(folder: PartFolder) -> None:
     with pytest.raises(ConfigurationError, match="10 sentences of an unfinished run.*--resume"):
         with folder.opened("a", resume=False, overwrite=False):
             pass
-    assert folder.finished() == [Span(0, 10)]
+    assert folder.parts() == [Span(0, 10)]
 
 
 @pytest.mark.parametrize("resume", [False, True])
@@ -79,7 +79,7 @@ def test_parts_of_another_export_are_an_error(resume: bool, folder: PartFolder) 
     with pytest.raises(ConfigurationError, match="of another text, another model"):
         with folder.opened("b", resume=resume, overwrite=False):
             pass
-    assert folder.finished() == [Span(0, 10)]
+    assert folder.parts() == [Span(0, 10)]
 
 
 @pytest.mark.parametrize("identity", ["a", "b"])
@@ -88,7 +88,7 @@ def test_overwriting_starts_anew(identity: str, folder: PartFolder) -> None:
         finish(folder, Span(0, 10))
         folder.keep_state(10, {"hidden": numpy.ones(2)})
     with folder.opened(identity, resume=False, overwrite=True):
-        assert folder.finished() == []
+        assert folder.parts() == []
         with pytest.raises(ConfigurationError, match="No such file"):
             folder.state_before(10)
 
@@ -100,7 +100,7 @@ def test_overwriting_goes_on_with_its_own_parts_where_that_is_wanted(
     with folder.opened("a", resume=False, overwrite=True):
         finish(folder, Span(0, 10))
     with folder.opened(identity, resume=True, overwrite=True):
-        assert folder.finished() == kept
+        assert folder.parts() == kept
 
 
 def test_parts_of_which_nothing_says_whose_they_are_are_not_used(folder: PartFolder) -> None:
@@ -112,7 +112,7 @@ def test_parts_of_which_nothing_says_whose_they_are_are_not_used(folder: PartFol
             with folder.opened("a", resume=resume, overwrite=False):
                 pass
     with folder.opened("a", resume=True, overwrite=True):
-        assert folder.finished() == []
+        assert folder.parts() == []
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "2024-01-02.hdf5"])
@@ -120,7 +120,7 @@ def test_parts_of_which_nothing_says_whose_they_are_are_not_used(folder: PartFol
 def test_what_is_no_part_is_never_removed(overwrite: bool, name: str, folder: PartFolder) -> None:
     folder.path.mkdir()
     (folder.path / name).write_text("precious")
-    assert folder.num_bytes() == 0
+    assert folder.parts() == []
     with pytest.raises(ConfigurationError, match=f"nothing but parts.*there is {name}"):
         with folder.opened("a", resume=False, overwrite=overwrite):
             pass
@@ -133,7 +133,7 @@ def test_it_goes_with_the_export_that_it_is_of(folder: PartFolder) -> None:
     with folder.opened("a", resume=False, overwrite=False):
         finish(folder, Span(0, 10))
     folder.remove_if_of("b")
-    assert folder.finished() == [Span(0, 10)]
+    assert folder.parts() == [Span(0, 10)]
     folder.remove_if_of("a")
     assert not folder.path.exists()
 

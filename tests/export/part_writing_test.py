@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.export import ExportSettings, InputText
-from elmo_scratch.export import parts as part_writing
+from elmo_scratch.export import ExportSettings, InputText, OneProcess
+from elmo_scratch.export import export as layer_export
 from elmo_scratch.export.parts import LEFTOVERS, PartFolder, PartWriting
 from elmo_scratch.export.pipeline import DEPTH, consume_behind
 from elmo_scratch.export.plan import Span, facts_of
@@ -17,6 +17,17 @@ from tests.export.conftest import LINES, assert_same, data_sets
 
 NewLayers = Callable[..., SentenceLayers]
 WHOLE = Span(0, len(LINES))
+
+
+def write(
+    writing: PartWriting,
+    span: Span,
+    layers: SentenceLayers,
+    done: Callable[[int], None],
+    seconds_a_part: float,
+) -> None:
+    """Writes the parts of a span, in this process."""
+    OneProcess(seconds_a_part).write(writing, [span], layers, done)
 
 
 @pytest.fixture
@@ -37,7 +48,7 @@ def test_a_part_that_is_the_whole_becomes_the_output(
 ) -> None:
     writing = new_writing("x")
     done: List[int] = []
-    writing.write(WHOLE, new_layers(), done.append, 1e9)
+    write(writing, WHOLE, new_layers(), done.append, 1e9)
     assert sum(done) == len(LINES)
     (part,) = writing.folder.path.glob("0*.hdf5")
     number = part.stat().st_ino
@@ -54,10 +65,10 @@ def test_parts_in_any_order_become_the_same_output(
     tmp_path: Path,
 ) -> None:
     whole, parts = new_writing("whole", **settings), new_writing("parts", **settings)
-    whole.write(WHOLE, new_layers(), lambda _: None, 1e9)
+    write(whole, WHOLE, new_layers(), lambda _: None, 1e9)
     # Two of them by a worker that went on beside another run.
     for span in (Span(20, 50), Span(0, 7), Span(7, 20), Span(0, 5), Span(5, 12)):
-        parts.write(span, new_layers(), lambda _: None, 1e9)
+        write(parts, span, new_layers(), lambda _: None, 1e9)
     assert parts.folder.missing(WHOLE) == []
     whole.join(tmp_path / "whole")
     parts.join(tmp_path / "parts")
@@ -79,13 +90,13 @@ def test_writing_takes_turns_where_no_processor_is_left(
         depths.append(depth)
         consume_behind(steps, make, consume, depth)
 
-    monkeypatch.setattr(part_writing, "consume_behind", noting)
+    monkeypatch.setattr(layer_export, "consume_behind", noting)
     usual, other = new_writing("usual"), new_writing("other")
-    usual.write(WHOLE, new_layers("carry"), lambda _: None, 1e9)
+    write(usual, WHOLE, new_layers("carry"), lambda _: None, 1e9)
     depths.clear()
     monkeypatch.setattr(SentenceLayers, "leaves_a_processor", is_left)
     # In parts that take no time, each from the state that the one before has left.
-    other.write(WHOLE, new_layers("carry"), lambda _: None, 0.0)
+    write(other, WHOLE, new_layers("carry"), lambda _: None, 0.0)
     assert depths == [depth]
     usual.join(tmp_path / "x")
     other.join(tmp_path / "y")
@@ -108,7 +119,7 @@ def test_layers_that_are_written_take_no_memory_any_more(
 
     monkeypatch.setattr(layers, "read", noting)
     monkeypatch.setattr(SentenceLayers, "leaves_a_processor", False)
-    new_writing("x", batch_size=10).write(WHOLE, layers, lambda _: None, 1e9)
+    write(new_writing("x", batch_size=10), WHOLE, layers, lambda _: None, 1e9)
     assert held == [0, 0, 0, 0, 0]
 
 
@@ -120,7 +131,7 @@ def test_what_is_joined_lies_among_the_parts_until_it_is_whole(
 ) -> None:
     writing = new_writing("x")
     for span in (Span(0, 7), Span(7, 50)):
-        writing.write(span, new_layers(), lambda _: None, 1e9)
+        write(writing, span, new_layers(), lambda _: None, 1e9)
     seen: List[List[str]] = []
     original = LayerFileWriter.copy_from
 
@@ -132,7 +143,7 @@ def test_what_is_joined_lies_among_the_parts_until_it_is_whole(
     monkeypatch.setattr(LayerFileWriter, "copy_from", listing)
     writing.join(tmp_path / "x")
     assert seen == [["x.parts"], ["x.parts"]]
-    assert writing.folder.finished() == [Span(0, 7), Span(7, 50)]
+    assert writing.folder.parts() == [Span(0, 7), Span(7, 50)]
 
 
 def test_nothing_unfinished_stays_after_an_error(
@@ -142,5 +153,5 @@ def test_nothing_unfinished_stays_after_an_error(
     layers = new_layers()
     monkeypatch.setattr(layers, "read", None)
     with pytest.raises(TypeError):
-        writing.write(WHOLE, layers, lambda _: None, 1e9)
+        write(writing, WHOLE, layers, lambda _: None, 1e9)
     assert os.listdir(writing.folder.path) == []

@@ -16,12 +16,12 @@ from elmo_scratch.export import (
     InputText,
     ModelSource,
     RayEngine,
-    engines,
     export_layers,
+    ray_engine,
 )
-from elmo_scratch.export.engines import SENTENCES_A_TASK, cut
 from elmo_scratch.export.parts import PartFolder, PartWriting
 from elmo_scratch.export.plan import Span, facts_of
+from elmo_scratch.export.ray_engine import SENTENCES_A_TASK, cut
 from tests.export.conftest import FILES, LINES, assert_same, data_sets
 
 NewLayers = Callable[..., SentenceLayers]
@@ -98,13 +98,13 @@ def test_workers_that_fill_the_processors_run_nothing_beside_the_bilm(
     settings = ExportSettings()
     folder, facts = PartFolder(tmp_path / "x.hdf5"), facts_of(text, new_layers(), settings)
     writing = PartWriting(text, Span(0, len(LINES)), folder, facts, settings)
-    worker = engines._Worker(SOURCE, writing, [], is_alone)
+    worker = ray_engine._Worker(SOURCE, writing, [], is_alone)
     assert worker._layers.is_alone == is_alone
     assert is_alone or not worker._layers.leaves_a_processor
 
 
 def test_without_ray_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("elmo_scratch.export.engines.find_spec", lambda _: None)
+    monkeypatch.setattr("elmo_scratch.export.ray_engine.find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match="pip install 'ray"):
         RayEngine(SOURCE)
 
@@ -125,10 +125,10 @@ class RayThatEnds:
 def test_a_signal_while_ray_starts_is_answered_as_before() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as stop, command_errors("elmo", "x.hdf5"):
-        engines._start(RayThatEnds(None))
+        ray_engine._start(RayThatEnds(None))
     assert stop.value.code == 143
     with pytest.raises(ConnectionError):
-        engines._start(RayThatEnds(ConnectionError("nobody there")))
+        ray_engine._start(RayThatEnds(ConnectionError("nobody there")))
     assert signal.getsignal(signal.SIGTERM) == before
 
 

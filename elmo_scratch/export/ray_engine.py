@@ -1,11 +1,10 @@
-"""The engines of an export: this process, or workers of Ray."""
+"""The engine of an export that shares its work out among workers of Ray."""
 
 import logging
 import math
 import signal
 import socket
 import threading
-from abc import ABC, abstractmethod
 from importlib.util import find_spec
 from typing import Any, Callable, List, Optional, Sequence
 
@@ -13,77 +12,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import import_module_and_submodules
 
 from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.export.export import Engine, OneProcess
 from elmo_scratch.export.model_source import ModelSource
 from elmo_scratch.export.parts import PartWriting
 from elmo_scratch.export.plan import Span, facts_of
-
-SECONDS_A_PART = 300.0
-"""
-About the most work that an interruption loses. A shorter export has one part, which becomes the
-output as it is; the parts of a longer one are copied at the end.
-"""
-
-
-class Engine(ABC):
-    """Writes the parts of an export. Abstract."""
-
-    follows_the_text = False
-    """Whether every sentence is read after all before it, as carried states need."""
-
-    @abstractmethod
-    def write(
-        self,
-        writing: PartWriting,
-        missing: List[Span],
-        layers: SentenceLayers,
-        done: Callable[[int], None],
-    ) -> None:
-        """
-        # Parameters
-
-        writing : `PartWriting`
-            Writes the parts of a span.
-        missing : `List[Span]`
-            The spans to write.
-        layers : `SentenceLayers`
-            The biLM, in this process.
-        done : `Callable[[int], None]`
-            Is told how many more sentences have been written.
-
-        # Raises
-
-        ConfigurationError
-            As `PartWriting.write`, or if workers can't be had.
-        OSError
-            If the disk is full.
-        """
-
-
-class OneProcess(Engine):
-    """
-    Does everything in this process.
-
-    # Parameters
-
-    seconds_a_part : `float`, optional (default = `SECONDS_A_PART`)
-        A part ends at the first chance after so many seconds.
-    """
-
-    follows_the_text = True
-
-    def __init__(self, seconds_a_part: float = SECONDS_A_PART) -> None:
-        self._seconds_a_part = seconds_a_part
-
-    def write(
-        self,
-        writing: PartWriting,
-        missing: List[Span],
-        layers: SentenceLayers,
-        done: Callable[[int], None],
-    ) -> None:
-        for span in missing:
-            writing.write(span, layers, done, self._seconds_a_part)
-
 
 TASKS_A_WORKER = 4
 """At least so many spans for each worker, so that all end at about the same time."""
@@ -153,7 +85,7 @@ class RayEngine(Engine):
         # Raises
 
         ConfigurationError
-            As `PartWriting.write`; or if the cluster has fewer processors or GPUs than workers are
+            As `OneProcess.write`; or if the cluster has fewer processors or GPUs than workers are
             asked for, a worker can't start or reads another biLM, or workers keep dying at the same
             sentences.
         OSError
@@ -258,7 +190,7 @@ class _Worker:
         writing.text.check_unchanged()
 
     def write(self, span: Span) -> int:
-        self._writing.write(span, self._layers, lambda _: None, math.inf)
+        OneProcess(math.inf).write(self._writing, [span], self._layers, lambda _: None)
         return span.num_sentences
 
 
