@@ -43,73 +43,49 @@ MEANINGS = {
 """The help for the settings of the methods."""
 
 
-def add_arguments(subparser: argparse.ArgumentParser) -> None:
-    """Declares the arguments. The namespace has a method's setting only if it was given."""
-    subparser.add_argument(
-        "corpus",
-        type=str,
-        help="one sentence a line, words between spaces: a path, or a pattern such as "
+ARGUMENTS: Dict[str, Dict[str, Any]] = {
+    "corpus": {
+        "type": str,
+        "help": "one sentence a line, words between spaces: a path, or a pattern such as "
         "'corpus/*.txt.gz'",
-    )
-    subparser.add_argument(
-        "output_file", type=str, help="the text file to write, compressed if its name ends in .gz"
-    )
-    subparser.add_argument(
-        "--method",
-        choices=tuple(METHODS),
-        required=True,
-        help="word2vec, trained by gensim; or svd: positive mutual information of neighbours, in "
-        "the dimensions that matter most",
-    )
-    subparser.add_argument("--overwrite", action="store_true", help="replace the output")
-    subparser.add_argument(
-        "--file-friendly-logging",
-        action="store_true",
-        help="print progress bars on lines of their own, and less often",
-    )
-    _add_the_text(subparser)
-    shared = {field.name for field in fields(Word2Vec)} & {field.name for field in fields(PpmiSvd)}
-    _add_settings(subparser.add_argument_group("both methods"), Word2Vec, shared)
-    for name, method in METHODS.items():
-        own = {field.name for field in fields(method)} - shared
-        _add_settings(subparser.add_argument_group(f"--method {name}"), method, own)
+    },
+    "output_file": {
+        "type": str,
+        "help": "the text file to write, compressed if its name ends in .gz",
+    },
+    "--method": {
+        "choices": tuple(METHODS),
+        "required": True,
+        "help": "word2vec, trained by gensim; or svd: positive mutual information of neighbours, "
+        "in the dimensions that matter most",
+    },
+    "--overwrite": {"action": "store_true", "help": "replace the output"},
+    "--file-friendly-logging": {
+        "action": "store_true",
+        "help": "print progress bars on lines of their own, and less often",
+    },
+}
+"""The arguments for all methods and texts."""
 
-
-def _add_the_text(subparser: argparse.ArgumentParser) -> None:
-    """Declares the arguments for the text, and for the words of it that get vectors."""
-    group = subparser.add_argument_group("the text")
-    group.add_argument(
-        "--reader",
-        type=str,
-        help="read the corpus by this DatasetReader, its name or JSON such as "
+TEXT_ARGUMENTS: Dict[str, Dict[str, Any]] = {
+    "--reader": {
+        "type": str,
+        "help": "read the corpus by this DatasetReader, its name or JSON such as "
         '\'{"type": "ag_news", "use_title": true}\'; the tokens of each text field are a sentence',
-    )
-    group.add_argument("--lowercase", action="store_true", help="take words in lower case")
-    group.add_argument(
-        "--min-count",
-        type=int,
-        default=5,
-        help="words that are rarer get no vector (default: 5)",
-    )
-    group.add_argument(
-        "--max-words",
-        type=int,
-        help="at most so many words get one, the most frequent (default: all). The memory that svd "
-        "needs grows with the pairs of them that are neighbours, some 50 bytes each",
-    )
-
-
-def _add_settings(group: Any, method: Type[VectorMethod], names: set) -> None:
-    """Declares the settings of a method that are in `names`."""
-    for field in fields(method):  # type: ignore[arg-type]
-        if field.name in names:
-            group.add_argument(
-                f"--{field.name.replace('_', '-')}",
-                type=type(field.default),
-                choices=ALGORITHMS if field.name == "algorithm" else None,
-                default=argparse.SUPPRESS,
-                help=f"{MEANINGS[field.name]} (default: {field.default})",
-            )
+    },
+    "--lowercase": {"action": "store_true", "help": "take words in lower case"},
+    "--min-count": {
+        "type": int,
+        "default": 5,
+        "help": "words that are rarer get no vector (default: 5)",
+    },
+    "--max-words": {
+        "type": int,
+        "help": "at most so many words get one, the most frequent (default: all). The memory that "
+        "svd needs grows with the pairs of them that are neighbours, some 50 bytes each",
+    },
+}
+"""The arguments for the text, and for the words of it that get vectors."""
 
 
 logger = logging.getLogger(__name__)
@@ -132,7 +108,28 @@ class ElmoVectors(Subcommand):
             description=DESCRIPTION,
             help="Train static word vectors on a text, by word2vec or by counting.",
         )
-        add_arguments(subparser)
+        for name, declared in ARGUMENTS.items():
+            subparser.add_argument(name, **declared)
+        text = subparser.add_argument_group("the text")
+        for name, declared in TEXT_ARGUMENTS.items():
+            text.add_argument(name, **declared)
+        settings = {
+            method: {field.name: field for field in fields(METHODS[method])} for method in METHODS
+        }
+        shared = set.intersection(*map(set, settings.values()))
+        titles = {"both methods": "word2vec", **{f"--method {name}": name for name in METHODS}}
+        for title, method in titles.items():
+            group = subparser.add_argument_group(title)
+            for name, field in settings[method].items():
+                if (name in shared) == (title == "both methods"):
+                    # The namespace has a method's setting only if it was given.
+                    group.add_argument(
+                        f"--{name.replace('_', '-')}",
+                        type=type(field.default),
+                        choices=ALGORITHMS if name == "algorithm" else None,
+                        default=argparse.SUPPRESS,
+                        help=f"{MEANINGS[name]} (default: {field.default})",
+                    )
         subparser.set_defaults(func=vectors_from_args)
         return subparser
 

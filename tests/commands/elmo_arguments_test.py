@@ -3,15 +3,17 @@ from typing import Any, Dict
 
 import pytest
 
-from elmo_scratch.commands.elmo import add_arguments
+from elmo_scratch.commands import Elmo
 from elmo_scratch.export import ExportSettings
 
 
 def parsed(*words: str) -> Dict[str, Any]:
     """What a command line says."""
     parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    return vars(parser.parse_args(words))
+    Elmo().add_subparser(parser.add_subparsers())
+    found = vars(parser.parse_args(["elmo", *words]))
+    del found["func"]
+    return found
 
 
 def test_what_the_arguments_of_old_scripts_say() -> None:

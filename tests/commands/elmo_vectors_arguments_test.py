@@ -4,15 +4,18 @@ from typing import Any, Dict
 
 import pytest
 
-from elmo_scratch.commands.elmo_vectors import METHODS, add_arguments
+from elmo_scratch.commands import ElmoVectors
+from elmo_scratch.commands.elmo_vectors import METHODS
 from elmo_scratch.static_vectors import PpmiSvd, Word2Vec
 
 
 def parsed(*words: str) -> Dict[str, Any]:
     """What a command line says."""
     parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    return vars(parser.parse_args(words))
+    ElmoVectors().add_subparser(parser.add_subparsers())
+    found = vars(parser.parse_args(["elmo-vectors", *words]))
+    del found["func"]
+    return found
 
 
 def test_without_options_all_settings_are_those_of_the_methods() -> None:
