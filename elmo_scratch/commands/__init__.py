@@ -1,8 +1,8 @@
-"""The subcommands that the package adds to `allennlp`, one a file."""
+"""The subcommands that the package adds to `allennlp`."""
 
 from elmo_scratch.commands.elmo import Elmo as Elmo
+from elmo_scratch.commands.elmo import ElmoJoin as ElmoJoin
 from elmo_scratch.commands.elmo_export import ElmoExport as ElmoExport
-from elmo_scratch.commands.elmo_join import ElmoJoin as ElmoJoin
 from elmo_scratch.commands.elmo_search import ElmoSearch as ElmoSearch
 from elmo_scratch.commands.elmo_vectors import ElmoVectors as ElmoVectors
 

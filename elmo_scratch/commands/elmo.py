@@ -1,5 +1,6 @@
 """
 `allennlp elmo`: writes the vectors of each layer of a biLM for the sentences of a text file.
+`allennlp elmo-join`: joins the files that several processes of `allennlp elmo --shard` wrote.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from elmo_scratch.export import (
     Shard,
     check_settings,
     export_layers,
+    join_shards,
 )
 from elmo_scratch.export.export import has_parts
 from elmo_scratch.export.plan import DTYPES, POOLS
@@ -282,3 +284,36 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
         default_warm_up,
         words,
     )
+
+
+JOIN_DESCRIPTION = """
+Writes OUTPUT from OUTPUT.1-of-N ... OUTPUT.N-of-N, which `allennlp elmo --shard I/N` wrote beside
+it. The result is the same as if one process had written it all.
+"""
+
+
+@Subcommand.register("elmo-join")
+class ElmoJoin(Subcommand):
+    """Joins the files of shards; see `allennlp elmo-join --help`."""
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        subparser = parser.add_parser(
+            self.name,
+            description=JOIN_DESCRIPTION,
+            help="Make one file of the files that `allennlp elmo --shard` wrote.",
+        )
+        subparser.add_argument("output_file", type=str, help="the HDF5 file to write")
+        subparser.add_argument(
+            "--remove-shards", action="store_true", help="remove their files when OUTPUT is whole"
+        )
+        subparser.add_argument(
+            "--overwrite", action="store_true", help="replace another file of that name"
+        )
+        subparser.set_defaults(func=join_from_args)
+        return subparser
+
+
+def join_from_args(args: argparse.Namespace) -> None:
+    """Runs the command; raises as `command_errors` says."""
+    with command_errors("elmo-join", args.output_file):
+        join_shards(Path(args.output_file), remove=args.remove_shards, overwrite=args.overwrite)
