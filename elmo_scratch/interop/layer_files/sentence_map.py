@@ -9,7 +9,7 @@ from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Iterable, Iterator, Optional, Tuple
+from typing import IO, Iterable, Iterator, NamedTuple, Optional, Tuple
 
 import h5py
 import numpy
@@ -24,17 +24,17 @@ READ_AT_ONCE = 2**16
 """Digests read at once, 1 MiB of them."""
 
 
-class IndexText:
+class IndexText(NamedTuple):
     """
-    The JSON text in a temporary file. It takes only a few bytes of memory a sentence.
+    The JSON text, `size` bytes long. It takes only a few bytes of memory a sentence: `entries` is a
+    temporary file of them, and `is_kept` says which of its lines belong to the map.
 
     Made by `IndexText.of`.
     """
 
-    def __init__(self, entries: IO[bytes], is_kept: numpy.ndarray) -> None:
-        self._entries = entries
-        self._is_kept = is_kept
-        self.size = sum(map(len, self.pieces()))
+    entries: IO[bytes]
+    is_kept: numpy.ndarray
+    size: int
 
     @classmethod
     @contextmanager
@@ -48,14 +48,15 @@ class IndexText:
                 name = json.dumps(sentence).encode()
                 entries.write(b"%s: %s\n" % (name, json.dumps(key).encode()))
                 digests.write(blake2b(name, digest_size=DIGEST_SIZE).digest())
-            yield cls(entries, is_last(digests))
+            text = cls(entries, is_last(digests), size=0)
+            yield text._replace(size=sum(map(len, text.pieces())))
 
     def pieces(self) -> Iterator[bytes]:
         """Yields the text in pieces, `self.size` bytes together."""
         yield b"{"
         separator = b""
-        self._entries.seek(0)
-        for entry, is_kept in zip(self._entries, self._is_kept):
+        self.entries.seek(0)
+        for entry, is_kept in zip(self.entries, self.is_kept):
             if is_kept:
                 yield separator + entry[:-1]
                 separator = b", "

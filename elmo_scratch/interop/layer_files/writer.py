@@ -143,7 +143,12 @@ class LayerFileWriter:
             space = h5s.create_simple(vectors.shape)
             if len(self._spaces) < SPACES_KEPT:
                 self._spaces[vectors.shape] = space
-        name = _name_of(key, self._path)
+        if not is_key(key):
+            raise ConfigurationError(
+                f"{self._path}: HDF5 can't have {key!r} as a key: a key is not empty, not a full "
+                "stop, and has no slash or NUL in it. Let the numbers of the lines be the keys."
+            )
+        name = key.encode("utf-8", "surrogateescape")
         with numpy.errstate(over="ignore"):
             narrowed = vectors.astype(NUMPY_TYPES[self._facts.dtype], copy=False)
         if self._facts.dtype == "float16" and not numpy.isfinite(narrowed).all():
@@ -162,7 +167,7 @@ class LayerFileWriter:
                     self._stream.write_at(made.get_offset(), _pieces(narrowed))
         except ValueError:
             # A check before each write would cost a tenth of the writing time.
-            self._check_is_new(key, name)
+            self._check_is_new(key)
             raise
         self._stream.check()
 
@@ -186,7 +191,7 @@ class LayerFileWriter:
                     )
             for keys in lazy_groups_of(list(part.keys()), COPIED_AT_ONCE):
                 for key in keys:
-                    self._check_is_new(key, _name_of(key, self._path))
+                    self._check_is_new(key)
                     part.copy(key, self._file)
                     self._stream.check()
                 # The next access opens the file again.
@@ -213,23 +218,13 @@ class LayerFileWriter:
             write_long_string(self._file, SENTENCE_INDEX, index.size, index.pieces())
             self._stream.check()
 
-    def _check_is_new(self, key: str, name: bytes) -> None:
+    def _check_is_new(self, key: str) -> None:
         """Raises an error if the key is there already."""
-        if self._root.links.exists(name):
+        if self._root.links.exists(key.encode("utf-8", "surrogateescape")):
             raise ConfigurationError(
                 f"{self._path}: the key {key!r} is there already. Let the numbers of the lines be "
                 "the keys where sentences repeat."
             )
-
-
-def _name_of(key: str, path: Path) -> bytes:
-    """The HDF5 name of a key."""
-    if not is_key(key):
-        raise ConfigurationError(
-            f"{path}: HDF5 can't have {key!r} as a key: a key is not empty, not a full stop, and "
-            "has no slash or NUL in it. Let the numbers of the lines be the keys."
-        )
-    return key.encode("utf-8", "surrogateescape")
 
 
 def _pieces(numbers: numpy.ndarray) -> List[numpy.ndarray]:
