@@ -3,6 +3,7 @@
 import logging
 import os
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Callable, List, Optional
@@ -77,6 +78,7 @@ class Engine(ABC):
         """
 
 
+@dataclass
 class OneProcess(Engine):
     """
     Does everything in this process.
@@ -89,8 +91,7 @@ class OneProcess(Engine):
 
     follows_the_text = True
 
-    def __init__(self, seconds_a_part: float = SECONDS_A_PART) -> None:
-        self._seconds_a_part = seconds_a_part
+    seconds_a_part: float = SECONDS_A_PART
 
     def write(
         self,
@@ -109,7 +110,7 @@ class OneProcess(Engine):
             depth = 0
             if layers.leaves_a_processor:
                 steps, depth = run_ahead(steps), DEPTH
-            embed = StepEmbedder(span, layers, self._seconds_a_part)
+            embed = StepEmbedder(span, layers, self.seconds_a_part)
             consume_behind(steps, embed, partial(writing.write_parts, span, done), depth)
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Callable, ContextManager, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Set, Tuple
 from zipfile import BadZipFile
 
 import numpy
@@ -249,11 +249,12 @@ class PartWriting:
         Raises `ConfigurationError` if the text has changed since it was checked, `OSError` if the
         disk is full.
         """
+        compression = self.settings.compression
         start = span.start
         while start < span.stop:
             # A worker that nobody could stop may write the same.
             unfinished = self.folder.path / f"unfinished-{start}-{uuid.uuid4().hex}.hdf5"
-            with self._new_file(unfinished) as file:
+            with LayerFileWriter.open(unfinished, self.facts, compression=compression) as file:
                 # A variable would keep a batch in memory while this waits for the next one.
                 for end in map(lambda batch: self._write_batch(batch, file, done), batches):
                     if end is not None:
@@ -327,15 +328,13 @@ class PartWriting:
 
     def _write_joined(self, path: Path, parts: Iterator[Path]) -> None:
         """Copies the contents of all parts into one file."""
-        with self._new_file(path) as file:
+        compression = self.settings.compression
+        with LayerFileWriter.open(path, self.facts, compression=compression) as file:
             # First, while HDF5 holds no memory from copying yet.
             if self.settings.has_index:
                 file.write_index(self._index())
             for part in parts:
                 file.copy_from(part)
-
-    def _new_file(self, path: Path) -> ContextManager[LayerFileWriter]:
-        return LayerFileWriter.open(path, self.facts, compression=self.settings.compression)
 
     def _index(self) -> Iterator[Tuple[str, str]]:
         """Yields each sentence and its key."""
