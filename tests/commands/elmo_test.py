@@ -258,7 +258,8 @@ def test_a_sentence_of_fifty_thousand_tokens_goes_through_in_pieces(
     sentences = [LINES[0], " ".join(words[place % len(words)] for place in range(50_000))]
     text.write_text("\n".join(sentences), encoding="utf-8")
     pieces = export("--all", text=text)
-    monkeypatch.setitem(SentenceLayers.__init__.__kwdefaults__, "positions_at_once", 2**20)
+    defaults: Any = SentenceLayers.__init__.__kwdefaults__
+    monkeypatch.setitem(defaults, "positions_at_once", 2**20)
     whole = export("--all", "--forget-sentences", text=text)
     assert pieces["1"].shape == (LAYERS, 50_000, WIDTH)
     for key in ("0", "1"):

@@ -159,7 +159,7 @@ class OutputStream(io.FileIO):
             for first in range(0, len(arrays), ARRAYS_AT_ONCE):
                 if self._is_discarded:
                     break
-                group = arrays[first : first + ARRAYS_AT_ONCE]
+                group: Sequence[Any] = arrays[first : first + ARRAYS_AT_ONCE]
                 end = place + os.pwritev(self.fileno(), group, place)
                 for array in group:
                     place += array.nbytes

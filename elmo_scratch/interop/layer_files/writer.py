@@ -35,7 +35,7 @@ SPACES_KEPT = 1024
 """How many shapes of data sets are kept for reuse."""
 
 FILE_TYPES = {"float32": h5t.IEEE_F32LE, "float16": h5t.IEEE_F16LE}
-NUMPY_TYPES = {"float32": numpy.dtype("<f4"), "float16": numpy.dtype("<f2")}
+NUMPY_TYPES = {"float32": "<f4", "float16": "<f2"}
 
 
 class LayerFileWriter:
