@@ -56,32 +56,28 @@ class PartFolder:
         is set, if there are parts of another export without `overwrite`, or if something else lies
         there.
         """
-        record = self.path / IDENTITY
         with self._locked():
-            parts = self.parts()
-            if record.exists() or parts:
-                kept = self._is_of(identity)
-                done = sum(span.num_sentences for span in parts)
-                if not overwrite and not kept and done:
-                    raise ConfigurationError(
-                        f"{self.path}: it holds {done} sentences of an unfinished export of "
-                        "another text, another model or with other settings; or with products in "
-                        "bfloat16 by a processor that is faster in it than this one, which takes "
-                        "float32. Finish that with --resume and its own arguments, choose another "
-                        "output, or remove it: this folder, or by --overwrite."
-                    )
-                if not overwrite and not resume and done:
-                    raise ConfigurationError(
-                        f"{self.path}: it holds {done} sentences of an unfinished run of this "
-                        "export. Go on with it by --resume, or start anew: without this folder, or "
-                        "with --overwrite."
-                    )
-                if not kept or (overwrite and not resume):
-                    self._empty()
+            is_own = self._is_of(identity)
+            done = sum(span.num_sentences for span in self.parts())
+            if done and not overwrite and not is_own:
+                raise ConfigurationError(
+                    f"{self.path}: it holds {done} sentences of an unfinished export of another "
+                    "text, another model or with other settings; or with products in bfloat16 by "
+                    "a processor that is faster in it than this one, which takes float32. Finish "
+                    "that with --resume and its own arguments, choose another output, or remove "
+                    "it: this folder, or by --overwrite."
+                )
+            if done and not overwrite and not resume:
+                raise ConfigurationError(
+                    f"{self.path}: it holds {done} sentences of an unfinished run of this export. "
+                    "Go on with it by --resume, or start anew: without this folder, or with "
+                    "--overwrite."
+                )
+            is_kept = is_own and (resume or not overwrite)
             for path in self.path.iterdir():
-                if LEFTOVERS.fullmatch(path.name):
+                if (LEFTOVERS if is_kept else OWN).fullmatch(path.name):
                     path.unlink()
-            with atomic_write(record) as temporary:
+            with atomic_write(self.path / IDENTITY) as temporary:
                 temporary.write_text(json.dumps({"export": identity}), encoding="utf-8")
             self._is_removed = False
             try:
@@ -194,7 +190,11 @@ class PartFolder:
         """Removes all files of an export, and the folder if nothing else is in it."""
         self._is_removed = True
         with suppress(OSError):
-            self._empty()
+            for path in self.path.iterdir():
+                if OWN.fullmatch(path.name):
+                    path.unlink()
+            # The record goes after the parts: it says whose they are.
+            (self.path / IDENTITY).unlink(missing_ok=True)
             (self.path / LOCK).unlink(missing_ok=True)
             self.path.rmdir()
 
@@ -205,13 +205,6 @@ class PartFolder:
         except OSError:
             return False
         return record == json.dumps({"export": identity})
-
-    def _empty(self) -> None:
-        """Removes the parts, and then the record of whose they are."""
-        for path in self.path.iterdir():
-            if OWN.fullmatch(path.name):
-                path.unlink()
-        (self.path / IDENTITY).unlink(missing_ok=True)
 
 
 JOINED = "unfinished-output.hdf5"
