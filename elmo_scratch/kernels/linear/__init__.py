@@ -12,8 +12,8 @@ __all__ = [
     "Linear",
     "PackedLinear",
     "add_weight_gradient",
-    "padded_rows",
     "matmul_into_pool",
+    "padded_rows",
     "rows_are_independent",
     "weight_gradients",
 ]
