@@ -199,27 +199,20 @@ def test_the_plugin_may_be_named_as_well(tmp_path: Path) -> None:
     assert "ERROR" not in finished.stderr
 
 
-def test_the_plugin_is_found_only_with_help(helped: Outcomes, stock: Outcomes) -> None:
+def test_the_plugin_is_found_with_help(helped: Outcomes) -> None:
     assert "elmo" in helped["plugins_are_found"]
-    assert "train" in stock["plugins_are_found"]
-    assert "elmo" not in stock["plugins_are_found"]
 
 
-def test_names_are_found_after_a_plain_import_only_with_help(
-    helped: Outcomes, stock: Outcomes
-) -> None:
+def test_names_are_found_after_a_plain_import_with_help(helped: Outcomes) -> None:
     assert helped["names_are_found_after_a_plain_import"] == "AgNewsReader"
-    assert "not a registered name" in stock["names_are_found_after_a_plain_import"]
 
 
-def test_nothing_is_downloaded_with_help(helped: Outcomes, stock: Outcomes) -> None:
+def test_nothing_is_downloaded_with_help(helped: Outcomes) -> None:
     assert helped["nothing_is_downloaded"] == []
-    assert stock["nothing_is_downloaded"] == ["punkt", "wordnet"]
 
 
-def test_states_of_a_cosine_training_load_with_help(helped: Outcomes, stock: Outcomes) -> None:
+def test_states_of_a_cosine_training_load_with_help(helped: Outcomes) -> None:
     assert helped["states_of_a_cosine_training_load"] == [1, 2, 3]
-    assert stock["states_of_a_cosine_training_load"].startswith("UnpicklingError: Weights only")
 
 
 def test_numbers_of_numpy_1_load() -> None:
@@ -369,31 +362,23 @@ def test_an_archive_with_code_of_its_own_is_refused(
     assert names_in(temporary) == []
 
 
-def test_learning_rate_falls_on_a_plateau_with_help(helped: Outcomes, stock: Outcomes) -> None:
+def test_learning_rate_falls_on_a_plateau_with_help(helped: Outcomes) -> None:
     assert helped["learning_rate_falls_on_a_plateau"] == [0.5, 0.25, 0.125]
-    assert "unexpected keyword argument 'verbose'" in stock["learning_rate_falls_on_a_plateau"]
 
 
 @pytest.mark.parametrize("limit", ["norm", "value"])
-def test_sparse_gradients_are_clipped_as_dense_ones_with_help(
-    limit: str, helped: Outcomes, stock: Outcomes
-) -> None:
+def test_sparse_gradients_are_clipped_as_dense_ones_with_help(limit: str, helped: Outcomes) -> None:
     sparse, dense = (
         f"sparse_gradients_are_clipped_by_{limit}",
         f"dense_gradients_are_clipped_by_{limit}",
     )
     assert helped[sparse] == pytest.approx(helped[dense])
-    assert helped[dense] == pytest.approx(stock[dense])
-    assert stock[sparse].startswith("NotImplementedError")
 
 
 @pytest.mark.parametrize("place", ["ddp", "util"])
-def test_a_sparse_norm_is_that_of_its_rows_with_help(
-    place: str, helped: Outcomes, stock: Outcomes
-) -> None:
+def test_a_sparse_norm_is_that_of_its_rows_with_help(place: str, helped: Outcomes) -> None:
     # Three numbers of 2, for a row that was looked up twice, and three of 1.
     assert helped[f"sparse_norm_is_clipped_by_{place}"] == pytest.approx(15**0.5)
-    assert stock[f"sparse_norm_is_clipped_by_{place}"].startswith("NotImplementedError")
 
 
 def embedding_with_gradient(sparse: bool) -> torch.nn.Module:
@@ -431,47 +416,57 @@ def test_scaled_sparse_gradients_are_unscaled_once() -> None:
     assert embedding.weight.grad.to_dense()[:, 0].tolist() == [0, 1.5, 0, 0, 1, 0, 0]
 
 
-def test_the_console_passes_lists_over_with_help(helped: Outcomes, stock: Outcomes) -> None:
+def test_the_console_passes_lists_over_with_help(helped: Outcomes) -> None:
     assert helped["console_logger_passes_lists_over"] == ["loss", "tensor"]
-    assert "--- Logging error ---" in stock["console_logger_passes_lists_over"]
 
 
-def test_a_training_warns_of_no_old_names_with_help(helped: Outcomes, stock: Outcomes) -> None:
+def test_a_training_warns_of_no_old_names_with_help(helped: Outcomes) -> None:
     assert helped["training_warns_of_old_names"] == []
-    assert set(stock["training_warns_of_old_names"]) == {"`torch.cuda.amp.autocast(args...)`"}
 
 
-def test_archives_stay_in_their_folder_with_help(helped: Outcomes, stock: Outcomes) -> None:
+def test_archives_stay_in_their_folder_with_help(helped: Outcomes) -> None:
     assert helped["archives_stay_in_their_folder"] == ["ConfigurationError"]
-    assert stock["archives_stay_in_their_folder"] == ["outside"]
 
 
-def test_an_older_archive_stays_until_the_new_one_is_whole(
-    helped: Outcomes, stock: Outcomes
-) -> None:
+def test_an_older_archive_stays_until_the_new_one_is_whole(helped: Outcomes) -> None:
     files = ["best.th", "config.json", "model.tar.gz"]
     assert helped["older_archive_outlasts_a_failure"] == [True, files]
-    assert stock["older_archive_outlasts_a_failure"] == [False, files]
 
 
-def test_the_best_weights_stay_until_better_ones_are_whole(
-    helped: Outcomes, stock: Outcomes
-) -> None:
+def test_the_best_weights_stay_until_better_ones_are_whole(helped: Outcomes) -> None:
     assert helped["best_weights_outlast_a_failure"] == [True, ["best.th"]]
-    assert stock["best_weights_outlast_a_failure"] == [False, ["best.th"]]
 
 
-def test_a_folder_in_which_another_process_trains_is_not_removed(
-    helped: Outcomes, stock: Outcomes
-) -> None:
+def test_a_folder_in_which_another_process_trains_is_not_removed(helped: Outcomes) -> None:
     message, *files = helped["forced_training_waits_for_another"]
     assert message.startswith("RUN: another process trains there. Wait until it has ended")
     assert files == ["training.lock"]
-    assert stock["forced_training_waits_for_another"] == []
 
 
-def test_a_text_is_said_to_be_no_archive_with_help(helped: Outcomes, stock: Outcomes) -> None:
+def test_a_text_is_said_to_be_no_archive_with_help(helped: Outcomes) -> None:
     assert helped["text_is_no_archive"].startswith("ConfigurationError")
+
+
+@pytest.mark.exhaustive
+def test_without_help_each_of_these_behaviours_is_worse(stock: Outcomes, helped: Outcomes) -> None:
+    assert "train" in stock["plugins_are_found"] and "elmo" not in stock["plugins_are_found"]
+    assert "not a registered name" in stock["names_are_found_after_a_plain_import"]
+    assert stock["nothing_is_downloaded"] == ["punkt", "wordnet"]
+    assert stock["states_of_a_cosine_training_load"].startswith("UnpicklingError: Weights only")
+    assert "unexpected keyword argument 'verbose'" in stock["learning_rate_falls_on_a_plateau"]
+    for limit in ("norm", "value"):
+        dense = f"dense_gradients_are_clipped_by_{limit}"
+        assert helped[dense] == pytest.approx(stock[dense])
+        sparse = stock[f"sparse_gradients_are_clipped_by_{limit}"]
+        assert sparse.startswith("NotImplementedError")
+    for place in ("ddp", "util"):
+        assert stock[f"sparse_norm_is_clipped_by_{place}"].startswith("NotImplementedError")
+    assert "--- Logging error ---" in stock["console_logger_passes_lists_over"]
+    assert set(stock["training_warns_of_old_names"]) == {"`torch.cuda.amp.autocast(args...)`"}
+    assert stock["archives_stay_in_their_folder"] == ["outside"]
+    assert stock["older_archive_outlasts_a_failure"][0] is False
+    assert stock["best_weights_outlast_a_failure"] == [False, ["best.th"]]
+    assert stock["forced_training_waits_for_another"] == []
     assert stock["text_is_no_archive"].startswith("ReadError")
 
 

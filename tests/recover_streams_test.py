@@ -45,7 +45,7 @@ def config_with(kind: str) -> Dict[str, Any]:
     "kind, at",
     [
         ("sampled, fused", (1, 12, True)),
-        ("adaptive", (2, 3, False)),
+        pytest.param("adaptive", (2, 3, False), marks=pytest.mark.exhaustive),
         pytest.param("full", (1, 12, True), marks=pytest.mark.exhaustive),
         pytest.param("sampled", (1, 12, True), marks=pytest.mark.exhaustive),
     ],

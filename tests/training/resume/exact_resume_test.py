@@ -142,6 +142,7 @@ def test_a_place_that_is_no_more_is_told_before_anything_is_kept(tmp_path: Path)
     assert sorted(path.name for path in (tmp_path / "run").glob("*.th")) == before
 
 
+@pytest.mark.exhaustive
 def test_a_classifier_goes_on_to_the_bit(bilm_archive: Path, tmp_path: Path) -> None:
     """Of batches in buckets, with layers that are kept, their learned mix and averaged weights."""
     params = params_on_fixtures(CONFIGS / "ag_news" / "elmo_word2vec.jsonnet", bilm_archive)
