@@ -8,10 +8,10 @@ from elmo_scratch.kernels.library import INSTRUCTIONS, LIBRARY, Instructions
 from tests.rebuilt import EMULATED_TILES, Rebuilt
 
 TESTS = [
-    "tests/kernels/lstm/compiled_reading_test.py",
-    "tests/kernels/lstm/compiled_run_test.py",
-    "tests/kernels/lstm/filled_run_test.py",
-    "tests/kernels/compiled_convolution_test.py",
+    "tests/kernels/lstm/native_inference_test.py",
+    "tests/kernels/lstm/native_aligned_test.py",
+    "tests/kernels/lstm/native_test.py",
+    "tests/kernels/char_convolution_test.py",
     "tests/kernels/linear",
     "tests/kernels/panels_test.py",
     "tests/equal_vectors_test.py",

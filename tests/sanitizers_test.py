@@ -20,14 +20,14 @@ pytestmark = [
 FLAGS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 TESTS = [
-    "tests/kernels/compiled_convolution_test.py",
+    "tests/kernels/char_convolution_test.py",
     "tests/kernels/highway_test.py",
-    "tests/kernels/lstm/compiled_run_test.py",
+    "tests/kernels/lstm/native_aligned_test.py",
     "tests/kernels/lstm/memory_cells/compiled_test.py",
-    "tests/kernels/maximum_test.py",
+    "tests/kernels/max_over_time_test.py",
     "tests/kernels/panels_test.py",
-    "tests/kernels/linear/tiled_gradient_test.py",
-    "tests/kernels/linear/tiled_product_test.py",
+    "tests/kernels/linear/amx_gradients_test.py",
+    "tests/kernels/linear/amx_linear_test.py",
 ]
 """Of all that is compiled."""
 

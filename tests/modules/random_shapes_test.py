@@ -13,7 +13,7 @@ from elmo_scratch.kernels.linear import amx, onednn
 from elmo_scratch.kernels.linear.amx import AmxLinear
 from elmo_scratch.kernels.linear.gradients import weight_gradients
 from elmo_scratch.kernels.sigmoid import sigmoid_
-from tests.kernels.compiled_convolution_test import exactly, random_convolved
+from tests.kernels.char_convolution_test import exactly, random_convolved
 from tests.kernels.highway_test import asking, by_formula
 from tests.modules.token_encoders.character_convolution_test import (
     convolve_everything,
