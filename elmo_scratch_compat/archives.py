@@ -20,6 +20,9 @@ ALWAYS_ALLOWED = 2**28
 COMPRESSIBLE = 200
 """How many times larger than its archive a model may be: weights hardly shrink."""
 
+DEEPEST = 200
+"""Levels of lists and maps that a config may have: Jsonnet's parser gives up at 500."""
+
 UNPACKABLE = (
     *(tarfile.TarError, zlib.error, EOFError, OSError),
     *(ValueError, OverflowError, RecursionError),  # of names, times and headers that make no sense
@@ -114,13 +117,18 @@ def unpack_safely(archival: Any) -> None:
     archival.extracted_archive = extracted_archive
 
 
-def _trusts_remote_code(config: Any) -> bool:
-    """Whether any part of a config asks for `trust_remote_code`."""
+def _trusts_remote_code(config: Any, depth: int = 0) -> bool:
+    """
+    Whether any part of a config asks for `trust_remote_code`. Raises `ValueError` if it is nested
+    more than `DEEPEST` levels deep.
+    """
+    if depth > DEEPEST:
+        raise ValueError(f"nested more than {DEEPEST} levels deep")
     if isinstance(config, dict):
         if config.get("trust_remote_code"):
             return True
         config = list(config.values())
-    return isinstance(config, list) and any(map(_trusts_remote_code, config))
+    return isinstance(config, list) and any(_trusts_remote_code(part, depth + 1) for part in config)
 
 
 def _extract_all(archive: tarfile.TarFile, folder: str) -> None:

@@ -161,7 +161,12 @@ def test_programs_of_a_repository_are_not_fetched(unpacked: Path) -> None:
 
 @pytest.mark.parametrize(
     "program",
-    ['importstr "/etc/hostname"', 'std.extVar("HOME")', "[" * 9999, "[" * 700 + "]" * 700],
+    [
+        'importstr "/etc/hostname"',
+        'std.extVar("HOME")',
+        "[" * 9999,
+        *("[" * deep + "]" * deep for deep in (700, 201)),
+    ],
 )
 def test_a_config_is_data_and_no_program(program: str, unpacked: Path) -> None:
     path = unpacked / "config.json"
