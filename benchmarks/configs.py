@@ -37,7 +37,7 @@ OF_FIXTURES = {
 OF_NEWS = ["ag_news", "ag_news_characters", "ag_news_titles"]
 OF_TEXT = ["ptb", "small", "original"]
 OFFICIAL_WORDS = 793_471
-"""Of the released models' vocabulary, its marks included."""
+"""Words in the released models' vocabulary, its marks included."""
 
 EPOCHS = 2
 """The first one prepares the kernels; only the last one counts."""

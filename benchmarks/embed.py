@@ -213,7 +213,7 @@ def closeness(
             vectors, wanted = layer[ours.mask], expected.detach()[theirs["mask"]]
             differences.append(float((vectors - wanted).abs().max()))
             cosines.append(float(torch.cosine_similarity(vectors, wanted, dim=-1).min()))
-    # What is no number stays one, as it doesn't in Python's `max` and `min`.
+    # NaN stays NaN, which Python's `max` and `min` would lose.
     return float(numpy.max(differences)), float(numpy.min(cosines))
 
 

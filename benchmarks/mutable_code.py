@@ -220,7 +220,7 @@ class MutableText:
 
 def changeable_children(node: ast.AST) -> Iterator[Tuple[str, ast.AST]]:
     """The parts of a node in which something may be changed, with the names of their fields."""
-    # What stands in a formatted string has no place of its own before Python 3.12.
+    # Before Python 3.12 expressions in formatted strings have no position of their own.
     if isinstance(node, (ast.JoinedStr, ast.Import, ast.ImportFrom)):
         return
     is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"

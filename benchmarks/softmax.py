@@ -65,7 +65,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def measure(name: str, args: argparse.Namespace) -> Dict[str, Any]:
-    """What was found about one softmax."""
+    """The measurements of one softmax."""
     samples = args.samples or min(8192, args.words // 10)
     params = {"type": name, **({"num_samples": samples} if name == "sampled" else {})}
     softmax = OutputSoftmax.from_params(Params(params), num_words=args.words, dim=args.dim)

@@ -98,7 +98,7 @@ class Recorder:
         return frame.f_code.co_filename.startswith(self._prefix)
 
     def entered(self) -> Entered:
-        """What has been recorded."""
+        """The counts of all that was recorded."""
         files = {code.co_filename for code in self._codes}
         functions = [code for code in self._codes if not code.co_name.startswith("<")]
         return Entered(len(files), len(functions), self._depth)

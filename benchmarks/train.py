@@ -155,7 +155,7 @@ def trained_speeds(config: Dict[str, Any], folder: Path) -> List[float]:
 
 
 def described(args: argparse.Namespace) -> Dict[str, Any]:
-    """What was measured, and on what."""
+    """The measurements, and the machine and settings they were made with."""
     is_cuda = torch.cuda.is_available()
     return {
         "model": args.model,

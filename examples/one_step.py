@@ -11,7 +11,7 @@ SENTENCES = [
 ]
 torch.manual_seed(0)
 
-# What has to be predicted: each word, and the marks of where its sentence begins and ends.
+# The model predicts each word, and the marks of where its sentence begins and ends.
 words = ["<padding>", "<S>", "</S>"] + sorted({word for line in SENTENCES for word in line})
 id_of = {word: number for number, word in enumerate(words)}
 targets = torch.nn.utils.rnn.pad_sequence(

@@ -23,7 +23,7 @@ NUM_SENTENCES = 41
 
 
 class Sizes(NamedTuple):
-    """Of a biLM."""
+    """The sizes of a biLM."""
 
     cell: int
     dim: int

@@ -142,7 +142,7 @@ def test_a_training_in_bfloat16_learns(tmp_path: Path) -> None:
         metrics = json.loads((tmp_path / dtype / "metrics.json").read_text())
         perplexities[dtype] = metrics["validation_perplexity"]
     assert perplexities["bfloat16"] == pytest.approx(perplexities["float32"], rel=0.05)
-    # What was trained there is read on a processor.
+    # A processor reads the model that the GPU has trained.
     model = load_archive(str(tmp_path / "bfloat16" / "model.tar.gz"), cuda_device=-1).model
     assert all(weight.device.type == "cpu" for weight in model.parameters())
 

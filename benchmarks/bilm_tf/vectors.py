@@ -36,7 +36,7 @@ def main() -> None:
     with h5py.File(args.layers) as file:
         for number, layers in enumerate(original_layers(args)):
             differences = numpy.abs(file[str(number)][...] - layers).max(axis=(1, 2))
-            # What is no number stays one, as it doesn't in Python's `max`.
+            # NaN stays NaN, which Python's `max` would lose.
             largest = numpy.maximum(largest, differences) if num_sentences else differences
             num_sentences += 1
     for layer, difference in enumerate(largest):

@@ -35,7 +35,7 @@ from elmo_scratch.search import interrupted_by_signals
 
 
 def _parser() -> argparse.ArgumentParser:
-    """Of the command line."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -94,7 +94,7 @@ class Task(NamedTuple):
             part.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
 
     def _record(self) -> Dict[str, Any]:
-        """What was written down, if it has run before."""
+        """The result that an earlier run has written, if there is one."""
         try:
             record: Dict[str, Any] = json.loads((self.folder / "task.json").read_text("utf-8"))
         except FileNotFoundError:

@@ -70,7 +70,7 @@ def word_sense_answers(train: List[Pair], dev: List[Pair], vectors: Vectors) -> 
     answers = [numpy.array([pair.is_same for pair in part]) for part in (train, dev)]
     found = []
     for learned, measured in zip(*cosines):
-        # Of all cosines of the training pairs, the one that parts them best.
+        # The threshold is the cosine of a training pair that parts the pairs best.
         thresholds = numpy.array([-numpy.inf, *numpy.unique(learned)])
         right = [((learned > threshold) == answers[0]).sum() for threshold in thresholds]
         threshold = thresholds[numpy.argmax(right)]

@@ -81,7 +81,7 @@ def test_no_more_than_so_much_waits(monkeypatch: pytest.MonkeyPatch) -> None:
         tensors.pop(0)
     assert len(memory._free) == 3
     again = [memory.empty((ROWS, 64), torch.float32) for _ in range(3)]
-    # What was used last comes first.
+    # The block that was used last comes first.
     assert [tensor.data_ptr() for tensor in again] == places[:1:-1]
 
 

@@ -53,7 +53,7 @@ class Convolved(NamedTuple):
     biases: List[torch.Tensor]
 
     def gradients(self, maxima: torch.Tensor) -> List[torch.Tensor]:
-        """Those of all parameters, by the sum with random weights."""
+        """The gradients of all parameters, of a sum with random weights."""
         torch.manual_seed(14)
         graph = [self.characters, *self.weights, *self.biases]
         weights = torch.randn(maxima.shape).to(maxima.dtype)

@@ -27,7 +27,7 @@ from tests.kernels.lstm.random_run import (
 
 
 class Sizes(NamedTuple):
-    """Of an LSTM."""
+    """The sizes of an LSTM."""
 
     dim: int
     cells: int
