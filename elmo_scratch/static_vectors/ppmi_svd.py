@@ -68,7 +68,9 @@ def largest_singular(
     """
     Returns the left singular vectors with the largest values, shape `(size, number)`, and these
     values in falling order, shape `(number,)`, of a square matrix. The result depends on the seed,
-    but not on the number of processor threads.
+    but not on the number of processor threads. With SciPy before 1.16 (the last one for Python 3.10
+    is 1.15) the last bits also depend on what this process has decomposed before, if the rank of
+    the matrix is below `number`.
     """
     size = matrix.shape[0]
     # Products of dense matrices are summed in an order that depends on the number of threads.
@@ -81,8 +83,9 @@ def largest_singular(
         # News (12,407 words, 256 dimensions, one thread) 127 dimensions had a cosine below 0.9
         # with the exact ones. ARPACK took 12 seconds, randomized_svd 2.4; with 15 iterations and
         # 128 more dimensions it took 9.6, and the worst cosine was still 0.91.
-        # scipy's `svds` does the same as this code, but has no seed for the numbers that ARPACK
-        # draws if the matrix has a lower rank than the number of dimensions.
+        # SciPy's `svds` does the same as this code, but has no seed for the numbers that ARPACK
+        # draws if the matrix has a lower rank than the number of dimensions; `eigsh` has one from
+        # SciPy 1.16 on.
         matrix = matrix.astype(numpy.float64)
         turned = matrix.T.tocsr()
         squares = LinearOperator(
