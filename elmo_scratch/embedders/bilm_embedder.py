@@ -77,6 +77,9 @@ class BiLmEmbedder(TokenEmbedder):
     Peters et al. 2018, section 3.2.
     """
 
+    pretrained_part = "bilm"
+    """The module whose weights an initializer of the whole model leaves alone."""
+
     _id_table: torch.Tensor
 
     def __init__(

@@ -216,6 +216,9 @@ class Elmo(torch.nn.Module, FromParams):
     Peters et al. 2018, section 3.2, equation 1.
     """
 
+    pretrained_part = "bilm"
+    """The module whose weights an initializer of the whole model leaves alone."""
+
     def __init__(
         self,
         options_file: Optional[Union[str, PathLike]],
@@ -299,6 +302,12 @@ class Elmo(torch.nn.Module, FromParams):
     def _scalar_mixes(self) -> torch.nn.ModuleList:
         """The mixes, by the name by which models of allennlp-models count them."""
         return self.mixes
+
+    @property
+    def allennlp_names(self) -> Dict[str, str]:
+        """The parts as in `TrainableMix.allennlp_names`."""
+        mixes = {f"mixes.{number}": f"scalar_mix_{number}" for number in range(len(self.mixes))}
+        return {"bilm": "_elmo_lstm", "mixes": "", **mixes}
 
     def __getattr__(self, name: str) -> Any:
         """Finds each mix by AllenNLP's name: `scalar_mix_0`, `scalar_mix_1` and so on."""

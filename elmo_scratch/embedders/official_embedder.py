@@ -86,6 +86,9 @@ class OfficialEmbedder(TokenEmbedder):
     Peters et al. 2018, section 3.2.
     """
 
+    allennlp_names = {"elmo": "_elmo", "projection": "_projection"}
+    """The parts as in `TrainableMix.allennlp_names`."""
+
     def __init__(
         self,
         options_file: str = RELEASED_OPTIONS,

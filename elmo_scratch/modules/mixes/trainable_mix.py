@@ -42,6 +42,10 @@ class TrainableMix(LayerMix):
     Peters et al. 2018, section 3.2, equation 1.
     """
 
+    allennlp_names = {"weights": "scalar_parameters.0"}
+    """Parts of parameters' names, and what they are called in AllenNLP's ELMo. Regular expressions
+    of regularizers match these too."""
+
     def __init__(
         self,
         num_layers: int,
