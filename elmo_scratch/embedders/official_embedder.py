@@ -13,6 +13,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from elmo_scratch.data.lines import split_lines
 from elmo_scratch.embedders.elmo import Elmo, accept_embedder
 from elmo_scratch.embedders.layer_cache import LayerStore
+from elmo_scratch.embedders.output_encoder import joined_vectors
 from elmo_scratch.interop.archives.archive import fill_with_nan
 from elmo_scratch.interop.official import (
     RELEASED_OPTIONS,
@@ -192,7 +193,7 @@ class OfficialEmbedder(TokenEmbedder):
             one if projection is None else projection(one)
             for one, projection in zip(vectors, projections)
         ]
-        return torch.cat(projected, dim=-1)
+        return projected[0] if len(projected) == 1 else joined_vectors(*projected)
 
 
 def _read_or_build(
