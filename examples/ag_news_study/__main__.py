@@ -25,13 +25,13 @@ from plan import chosen_tasks, planned_tasks, seeds_there
 from results import Row, collected, support_vector_machine
 from results_file import read_trainings, write_results
 from table import markdown
-from tasks import Undone, run_all
 
 from elmo_scratch.data.ag_news_reader import AgNewsRow, ag_news_rows
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.machine import num_processors
 from elmo_scratch.files.signals import Terminated
 from elmo_scratch.search import interrupted_by_signals
+from elmo_scratch.search.tasks import Undone, run_all
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -8,9 +8,9 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Set
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from tasks import Task
 
 from elmo_scratch.files.identity import identity_of
+from elmo_scratch.search.tasks import Task
 
 CONFIGS = Path(__file__).parent.parent.parent / "training_config"
 ALLENNLP = [sys.executable, "-m", "allennlp"]

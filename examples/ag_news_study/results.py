@@ -5,10 +5,10 @@ from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from bag_of_words import bag_of_words
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
-from tasks import Task
 from training import SCORES, Training, training_of
 
 from elmo_scratch.data.ag_news_reader import AgNewsRow
+from elmo_scratch.search.tasks import Task
 
 
 class Row(NamedTuple):

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence
 
 from allennlp.common import FromParams
-from tasks import Task
+
+from elmo_scratch.search.tasks import Task
 
 SCORES = ("accuracy", "macro_precision", "macro_recall", "macro_f1")
 

@@ -4,19 +4,19 @@ from typing import Any, Dict
 
 import pytest
 
+from elmo_scratch.search.tasks import Task
 from tests.examples.ag_news_study import trained
 
 
 def test_rows_have_what_was_trained_here_and_elsewhere(
     modules: Dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task_of = modules["tasks"].Task
     tasks = [
-        task_of(f"{row}, {seed}", "mixes", row, [], {}, tmp_path / f"{row}{seed}", [], [row, seed])
+        Task(f"{row}, {seed}", "mixes", row, [], {}, tmp_path / f"{row}{seed}", [], [row, seed])
         for row in ("top", "mean")
         for seed in range(2)
     ]
-    bilm = task_of("words", "", "", [], {}, tmp_path / "words", [], None)
+    bilm = Task("words", "", "", [], {}, tmp_path / "words", [], None)
     for task in (tasks[1], bilm):
         task.folder.mkdir()
         (task.folder / "done").touch()

@@ -3,12 +3,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Dict
 
+from elmo_scratch.search.tasks import Task
+
 
 def test_a_training_is_known_by_its_best_and_its_last_epoch(
     modules: Dict[str, ModuleType], tmp_path: Path
 ) -> None:
     settings = {"config": {"random_seed": 3}}
-    task = modules["tasks"].Task("a", "mixes", "words, top", [], {}, tmp_path, [], settings)
+    task = Task("a", "mixes", "words, top", [], {}, tmp_path, [], settings)
     task.add_seconds(7.0)
     run = tmp_path / "run"
     run.mkdir()

@@ -3,58 +3,57 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Dict, List, Optional
 
 import pytest
 
+from elmo_scratch.search import tasks as tasks_module
+from elmo_scratch.search.tasks import Task, run_all
 from tests.forked import raise_signal_once, run_forked
 
 
-def echoing(modules: Dict[str, ModuleType], folder: Path, name: str, *needs: str) -> Any:
+def echoing(folder: Path, name: str, *needs: str) -> Task:
     """A task that adds its name to a file."""
     program = f"open({str(folder / 'order')!r}, 'a').write({name + ' '!r})"
     if name.startswith("bad"):
         program += "; raise SystemExit('no more')"
     command = [sys.executable, "-S", "-c", program]
-    return modules["tasks"].Task(name, "", "", command, {}, folder / name, list(needs), None)
+    return Task(name, "", "", command, {}, folder / name, list(needs), None)
 
 
 def order(folder: Path) -> List[str]:
     return (folder / "order").read_text(encoding="utf-8").split()
 
 
-def test_what_others_need_comes_first(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
+def test_what_others_need_comes_first(tmp_path: Path) -> None:
     chain = [("c", "b"), ("b", "a"), ("a",)]
-    tasks = [echoing(modules, tmp_path, *names) for names in chain]
-    assert modules["tasks"].run_all(tasks, 2) == ([], [])
+    tasks = [echoing(tmp_path, *names) for names in chain]
+    assert run_all(tasks, 2) == ([], [])
     assert order(tmp_path) == ["a", "b", "c"]
 
 
-def test_what_is_done_is_not_done_again(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
-    tasks = [echoing(modules, tmp_path, *names) for names in [("a",), ("b", "a")]]
-    modules["tasks"].run_all(tasks[:1], 1)
-    modules["tasks"].run_all(tasks, 1)
-    modules["tasks"].run_all(tasks, 1)
+def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:
+    tasks = [echoing(tmp_path, *names) for names in [("a",), ("b", "a")]]
+    run_all(tasks[:1], 1)
+    run_all(tasks, 1)
+    run_all(tasks, 1)
     assert order(tmp_path) == ["a", "b"]
 
 
-def test_a_failure_stops_only_what_needs_it(
-    modules: Dict[str, ModuleType], tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_a_failure_stops_only_what_needs_it(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     names = [("bad",), ("worse", "bad"), ("worst", "worse"), ("good",)]
-    tasks = [echoing(modules, tmp_path, *name) for name in names]
-    assert modules["tasks"].run_all(tasks, 1) == (["bad"], ["worse", "worst"])
+    tasks = [echoing(tmp_path, *name) for name in names]
+    assert run_all(tasks, 1) == (["bad"], ["worse", "worst"])
     assert order(tmp_path) == ["bad", "good"]
     assert "no more" in (tmp_path / "bad" / "log.txt").read_text(encoding="utf-8")
     assert "bad failed: see" in capsys.readouterr().out
     # The next run tries it again.
-    assert modules["tasks"].run_all(tasks, 1) == (["bad"], ["worse", "worst"])
+    assert run_all(tasks, 1) == (["bad"], ["worse", "worst"])
     assert order(tmp_path) == ["bad", "good", "bad"]
 
 
 def test_what_is_interrupted_stops_at_once_and_starts_nothing_more(
-    modules: Dict[str, ModuleType], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     begun = tmp_path / "first" / "begun"
     sleeping = (
@@ -63,14 +62,14 @@ def test_what_is_interrupted_stops_at_once_and_starts_nothing_more(
         f"part.rename({str(begun)!r}); time.sleep(60)"
     )
     first, second = (
-        echoing(modules, tmp_path, name)._replace(command=[sys.executable, "-S", "-c", sleeping])
+        echoing(tmp_path, name)._replace(command=[sys.executable, "-S", "-c", sleeping])
         for name in ("first", "second")
     )
 
     def study() -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         raise_signal_once(begun.exists, signal.SIGTERM)
-        modules["tasks"].run_all([first, second], 1)
+        run_all([first, second], 1)
 
     assert run_forked(study, tmp_path_factory.mktemp("log") / "errors").status == 143
     assert not (tmp_path / "second").exists()
@@ -79,9 +78,7 @@ def test_what_is_interrupted_stops_at_once_and_starts_nothing_more(
         os.kill(int(begun.read_text()), 0)
 
 
-def test_a_full_disk_ends_all_that_runs(
-    modules: Dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_ends_all_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: List[int] = []
 
     def full_disk(task: Any, seconds: float, pid: Optional[int] = None) -> None:
@@ -89,27 +86,26 @@ def test_a_full_disk_ends_all_that_runs(
             raise OSError(28, "No space left on device")
         started.append(pid)
 
-    monkeypatch.setattr(modules["tasks"].Task, "add_seconds", full_disk)
+    monkeypatch.setattr(Task, "add_seconds", full_disk)
     command = [sys.executable, "-S", "-c", "import time; time.sleep(60)"]
     tasks = [
-        modules["tasks"].Task(name, "", "", command, {}, tmp_path / name, [], None)
-        for name in ("first", "second")
+        Task(name, "", "", command, {}, tmp_path / name, [], None) for name in ("first", "second")
     ]
-    tasks.append(echoing(modules, tmp_path, "third"))
+    tasks.append(echoing(tmp_path, "third"))
     with pytest.raises(OSError, match="No space left"):
-        modules["tasks"].run_all(tasks, 3)
+        run_all(tasks, 3)
     assert len(started) == 3
     for pid in started:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
 
 
-def test_the_time_of_all_runs_counts(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
-    task = echoing(modules, tmp_path, "a")
+def test_the_time_of_all_runs_counts(tmp_path: Path) -> None:
+    task = echoing(tmp_path, "a")
     task.folder.mkdir()
     task.add_seconds(100.0)
     assert not task.is_another()
-    modules["tasks"].run_all([task], 1)
+    run_all([task], 1)
     assert 100.0 < task.seconds() < 110.0
 
 
@@ -125,48 +121,51 @@ def test_what_runs_together_shares_the_cores(
     cores: int,
     jobs: int,
     expected: Dict[str, str],
-    modules: Dict[str, ModuleType],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(modules["tasks"], "num_processors", lambda: cores)
+    monkeypatch.setattr(tasks_module, "num_processors", lambda: cores)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     program = "import os; open('{}', 'w').write(os.environ['OMP_NUM_THREADS'])"
     tasks = [
-        echoing(modules, tmp_path, *names)._replace(
+        echoing(tmp_path, *names)._replace(
             command=[sys.executable, "-S", "-c", program.format(tmp_path / f"{names[0]}.txt")]
         )
         for names in [("a",), ("b", "a"), ("c", "a")]
     ]
-    assert modules["tasks"].run_all(tasks, jobs) == ([], [])
+    assert run_all(tasks, jobs) == ([], [])
     assert {name: (tmp_path / f"{name}.txt").read_text() for name in expected} == expected
 
 
 def test_the_environment_says_how_many_threads(
-    modules: Dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     told = tmp_path / "told.txt"
     program = f"import os; open({str(told)!r}, 'w').write(os.environ['OMP_NUM_THREADS'])"
-    task = echoing(modules, tmp_path, "a")
-    modules["tasks"].run_all([task._replace(command=[sys.executable, "-S", "-c", program])], 1)
+    task = echoing(tmp_path, "a")
+    run_all([task._replace(command=[sys.executable, "-S", "-c", program])], 1)
     assert told.read_text() == "3"
 
 
-def test_what_a_killed_study_has_left_running_is_ended(
-    modules: Dict[str, ModuleType], tmp_path: Path
-) -> None:
-    task = echoing(modules, tmp_path, "a")
+def test_what_a_killed_study_has_left_running_is_ended(tmp_path: Path) -> None:
+    task = echoing(tmp_path, "a")
     task = task._replace(command=[*task.command, str(task.folder / "run")])
     task.folder.mkdir()
-    sleeping = [sys.executable, "-c", "import time; time.sleep(99)", str(task.folder / "run")]
-    left = subprocess.Popen(sleeping, start_new_session=True)
-    other = subprocess.Popen(sleeping[:-1], start_new_session=True)
+    program = "import time; print(flush=True); time.sleep(99)"
+    sleeping = [sys.executable, "-c", program, str(task.folder / "run")]
+    left, other = (
+        subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE)
+        for command in (sleeping, sleeping[:-1])
+    )
     try:
+        for process in (left, other):
+            # The system knows the command line of a process a moment after it has started it.
+            assert process.stdout is not None and process.stdout.readline()
         task.add_seconds(1.0, other.pid)
         task.stop_left_over()
         task.add_seconds(1.0, left.pid)
-        modules["tasks"].run_all([task], 1)
+        run_all([task], 1)
         assert left.wait(10) == -signal.SIGKILL
         assert other.poll() is None
     finally:
