@@ -1,0 +1,581 @@
+"""
+What ELMo brings to tasks, at its input, and at its input and output, beside the same model without
+it and with a biLM that has learned nothing:
+
+    python examples/task_gains.py DATA --folder runs/gains
+
+DATA holds the published files, as far as they are there; tasks without any are left out:
+
+    sst/train.txt             Stanford Sentiment Treebank, a bracketed tree a line (and dev.txt)
+    conll2003/eng.train       named entities (and eng.testa)
+    conll2000/train.txt       chunks; a tenth of it is held out as dev
+    ud_ewt/en_ewt-ud-train.conllu   Universal Dependencies, English EWT (and en_ewt-ud-dev.conllu)
+    wikitext103/*.txt         running text, a paragraph a line, tokens between spaces
+    ag_news/train.csv         news: class, title, description
+
+A biLM over characters is pre-trained on all the text there is, without labels and without dev. Then
+each task is trained on all of its training set and on shares of it, in four forms, with several
+seeds, and everything but the form equal. gains.md has the table, gains.json every number. Started
+again after it was stopped, it goes on where it was; in another folder or on another machine, with
+`--results gains.json` of the first, it trains what that lacks.
+"""
+
+import argparse
+import json
+import math
+import random
+import re
+import signal
+import sys
+from pathlib import Path
+from statistics import mean, stdev
+from types import MappingProxyType
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from filelock import FileLock, Timeout
+from tqdm import tqdm
+
+from elmo_scratch.data import SpacyBlankTokenizer
+from elmo_scratch.data.ag_news_reader import ag_news_rows
+from elmo_scratch.files.atomic import atomic_write
+from elmo_scratch.files.identity import identity_of
+from elmo_scratch.files.machine import num_processors
+from elmo_scratch.files.signals import Terminated
+from elmo_scratch.search import interrupted_by_signals
+from elmo_scratch.search.tasks import Task, run_all
+
+CONFIGS = Path(__file__).resolve().parent.parent / "training_config"
+SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
+
+FORMS = {
+    "none": "none",
+    "untrained": "input_output",
+    "input": "input",
+    "input and output": "input_output",
+}
+"""What is compared, and the config of each task that it is trained by."""
+
+
+class Labelled(NamedTuple):
+    """
+    A task.
+
+    # Parameters
+
+    config : `str`
+        Its folder in training_config/.
+    variables : `Tuple[str, str]`
+        Which of the config's variables name the files to train on and to measure on.
+    train, dev : `str`
+        These files, below the folder of the data. An empty `dev` holds a tenth of `train` out.
+    score : `str`
+        Of the metrics that AllenNLP writes, a share of what could be right.
+    epochs : `Dict[float, int]`
+        The shares of the training set, and how many epochs each is trained.
+    elmo : `str`, optional (default = an embedder called `elmo`)
+        Where the config has its ELMo.
+    settings : `Mapping[str, object]`, optional (default = none)
+        Changes to the config.
+    most : `int`, optional (default = `None`)
+        Sentences that all of the training set shall mean.
+    published : `Tuple[float, float]`, optional (default = `None`)
+        The paper's scores without and with ELMo, on the test set.
+    """
+
+    config: str
+    variables: Tuple[str, str]
+    train: str
+    dev: str
+    score: str
+    epochs: Dict[float, int]
+    elmo: str = "model.text_field_embedder.token_embedders.elmo"
+    settings: Mapping[str, object] = MappingProxyType({})
+    most: Optional[int] = None
+    published: Optional[Tuple[float, float]] = None
+
+
+TASKS = {
+    "SST-5": Labelled(
+        *("sst", ("SST_TRAIN", "SST_DEV"), "sst/train.txt", "sst/dev.txt", "accuracy"),
+        {1.0: 6, 0.1: 15},
+        elmo="model.elmo",
+        # 37 times as many texts, all of them parts of others.
+        settings={"dataset_reader.use_subtrees": False},
+        published=(0.514, 0.547),
+    ),
+    "named entities": Labelled(
+        *("ner", ("NER_TRAIN", "NER_DEV"), "conll2003/eng.train", "conll2003/eng.testa"),
+        *("f1-measure-overall", {1.0: 10, 0.1: 25, 0.01: 60}),
+        published=(0.9015, 0.9222),
+    ),
+    "chunks": Labelled(
+        *("chunking", ("CHUNKING_TRAIN", "CHUNKING_DEV"), "conll2000/train.txt", ""),
+        *("f1-measure-overall", {1.0: 10, 0.1: 25}),
+    ),
+    "parts of speech": Labelled(
+        *("pos", ("UD_TRAIN", "UD_DEV"), "ud_ewt/en_ewt-ud-train.conllu"),
+        *("ud_ewt/en_ewt-ud-dev.conllu", "accuracy", {1.0: 8, 0.1: 20}),
+    ),
+    "dependencies": Labelled(
+        *("dependencies", ("UD_TRAIN", "UD_DEV")),
+        *("ud_ewt/en_ewt-ud-train.conllu", "ud_ewt/en_ewt-ud-dev.conllu", "LAS"),
+        {1.0: 20, 0.1: 60},
+        most=1500,
+    ),
+}
+
+BILM = {
+    "vocabulary.min_count": 3,
+    "model.bilm.token_encoder.dim": 256,
+    "model.bilm.cell_size": 640,
+    "model.softmax": {"type": "adaptive"},
+    "trainer.num_epochs": 6,
+    "data_loader.batch_size": 64,
+}
+"""How the biLM differs from training_config/bilm/ptb.jsonnet, which was made for half the text."""
+
+HELD_OUT = 0.02
+"""The share of the text that the biLM is measured on."""
+
+
+# --------------------------------------------------------------------------------------------------
+# Text and shares of it
+
+
+def sentences_of(path: Path) -> List[str]:
+    """
+    The labelled sentences of a file, each as it stands there: a line of trees, or the lines up to
+    an empty one. What only divides documents is left out.
+    """
+    text = path.read_text(encoding="utf-8")
+    blocks = text.splitlines() if "sst" in path.parts else re.split(r"\n[ \t]*\n", text)
+    blocks = [block.strip("\n") for block in blocks]
+    return [block for block in blocks if block.strip() and not block.startswith("-DOCSTART-")]
+
+
+def join_sentences(blocks: Sequence[str]) -> str:
+    """The text of a file that holds these sentences."""
+    end = "\n" if blocks and blocks[0].startswith("(") else "\n\n"
+    return "".join(block + end for block in blocks)
+
+
+def words_of(block: str) -> List[str]:
+    """The words of a labelled sentence."""
+    if block.startswith("("):
+        leaves = " ".join(re.findall(r"([^\s()]+)\)", block))
+        return leaves.replace("\\/", "/").replace("-LRB-", "(").replace("-RRB-", ")").split()
+    lines = [line for line in block.splitlines() if not line.startswith("# ")]
+    if "\t" not in lines[0]:
+        return [line.split()[0] for line in lines]
+    # Of CoNLL-U: neither what is written together nor what isn't written at all.
+    rows = [line.split("\t") for line in lines]
+    return [row[1] for row in rows if row[0].isdecimal()]
+
+
+def unlabelled(data: Path) -> Iterator[List[str]]:
+    """All sentences of the texts that are there, but for those of dev."""
+    for path in sorted((data / "wikitext103").glob("*.txt")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            words = line.replace(" @-@ ", " - ").replace(" @,@ ", ",").replace(" @.@ ", ".").split()
+            if words and not line.startswith(" ="):
+                yield words
+    labelled = {task.train: task for task in TASKS.values()}
+    for name, task in labelled.items():
+        if (data / name).exists():
+            train, _ = labelled_sentences(data, task)
+            yield from map(words_of, train)
+    news = data / "ag_news" / "train.csv"
+    if news.exists():
+        tokenizer = SpacyBlankTokenizer()
+        for row in ag_news_rows(news):
+            yield [str(token) for token in tokenizer.tokenize(row.description)]
+
+
+def labelled_sentences(data: Path, task: Labelled) -> Tuple[List[str], List[str]]:
+    """The sentences of a task to train on, and those to measure on."""
+    train = sentences_of(data / task.train)
+    if task.dev:
+        return train, sentences_of(data / task.dev)
+    random.Random(0).shuffle(train)
+    count = len(train) // 10
+    return train[count:], train[:count]
+
+
+class Texts(NamedTuple):
+    """
+    The files that trainings read.
+
+    # Parameters
+
+    corpus : `Tuple[Path, Path]`
+        The text of the biLM, and what it is measured on.
+    tasks : `Dict[Tuple[str, float], Tuple[Path, Path]]`
+        By task and share: what to train on, and what to measure on.
+    """
+
+    corpus: Tuple[Path, Path]
+    tasks: Dict[Tuple[str, float], Tuple[Path, Path]]
+
+
+def write_texts(data: Path, folder: Path) -> Texts:
+    """Writes the text of the biLM, and the shares of each training set that is there."""
+    tasks: Dict[Tuple[str, float], Tuple[Path, Path]] = {}
+    for name, task in TASKS.items():
+        if not (data / task.train).exists():
+            continue
+        train, dev = labelled_sentences(data, task)
+        random.Random(1).shuffle(train)
+        train = train[: task.most]
+        place = folder / task.config
+        for share in task.epochs:
+            file = place / f"train_{share:g}.txt"
+            write(file, join_sentences(train[: max(1, round(share * len(train)))]))
+            tasks[name, share] = (file, place / "dev.txt")
+        write(place / "dev.txt", join_sentences(dev))
+    if not tasks:
+        files = ", ".join(sorted({task.train for task in TASKS.values()}))
+        raise ConfigurationError(f"{data}: expected at least one of {files}, but there is none")
+    lines = [" ".join(words) for words in tqdm(unlabelled(data), desc="text", unit=" sentences")]
+    # Blocks of neighbours, so that what belongs together stays so.
+    blocks = [lines[start : start + 50] for start in range(0, len(lines), 50)]
+    random.Random(2).shuffle(blocks)
+    count = max(1, round(HELD_OUT * len(blocks)))
+    corpus = (folder / "corpus" / "train.txt", folder / "corpus" / "dev.txt")
+    for path, chosen in zip(corpus, (blocks[count:] or blocks, blocks[:count])):
+        write(path, "".join(f"{line}\n" for block in chosen for line in block))
+    return Texts(corpus, tasks)
+
+
+def write(path: Path, text: str) -> None:
+    """Writes a file whole, and leaves one alone that holds the same."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        with atomic_write(path) as part:
+            part.write_text(text, encoding="utf-8")
+
+
+# --------------------------------------------------------------------------------------------------
+# Trainings
+
+
+class Plan:
+    """
+    Collects trainings.
+
+    # Parameters
+
+    folder : `Path`
+        Of the study.
+    bilm, overrides : `Dict[str, object]`
+        Changes to the configs of biLMs, and to those of tasks.
+    """
+
+    def __init__(self, folder: Path, bilm: Dict[str, object], overrides: Dict[str, object]) -> None:
+        self.tasks: List[Task] = []
+        self._folder = folder
+        self._bilm = {**BILM, **bilm}
+        self._overrides = overrides
+
+    def add_bilms(self, train: Path, dev: Path) -> None:
+        """The biLM that all tasks share, and one with the same beginning that learns nothing."""
+        variables = {"PTB_TRAIN": str(train), "PTB_DEV": str(dev)}
+        # Steps of length zero, over the shorter text.
+        still = {"trainer.optimizer.lr": 0.0, "trainer.num_epochs": 1, "train_data_path": str(dev)}
+        for name, more in (("biLM", {}), ("untrained biLM", still)):
+            settings = {**self._bilm, **more}
+            folder = self._folder / name.replace(" ", "_")
+            self._add(
+                Task(name, "", "", [], variables, folder, [], None, True), "bilm/ptb", settings
+            )
+
+    def add_form(
+        self, name: str, share: float, form: str, files: Sequence[Path], seed: int
+    ) -> None:
+        """One training of a task."""
+        task, part = TASKS[name], f"{name}, {share:.0%}"
+        settings: Dict[str, object] = {
+            "trainer.num_epochs": task.epochs[share],
+            "trainer.patience": None,
+            **task.settings,
+            **self._overrides,
+            **dict.fromkeys(SEEDS, seed),
+        }
+        variables = dict(zip(task.variables, map(str, files)))
+        needs: List[str] = []
+        if form != "none":
+            needs = ["untrained biLM" if form == "untrained" else "biLM"]
+            archive = self._folder / needs[0].replace(" ", "_") / "run" / "model.tar.gz"
+            width = 2 * int(str(self._bilm["model.bilm.token_encoder.dim"]))
+            variables.update(BILM_ARCHIVE=str(archive), BILM_WIDTH=str(width))
+            # All trainings read the same layers.
+            settings[task.elmo + ".keep_layers"] = {"type": "file", "path": f"{archive}.layers"}
+        folder = self._folder / task.config / f"{share:g}_{form.replace(' ', '_')}_{seed}"
+        title = f"{part}: {form}, seed {seed}"
+        self._add(
+            Task(title, part, form, [], variables, folder, needs, None, True),
+            f"{task.config}/{FORMS[form]}",
+            settings,
+        )
+
+    def _add(self, task: Task, config: str, settings: Dict[str, object]) -> None:
+        """Completes a task by its command, and by what decides on its result."""
+        path = CONFIGS / f"{config}.jsonnet"
+        overrides = json.dumps(settings)
+        command = [sys.executable, "-m", "allennlp", "train", str(path)]
+        command += ["-s", str(task.folder / "run"), "--include-package", "elmo_scratch"]
+        command += ["--overrides", overrides]
+        try:
+            evaluated = Params.from_file(path, overrides, task.variables).as_dict(quiet=True)
+        except (RuntimeError, ValueError) as error:
+            raise ConfigurationError(
+                f"{path} can't be trained with the overrides {overrides}: {error}"
+            ) from None
+        # What is in files counts, not where they are.
+        text = json.dumps(evaluated).replace(json.dumps(str(self._folder))[1:-1], "FOLDER")
+        files = [
+            Path(value)
+            for name, value in task.variables.items()
+            if "_TRAIN" in name or "_DEV" in name
+        ]
+        decisive = {
+            "config": json.loads(text),
+            "data": identity_of(files),
+            "needs": {
+                other.name: other.settings for other in self.tasks if other.name in task.needs
+            },
+        }
+        self.tasks.append(task._replace(command=command, settings=decisive))
+
+
+# --------------------------------------------------------------------------------------------------
+# Results
+
+
+class Score(NamedTuple):
+    """
+    What one training reached.
+
+    # Parameters
+
+    part, form : `str`
+        The task with its share of the training set, and the form.
+    seed : `int`
+        Of the draws of weights and of the order of sentences.
+    best : `float`
+        The score of the best epoch on dev, between 0 and 1.
+    last : `float`
+        After the last epoch, which dev has not chosen.
+    seconds : `float`
+        What it took, in all its runs.
+    settings : `str`
+        `Task.fingerprint`: the same one means the same training, on any machine.
+    """
+
+    part: str
+    form: str
+    seed: int
+    best: float
+    last: float
+    seconds: float
+    settings: str
+
+
+def score_of(task: Task) -> Score:
+    """By the metrics that AllenNLP's trainer wrote."""
+    name = TASKS[task.part.rpartition(",")[0]].score
+    run = task.folder / "run"
+    ending = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
+    epochs = {int(path.stem.rpartition("_")[2]): path for path in run.glob("metrics_epoch_*.json")}
+    last = json.loads(epochs[max(epochs)].read_text(encoding="utf-8"))
+    return Score(
+        task.part,
+        task.row,
+        task.settings["config"]["random_seed"],
+        ending[f"best_validation_{name}"],
+        last[f"validation_{name}"],
+        task.seconds(),
+        task.fingerprint(),
+    )
+
+
+def read_scores(path: Path) -> Dict[str, Score]:
+    """
+    The scores of a gains.json, by their `settings`. Raises `ConfigurationError` if it is none.
+    """
+    try:
+        scores = [Score(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
+        for score in scores:
+            if not 0.0 <= score.best <= 1.0:
+                raise ValueError(f"a score of {score.best}")
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"{path}: expected the `gains.json` of such a study, but it is none ({error})"
+        ) from None
+    return {score.settings: score for score in scores}
+
+
+def markdown(scores: Sequence[Score]) -> str:
+    """
+    The table: a row for each task, share and form, with mean and standard deviation over the seeds,
+    and what ELMo changes.
+    """
+    lines = [
+        "| task, share of the training set | form | seeds | score on dev | after the last epoch | "
+        "gain | errors less | of the paper's | time |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for part in dict.fromkeys(score.part for score in scores):
+        without = [score.best for score in scores if (score.part, score.form) == (part, "none")]
+        for form in FORMS:
+            ones = [score for score in scores if (score.part, score.form) == (part, form)]
+            if not ones:
+                continue
+            best = [score.best for score in ones]
+            cells = [part, form, str(len(ones)), points(best), points([one.last for one in ones])]
+            gain, less, share = "", "", ""
+            if form != "none" and without:
+                difference = mean(best) - mean(without)
+                gain = f"{100 * difference:+.2f}"
+                if len(best) > 1 and len(without) > 1:
+                    noise = math.sqrt(stdev(best) ** 2 + stdev(without) ** 2)
+                    gain += f" ({difference / noise:+.1f} sd)" if noise else ""
+                reduction = difference / (1 - mean(without))
+                less = f"{reduction:.1%}"
+                published = TASKS[part.rpartition(",")[0]].published
+                if published is not None:
+                    share = (
+                        f"{reduction / ((published[1] - published[0]) / (1 - published[0])):.0%}"
+                    )
+            seconds = mean(score.seconds for score in ones)
+            lines.append(f"| {' | '.join([*cells, gain, less, share])} | {seconds:.0f} s |")
+    return "\n".join([*lines, "", NOTE, ""])
+
+
+NOTE = (
+    "Mean ± standard deviation over the seeds, in percent, of the best epoch on dev: dev flatters "
+    "all forms alike. A gain of 1 sd is one standard deviation of the difference between one "
+    "training with ELMo and one without. Errors less: the share of the errors without ELMo that "
+    "are gone; beside it how much that is of the paper's share, on its test set, with all of its "
+    "training set and a biLM of a billion words."
+)
+
+
+def points(numbers: Sequence[float]) -> str:
+    """Mean and standard deviation, in percent."""
+    text = f"{100 * mean(numbers):.2f}"
+    return text if len(numbers) == 1 else f"{text} ± {100 * stdev(numbers):.2f}"
+
+
+# --------------------------------------------------------------------------------------------------
+# The command
+
+
+def parse_arguments() -> Tuple[argparse.ArgumentParser, argparse.Namespace]:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", type=Path, help="the folder of the published files")
+    parser.add_argument("--folder", type=Path, required=True, help="where everything is written")
+    parser.add_argument("--seeds", type=int, default=3, help="trainings of each (default: 3)")
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=num_processors(),
+        help="trainings at a time, each with its share of the processors (default: one each)",
+    )
+    parser.add_argument(
+        "--only",
+        type=re.compile,
+        metavar="REGEX",
+        default="",
+        help="the trainings in whose name it is found, such as 'named entities, 1%%: ' or 'seed 0'",
+    )
+    for name, what in (("--bilm", "biLM"), ("--overrides", "task")):
+        parser.add_argument(
+            name,
+            type=json.loads,
+            default={},
+            metavar="JSON",
+            help=f"changes to the config of each {what}",
+        )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a gains.json from another folder or machine: what it has is not trained again",
+    )
+    return parser, parser.parse_args()
+
+
+def main() -> None:
+    """Runs what has not been run yet, and writes the results."""
+    parser, args = parse_arguments()
+    if args.seeds < 1 or args.jobs < 1:
+        parser.error("expected at least one of `--seeds` and of `--jobs`")
+    args.folder.mkdir(parents=True, exist_ok=True)
+    folder = args.folder.resolve()
+    try:
+        with FileLock(folder / ".lock", timeout=0), interrupted_by_signals():
+            known = {key: one for path in args.results for key, one in read_scores(path).items()}
+            texts = write_texts(args.data, folder / "texts")
+            plan = Plan(folder, args.bilm, args.overrides)
+            plan.add_bilms(*texts.corpus)
+            for (name, share), files in texts.tasks.items():
+                for form in FORMS:
+                    for seed in range(args.seeds):
+                        plan.add_form(name, share, form, files, seed)
+            others = [task.folder for task in plan.tasks if task.is_another()]
+            if others:
+                parser.error(
+                    f"{others[0]} and {len(others) - 1} other folders hold what other settings or "
+                    "texts have made. Take another `--folder`, or remove them"
+                )
+            undone = run_all(chosen(plan.tasks, args.only, known), args.jobs)
+            done = {
+                task.fingerprint(): score_of(task)
+                for task in plan.tasks
+                if task.row and task.is_done
+            }
+            scores = [{**known, **done}.get(task.fingerprint()) for task in plan.tasks]
+            write_results([score for score in scores if score is not None], folder)
+    except ConfigurationError as error:
+        parser.error(error.message)
+    except Timeout:
+        parser.error(f"another study works in {folder}")
+    except KeyboardInterrupt as error:
+        print("interrupted: the same command goes on with it", file=sys.stderr)
+        sys.exit(128 + (error.number if isinstance(error, Terminated) else signal.SIGINT))
+    except OSError as error:
+        sys.exit(f"{error}: the same command goes on with it")
+    if undone.failed:
+        sys.exit(f"failed: {', '.join(undone.failed)}. Their logs are in {folder}")
+
+
+def chosen(tasks: Sequence[Task], only: Any, known: Dict[str, Score]) -> List[Task]:
+    """The trainings that are asked for and not known, and what they need."""
+    wanted = [
+        task
+        for task in tasks
+        if task.row and re.search(only, task.name) and task.fingerprint() not in known
+    ]
+    needed = {name for task in wanted if not task.is_done for name in task.needs}
+    return [task for task in tasks if task.name in needed or task in wanted]
+
+
+def write_results(scores: Sequence[Score], folder: Path) -> None:
+    """Writes gains.json and gains.md, and prints the latter."""
+    write(folder / "gains.json", json.dumps([one._asdict() for one in scores], indent=1) + "\n")
+    table = markdown(scores)
+    write(folder / "gains.md", table)
+    print(table)
+
+
+if __name__ == "__main__":
+    main()
