@@ -48,6 +48,15 @@ def test_english_is_the_default() -> None:
     assert [token.text for token in tokenizer.tokenize("it's")] == ["it", "'s"]
 
 
+def test_words_that_a_config_asks_for_stand_around_each_text() -> None:
+    tokenizer = Tokenizer.from_params(
+        Params({"type": "spacy_blank", "start_tokens": ["<a>", "<b>"], "end_tokens": ["@@NULL@@"]})
+    )
+    expected = [("<a>", 0), ("<b>", 0), ("it", 0), ("'s", 2), ("@@NULL@@", -1)]
+    for again in (tokenizer, Tokenizer.from_params(tokenizer.to_params())):
+        assert [(token.text, token.idx) for token in again.tokenize("it's")] == expected
+
+
 def test_a_language_that_spacy_lacks_is_an_error_that_gives_examples() -> None:
     with pytest.raises(ConfigurationError, match="language 'klingon'.* such as \"en\""):
         SpacyBlankTokenizer("klingon")
@@ -62,9 +71,7 @@ def test_a_language_whose_package_is_missing_is_an_error_that_says_how_to_get_it
 
 
 def test_it_tells_what_it_takes_to_build_it_again() -> None:
-    params = SpacyBlankTokenizer("de").to_params()
-    assert params.as_dict() == {"type": "spacy_blank", "language": "de"}
-    again = Tokenizer.from_params(params)
+    again = Tokenizer.from_params(SpacyBlankTokenizer("de").to_params())
     assert [token.text for token in again.tokenize("z. B. so")] == ["z.", "B.", "so"]
 
 
