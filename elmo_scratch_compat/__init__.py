@@ -43,6 +43,7 @@ HELP: Dict[str, str] = {
     "allennlp.training.trainer": "training.accept_old_autocast",
     "allennlp.training.util": "training.clip_sparse_norms_and_keep_folders",
     "allennlp_models.rc.tools.narrativeqa": "plugins.without_downloads",
+    "allennlp_models.structured_prediction.dataset_readers.penn_tree_bank": "trees.open_named_file",
 }
 """The modules that need help, and the function of this package that helps: it is called when the
 module has run or, if it is a generator, runs around it."""
