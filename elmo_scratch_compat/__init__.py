@@ -29,7 +29,10 @@ HELP: Dict[str, str] = {
     "allennlp.common.params": "configs.write_whole_file",
     "allennlp.common.plugins": "plugins.find_plugin",
     "allennlp.common.registrable": "registries.look_up_safely",
+    "allennlp.common.util": "spacy_models.name_what_is_missing",
     "allennlp.data.image_loader": "absent_torchvision.without_torchvision",
+    "allennlp.data.tokenizers.sentence_splitter": "spacy_models.split_by_rules",
+    "allennlp.data.tokenizers.spacy_tokenizer": "spacy_models.tokenize_by_rules",
     "allennlp.data.vocabulary": "vocabularies.read_and_write_whole",
     "allennlp.models.archival": "archives.pack_whole_and_unpack_safely",
     "allennlp.modules.vision.grid_embedder": "absent_torchvision.without_torchvision",
@@ -42,8 +45,15 @@ HELP: Dict[str, str] = {
     "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": "training.drop_verbose",
     "allennlp.training.trainer": "training.accept_old_autocast",
     "allennlp.training.util": "training.clip_sparse_norms_and_keep_folders",
+    "allennlp_models.coref.predictors.coref": "spacy_models.resolve_with_tags_only",
     "allennlp_models.rc.tools.narrativeqa": "plugins.without_downloads",
     "allennlp_models.structured_prediction.dataset_readers.penn_tree_bank": "trees.open_named_file",
+    "allennlp_models.structured_prediction.predictors.constituency_parser": (
+        "spacy_models.parse_without_tags"
+    ),
+    "allennlp_models.structured_prediction.predictors.srl": (
+        "spacy_models.find_verbs_with_tags_only"
+    ),
 }
 """The modules that need help, and the function of this package that helps: it is called when the
 module has run or, if it is a generator, runs around it."""
