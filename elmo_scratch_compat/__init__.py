@@ -43,6 +43,7 @@ HELP: Dict[str, str] = {
     "allennlp.training.callbacks.console_logger": "training.print_numbers_only",
     "allennlp.training.gradient_descent_trainer": "training.clip_sparse_and_keep_best_weights",
     "allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers": "training.drop_verbose",
+    "allennlp.training.metrics.evalb_bracketing_scorer": "trees.compile_in_a_copy",
     "allennlp.training.trainer": "training.accept_old_autocast",
     "allennlp.training.util": "training.clip_sparse_norms_and_keep_folders",
     "allennlp_models.coref.predictors.coref": "spacy_models.resolve_with_tags_only",

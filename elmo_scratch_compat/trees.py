@@ -1,7 +1,17 @@
-"""The reader of constituency trees in allennlp-models."""
+"""Constituency trees: the reader in allennlp-models, and AllenNLP's scorer."""
 
+import atexit
+import functools
+import logging
 import os
+import shutil
+import subprocess
+import tempfile
 from typing import Any, List, Optional
+
+logger = logging.getLogger(__name__)
+
+WITHOUT_SCORES = "A model with `evalb_directory_path: null` trains without these scores."
 
 
 def open_named_file(penn_tree_bank: Any) -> None:
@@ -36,3 +46,59 @@ def open_named_file(penn_tree_bank: Any) -> None:
             return self.root.join(fileid)
 
     penn_tree_bank.BracketParseCorpusReader = NamedFileReader
+
+
+def compile_in_a_copy(evalb_bracketing_scorer: Any) -> None:
+    """
+    The first trees to be scored have EVALB compiled where AllenNLP is installed. Where that can't
+    be written to, or no compiler is, a training fails after its first epoch; and of several
+    processes each removes the program of the others. Here each compiles a copy of its own, and that
+    there is no compiler is said before the training.
+    """
+    scorer = evalb_bracketing_scorer.EvalbBracketingScorer
+    original, score = scorer.__init__, scorer.__call__
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if not os.path.exists(self._evalb_program_path) and not _can_compile():
+            logger.warning(
+                "%s: there is no EVALB yet, and without `make` and `gcc` it can't be compiled, so "
+                "that no tree can be scored. %s",
+                *(self._evalb_directory_path, WITHOUT_SCORES),
+            )
+
+    @functools.wraps(score)
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not os.path.exists(self._evalb_program_path):
+            self._evalb_program_path = _compiled(self._evalb_directory_path)
+        score(self, *args, **kwargs)
+
+    scorer.__init__, scorer.__call__ = __init__, __call__
+
+
+def _can_compile() -> bool:
+    return shutil.which("make") is not None and shutil.which("gcc") is not None
+
+
+@functools.lru_cache(maxsize=None)
+def _compiled(source: str) -> str:
+    """EVALB, compiled in a folder that is removed when the process ends."""
+    from allennlp.common.checks import ConfigurationError
+
+    folder = tempfile.mkdtemp(prefix="evalb-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    program = os.path.join(folder, "evalb")
+    try:
+        for name in ("Makefile", "evalb.c"):
+            shutil.copyfile(os.path.join(source, name), os.path.join(folder, name))
+        make = subprocess.run(["make", "evalb"], cwd=folder, capture_output=True, text=True)
+        reason = make.stderr.strip()
+    except OSError as error:
+        reason = str(error)
+    if not os.access(program, os.X_OK):
+        raise ConfigurationError(
+            f"{source}: EVALB is not compiled, and can't be. Expected its source, `make`, `gcc` "
+            f"and a TMPDIR that programs may run in. {WITHOUT_SCORES}\n{reason}"
+        )
+    return program
