@@ -170,10 +170,6 @@ def _obstacles_to_allennlp(bilm: BiLm) -> List[str]:
         )
     if not bilm.left_to_right.use_skip_connections and bilm.num_layers > 2:
         found.append("it expects skip connections")
-    if not encoder.is_projected:
-        found.append("it expects filters that are projected to another number of dimensions")
-    if bilm.left_to_right.cell_size == bilm.dim:
-        found.append("it expects LSTMs whose outputs are projected")
     return found
 
 

@@ -149,6 +149,31 @@ def official_shapes(options: Options, num_words: Optional[int]) -> Dict[str, Sha
     return shapes
 
 
+def neutral_shapes(options: Options) -> Dict[str, Shape]:
+    """
+    The shapes of tensors that a biLM does without, by their paths: of projections where sizes are
+    equal. AllenNLP reads them all the same, so the file gets projections that change nothing; the
+    original looks tensors up by name and doesn't look for these.
+    """
+    lstm, cnn = options.lstm, options.char_cnn
+    dim = lstm.projection_dim
+    shapes: Dict[str, Shape] = {}
+    if cnn is not None and sum(num_filters for _, num_filters in cnn.filters) == dim:
+        shapes["CNN_proj/W_proj"] = (dim, dim)
+        shapes["CNN_proj/b_proj"] = (dim,)
+    if lstm.dim == dim:
+        for _, group, _ in _DIRECTIONS:
+            for number in range(lstm.n_layers):
+                cell = f"{group}/{_CELL}".replace("#", str(number))
+                shapes[f"{cell}/W_P_0"] = (dim, dim)
+    return shapes
+
+
+def neutral(shape: Shape) -> numpy.ndarray:
+    """The matrix or the bias, by its shape, of a projection that changes nothing."""
+    return numpy.eye(*shape, dtype="float32") if len(shape) == 2 else numpy.zeros(shape, "float32")
+
+
 def read_official_options(options_file: Source) -> Options:
     """
     Reads an `options.json`.
@@ -254,6 +279,7 @@ def read_tensors(
         with h5py.File(path, "r") as file:
             found = _find_tensors(file, source)
             _check_shapes(found, source, options, options_source)
+            unused = neutral_shapes(options)
             for name, dataset in found.items():
                 try:
                     with numpy.errstate(over="ignore"):
@@ -267,6 +293,15 @@ def read_tensors(
                     raise ConfigurationError(
                         f"{source}: {name} holds numbers that are not finite; such weights come of "
                         "a training that diverged or of a damaged file"
+                    )
+                if name in unused and not numpy.array_equal(
+                    tensors.pop(name), neutral(unused[name])
+                ):
+                    raise ConfigurationError(
+                        f"{source}: expected {name} to change nothing, as the identity and a bias "
+                        "of zeros do, but it holds other numbers. Its projection keeps the size of "
+                        "vectors: bilm-tf ignores such a one, AllenNLP doesn't. If the biLM was "
+                        "trained by bilm-tf, remove it"
                     )
     except ConfigurationError:
         raise
@@ -338,7 +373,7 @@ def _find_tensors(file: h5py.File, source: str) -> Dict[str, h5py.Dataset]:
 def _check_shapes(
     found: Dict[str, h5py.Dataset], source: str, options: Options, options_source: str
 ) -> None:
-    """Refuses tensors of other names or shapes than a biLM of these sizes has."""
+    """Refuses tensors of other names or shapes than the files of a biLM of these sizes have."""
     counts = {"n_layers": options.lstm.n_layers}
     if options.char_cnn is not None:
         counts["n_highway"] = options.char_cnn.n_highway
@@ -352,12 +387,15 @@ def _check_shapes(
             )
     words: Shape = found["embedding"].shape if "embedding" in found else ()
     expected = official_shapes(options, words[0] if words else None)
-    for name, shape in expected.items():
+    unused = neutral_shapes(options)
+    for name, shape in {**expected, **unused}.items():
         if math.prod(shape) * NUM_BYTES > sys.maxsize:
             raise ConfigurationError(
                 f"{options_source}: no biLM can have its sizes: {name} would have the shape {shape}"
             )
         if name not in found:
+            if name in unused:
+                continue
             raise ConfigurationError(
                 f"{source}: the tensor {name}, of the shape {shape}, is missing, which "
                 f"{options_source} asks for; the file holds {sorted(found)}"
@@ -367,7 +405,7 @@ def _check_shapes(
                 f"{source}: expected {name} to have the shape {shape}, by the sizes in "
                 f"{options_source}, but it has the shape {found[name].shape}"
             )
-    for name in sorted(set(found) - set(expected)):
+    for name in sorted(set(found) - set(expected) - set(unused)):
         raise ConfigurationError(
             f"{source}: the tensor {name}, of the shape {found[name].shape}, is left over: the "
             f"biLM of {options_source} has none of that name"
@@ -402,6 +440,8 @@ def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
     folder = Path(folder)
     sizes = OfficialBlueprint.of(bilm)
     tensors = official_tensors(bilm, official_shapes(*sizes))
+    for name, shape in neutral_shapes(sizes.options).items():
+        tensors[name] = neutral(shape)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):

@@ -213,12 +213,16 @@ class Options:
                 f"{MARK_IDS}, the first two rows of `embedding`, but they have {encoder.mark_ids()}"
             )
         stack = bilm.left_to_right
+        proj_clip = stack.projection_clip
+        # Without a projection there is no clip, and outputs are below 1; AllenNLP clips them.
+        if stack.cell_size == bilm.dim and proj_clip is not None and proj_clip < 1.0:
+            proj_clip = None
         lstm = LstmOptions(
             dim=stack.cell_size,
             projection_dim=bilm.dim,
             n_layers=bilm.num_layers - 1,
             cell_clip=stack.cell_clip,
-            proj_clip=stack.projection_clip,
+            proj_clip=proj_clip,
             # Skip connections need a second layer; AllenNLP accepts only `true`.
             use_skip_connections=stack.use_skip_connections or bilm.num_layers == 2,
         )

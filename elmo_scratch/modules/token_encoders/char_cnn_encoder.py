@@ -344,8 +344,7 @@ class CharCnnEncoder(TokenEncoder):
         self.highways = torch.nn.ModuleList()
         for _ in range(num_highway):
             self.highways.append(Highway(num_filters))
-        self.is_projected = num_filters != dim
-        self.projection = Linear(num_filters, dim) if self.is_projected else torch.nn.Identity()
+        self.projection = Linear(num_filters, dim) if num_filters != dim else torch.nn.Identity()
         begin, end = sentence_marks(max_characters_per_token)
         self.register_buffer("_begin", torch.tensor(begin), persistent=False)
         self.register_buffer("_end", torch.tensor(end), persistent=False)

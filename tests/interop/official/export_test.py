@@ -232,27 +232,23 @@ def warnings_of(archive: Path, folder: Path, caplog: pytest.LogCaptureFixture) -
     return [record.getMessage() for record in caplog.records if record.name == export.__name__]
 
 
-def test_what_allennlp_can_read_is_exported_in_silence(
-    character_archive: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert warnings_of(character_archive, tmp_path, caplog) == []
-
-
 @pytest.mark.parametrize(
-    "change, reason",
-    [
-        ({"use_skip_connections": False}, "skip connections"),
-        ({"cell_size": 8}, "LSTMs whose outputs are projected"),
-        ({"cell_size": 8, "use_skip_connections": False, "num_layers": 1}, "LSTMs whose outputs"),
-        ({"token_encoder": {**CHAR_CNN, "dim": 16}, "cell_size": 17}, "filters that are projected"),
-    ],
+    "change", [{}, {"token_encoder": {**CHAR_CNN, "dim": 16}, "cell_size": 16}]
 )
-def test_what_allennlp_cannot_read_is_told(
-    change: Dict[str, Any], reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+def test_what_allennlp_can_read_is_exported_in_silence(
+    change: Dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     archive = archive_of(tmp_path, bilm={**BILM, **change})
+    assert warnings_of(archive, tmp_path / "official", caplog) == []
+    Elmo(*(str(tmp_path / "official" / name) for name in ("options.json", "weights.hdf5")), 1)
+
+
+def test_what_allennlp_cannot_read_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    archive = archive_of(tmp_path, bilm={**BILM, "use_skip_connections": False})
     (warning,) = warnings_of(archive, tmp_path / "official", caplog)
-    assert warning.startswith(f"{archive}: AllenNLP can't read it, because it expects {reason}")
+    assert warning == f"{archive}: AllenNLP can't read it, because it expects skip connections"
     read_back(tmp_path / "official")
 
 

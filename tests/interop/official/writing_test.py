@@ -27,6 +27,9 @@ from tests.interop.official.reference import (
     character_batches,
     computed_layers,
     layers_of,
+    reading_error,
+    replacing,
+    with_tensors,
     word_batch,
 )
 from tests.modules.tiny_bilms import LetterEncoder
@@ -58,6 +61,12 @@ FORMS: Dict[str, Dict[str, Any]] = {
         "num_layers": 1,
         "use_skip_connections": False,
     },
+    "nothing projected": {
+        "token_encoder": {**CHARACTERS, "dim": 14},
+        "cell_size": 14,
+        "cell_clip": 1.5,
+        "projection_clip": 0.1,
+    },
     "one layer": {
         "token_encoder": {**CHARACTERS, "activation": "tanh"},
         "cell_size": 12,
@@ -69,8 +78,11 @@ FORMS: Dict[str, Dict[str, Any]] = {
 }
 """BiLMs of other sizes than the fixtures'."""
 
-READ_BY_ALLENNLP = ["as released", "four layers", "never clipped", "one layer", "no highway"]
-"""It needs both projections, residual connections and 50 characters."""
+READ_BY_ALLENNLP = [
+    *("as released", "four layers", "never clipped", "no projected filters", "nothing projected"),
+    *("one layer", "no highway"),
+]
+"""It needs residual connections and 50 characters."""
 
 WORD_BATCHES: List[List[List[int]]] = [[[2, 3, 4, 9], []], [[5], [0, 1, 9, 8, 7]]]
 """For a model of words: their rows in `embedding`."""
@@ -181,6 +193,40 @@ def test_allennlps_elmo_mixes_them(form: str, tmp_path: Path) -> None:
         (mixed,) = theirs["elmo_representations"]
         ours = bilm(ids, mask).layers.mean(dim=0)[:, 1:-1]
         assert torch.allclose(mixed[mask], ours[mask], atol=1e-5)
+
+
+def identity_projections(files: OfficialFiles) -> Dict[str, numpy.ndarray]:
+    tensors = files.tensors().items()
+    return {name: one for name, one in tensors if name.endswith(("/W_P_0", "_proj"))}
+
+
+def test_projections_between_equal_sizes_are_written_as_the_identity(tmp_path: Path) -> None:
+    projections = identity_projections(written(built(FORMS["nothing projected"]), tmp_path))
+    assert len(projections) == 2 * 2 + 2
+    for name, tensor in projections.items():
+        assert tensor.dtype == numpy.float32
+        expected = numpy.eye(14) if "/W_" in name else numpy.zeros(14)
+        assert numpy.array_equal(tensor, expected), name
+
+
+def test_files_without_the_identity_are_read_to_the_same_bits(tmp_path: Path) -> None:
+    bilm = built(FORMS["nothing projected"])
+    files = written(bilm, tmp_path)
+    names = identity_projections(files)
+    with h5py.File(files.weights, "r+") as file:
+        for name in names:
+            del file[name]
+    again = files.read().state_dict()
+    assert all(torch.equal(again[name], tensor) for name, tensor in bilm.state_dict().items())
+
+
+def test_a_projection_between_equal_sizes_that_does_something_is_refused(tmp_path: Path) -> None:
+    files = written(built(FORMS["nothing projected"]), tmp_path)
+    for name, tensor in identity_projections(files).items():
+        changed = with_tensors(files, tmp_path / "changed", replacing(name, tensor + 1))
+        message = reading_error(changed)
+        assert message.startswith(f"{changed.weights}: expected {name} to change nothing")
+        assert message.endswith("If the biLM was trained by bilm-tf, remove it")
 
 
 def test_ids_of_words_are_their_rows_plus_one_and_the_first_two_rows_are_marks(
