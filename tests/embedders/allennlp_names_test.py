@@ -1,5 +1,7 @@
 """Weights that AllenNLP's own classes have saved."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
 import pytest
@@ -11,6 +13,7 @@ from allennlp.modules.token_embedders import ElmoTokenEmbedder
 from elmo_scratch import Elmo, batch_to_ids
 from elmo_scratch.embedders import OfficialEmbedder
 from tests import FIXTURES_ROOT
+from tests.tiny_elmo import OPTIONS, write_files
 
 FOLDER = FIXTURES_ROOT / "elmo" / "residual"
 FILES: Tuple[str, str] = (str(FOLDER / "options.json"), str(FOLDER / "weights.hdf5"))
@@ -108,6 +111,23 @@ def test_another_module_keeps_the_names_of_its_weights() -> None:
     expected = representations(theirs)
     for vectors, wanted in zip(representations(ours), expected):
         torch.testing.assert_close(vectors, wanted, **CLOSE)
+
+
+def test_weights_of_a_bilm_without_projections_load(tmp_path: Path) -> None:
+    assert OPTIONS.char_cnn is not None
+    lstm, num_filters = OPTIONS.lstm, sum(number for _, number in OPTIONS.char_cnn.filters)
+    files = write_files(
+        tmp_path, replace(OPTIONS, lstm=replace(lstm, dim=num_filters, projection_dim=num_filters))
+    )
+    theirs = AllenNlpElmo(*files, 1, dropout=0.0)
+    for name, module in theirs.named_modules():
+        if not name.endswith("projection"):
+            for parameter in module.parameters(recurse=False):
+                parameter.data.mul_(1.1)
+    ours = Elmo(*files, 1, dropout=0.0).eval()
+    ours.load_state_dict(theirs.state_dict())
+    for vectors, expected in zip(representations(ours), representations(theirs)):
+        torch.testing.assert_close(vectors, expected, **CLOSE)
 
 
 def test_what_has_no_place_is_told() -> None:

@@ -489,10 +489,14 @@ def official_tensors(bilm: BiLm, shapes: Dict[str, Shape]) -> Dict[str, numpy.nd
 def bilm_weights(theirs: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
     """
     Renames and converts the `state_dict()` of the biLM in `allennlp.modules.elmo.Elmo` to the
-    weights of a `BiLm` over characters. Unknown names stay as they are.
+    weights of a `BiLm` over characters. Projections that change nothing are left out, as a `BiLm`
+    has none between equal sizes. Unknown names stay as they are.
     """
     ours: Dict[str, torch.Tensor] = {}
+    unused = _identities(theirs)
     for name, tensor in theirs.items():
+        if name in unused:
+            continue
         pattern, number = _NUMBER.sub("#", name), "".join(_NUMBER.findall(name))
         weights = [weight for weight in WEIGHTS if weight.allennlp == pattern]
         for weight in weights:
@@ -501,6 +505,20 @@ def bilm_weights(theirs: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
         if not weights and name != "_word_embedding.weight":
             ours[name] = tensor
     return ours
+
+
+def _identities(theirs: Dict[str, torch.Tensor]) -> Set[str]:
+    """The names of the projections that change nothing, each with its bias."""
+    names: Set[str] = set()
+    for name, tensor in theirs.items():
+        bias = re.sub("weight$", "bias", name)
+        if (
+            name.endswith("_projection.weight")
+            and torch.equal(tensor, torch.eye(len(tensor)).to(tensor))
+            and (bias not in theirs or not theirs[bias].any())
+        ):
+            names |= {name, bias}
+    return names
 
 
 def _from_allennlp(tensor: torch.Tensor, form: Form) -> torch.Tensor:

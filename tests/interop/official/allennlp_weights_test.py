@@ -39,6 +39,22 @@ def test_cached_vectors_are_left_out_and_unknown_names_stay() -> None:
     assert list(ours) == ["other"]
 
 
+def test_projections_that_change_nothing_are_left_out_and_others_stay() -> None:
+    state, filters = "_elmo_lstm.forward_layer_0.state_projection", "_token_embedder._projection"
+    theirs = {
+        f"{state}.weight": torch.eye(3),
+        f"{filters}.weight": torch.eye(2),
+        f"{filters}.bias": torch.zeros(2),
+    }
+    assert bilm_weights(theirs) == {}
+    changed = {f"{state}.weight": torch.eye(3) * 2, f"{filters}.bias": torch.ones(2)}
+    assert list(bilm_weights({**theirs, **changed})) == [
+        "left_to_right.layers.0.projection_weight",
+        "token_encoder.projection.weight",
+        "token_encoder.projection.bias",
+    ]
+
+
 def test_a_mix_has_its_weights_in_one_tensor() -> None:
     theirs = {f"scalar_parameters.{n}": torch.tensor([float(n)]) for n in range(11)}
     ours = mix_weights({"gamma": torch.tensor([0.5]), **theirs})
