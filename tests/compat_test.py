@@ -362,6 +362,13 @@ def test_an_archive_with_code_of_its_own_is_refused(
     assert names_in(temporary) == []
 
 
+@pytest.mark.exhaustive
+def test_the_biattentive_classifier_is_helped_even_if_it_imports_pytorch(tmp_path: Path) -> None:
+    name = "BiattentiveClassificationNetwork"
+    program = f"from allennlp_models.classification import {name}; print(*vars({name}))"
+    assert "from_params" in run_python(program, tmp_path).stdout.split()
+
+
 def test_learning_rate_falls_on_a_plateau_with_help(helped: Outcomes) -> None:
     assert helped["learning_rate_falls_on_a_plateau"] == [0.5, 0.25, 0.125]
 

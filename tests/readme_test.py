@@ -1,6 +1,7 @@
 import re
 
-import allennlp_models.tagging  # noqa: F401  (a block of the README configures its tagger)
+import allennlp_models.classification  # noqa: F401  (blocks of the README configure its models)
+import allennlp_models.tagging  # noqa: F401
 import pytest
 from _jsonnet import evaluate_snippet  # type: ignore[import-not-found]
 from allennlp.common import Registrable

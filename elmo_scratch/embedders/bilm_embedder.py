@@ -12,10 +12,9 @@ from allennlp.modules.token_embedders import TokenEmbedder
 
 from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
 from elmo_scratch.embedders.output_encoder import mixed_vectors
-from elmo_scratch.interop import BiLmBlueprint, read_bilm_archive
+from elmo_scratch.embedders.task_bilm import archived_task_bilm
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 from elmo_scratch.modules.sequences import remove_boundaries
-from elmo_scratch.modules.state_memory import STATES
 from elmo_scratch.modules.token_encoders.token_ids import check_token_ids
 
 logger = logging.getLogger(__name__)
@@ -97,18 +96,9 @@ class BiLmEmbedder(TokenEmbedder):
         serialization_dir: Optional[Union[str, PathLike]] = None,
     ) -> None:
         super().__init__()
-        if pretrained_file is not None:
-            pretrained = read_bilm_archive(pretrained_file)
-            blueprint, self.bilm = pretrained.blueprint, pretrained.bilm
-        elif serialization_dir is not None:
-            blueprint = BiLmBlueprint.read(serialization_dir, namespace)
-            self.bilm = blueprint.build()
-        else:
-            raise ConfigurationError(
-                "The embedder `elmo_scratch` needs `pretrained_file`, the archive of a biLM"
-            )
-        if state is not None:
-            self._use_state(state)
+        self.bilm, blueprint = archived_task_bilm(
+            pretrained_file, serialization_dir, namespace, state
+        )
         self._words = blueprint.words
         self._namespace = namespace
         if not self.bilm.token_encoder.reads_characters:
@@ -169,16 +159,6 @@ class BiLmEmbedder(TokenEmbedder):
         """Called by AllenNLP after words were added to the task's vocabulary."""
         if not self.bilm.token_encoder.reads_characters:
             self._join(extended_vocab)
-
-    def _use_state(self, state: str) -> None:
-        """Lets texts start from another state than those that the biLM was trained on."""
-        if state not in STATES or (state == "warm" != self.bilm.state_memory.state):
-            raise ConfigurationError(
-                'expected a `state` "reset" or "carry", or "warm" for a biLM that was trained with '
-                f'it, but got "{state}" for one that was trained with '
-                f'"{self.bilm.state_memory.state}"'
-            )
-        self.bilm.use_state(state)
 
     def _check_namespace(self, vocab: Vocabulary) -> None:
         """Raises `ConfigurationError` if no indexer makes the ids that the embedder reads."""

@@ -7,7 +7,7 @@ from reprlib import repr as short_repr
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 import torch
-from allennlp.common import FromParams, Lazy
+from allennlp.common import FromParams, Lazy, Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, character_ids
@@ -292,6 +292,30 @@ class Elmo(torch.nn.Module, FromParams):
             self.mixes.requires_grad_(False)
         self.train(self.training)
         self.register_load_state_dict_pre_hook(rename_allennlp_weights)
+
+    @classmethod
+    def from_params(
+        cls,
+        params: Params,
+        constructor_to_call: Any = None,
+        constructor_to_inspect: Any = None,
+        **extras: Any,
+    ) -> "Elmo":
+        """
+        Builds the `Elmo` of a config, for a model that has one. In the place of both files the
+        config can have `pretrained_file`, the archive of a biLM of characters, and a `namespace`
+        (`"elmo"` by default), which tells several of one model apart. What it takes to build the
+        biLM again is stored in the task's archive, as the embedders store it.
+        """
+        if "module" not in params:
+            # Archives need much of AllenNLP that nobody else waits for.
+            from elmo_scratch.embedders.task_bilm import configured_task_bilm
+
+            requires_grad = params.get("requires_grad", False)
+            bilm = configured_task_bilm(params, extras.get("serialization_dir"))
+            files = {"options_file": None, "weight_file": None}
+            extras = {**extras, **files, "module": bilm.requires_grad_(requires_grad)}
+        return super().from_params(params, constructor_to_call, constructor_to_inspect, **extras)
 
     @property
     def _elmo_lstm(self) -> torch.nn.Module:

@@ -1,7 +1,5 @@
 """ELMo as a token embedder, from the official files of a biLM."""
 
-import errno
-import logging
 from os import PathLike
 from typing import List, Optional, Union
 
@@ -14,21 +12,9 @@ from elmo_scratch.data.lines import split_lines
 from elmo_scratch.embedders.elmo import Elmo, accept_embedder
 from elmo_scratch.embedders.layer_cache import LayerStore
 from elmo_scratch.embedders.output_encoder import joined_vectors
-from elmo_scratch.interop.archives.archive import fill_with_nan
-from elmo_scratch.interop.official import (
-    RELEASED_OPTIONS,
-    RELEASED_WEIGHTS,
-    build_bilm,
-    read_official_bilm,
-)
-from elmo_scratch.interop.official.options import OfficialBlueprint
-from elmo_scratch.modules import BiLm
+from elmo_scratch.embedders.task_bilm import official_task_bilm
+from elmo_scratch.interop.official import RELEASED_OPTIONS, RELEASED_WEIGHTS
 from elmo_scratch.modules.mixes import LayerMix
-
-logger = logging.getLogger(__name__)
-
-READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
-"""The errors of a system whose folder can't be written to."""
 
 
 @TokenEmbedder.register("elmo_scratch_from_official")
@@ -112,17 +98,9 @@ class OfficialEmbedder(TokenEmbedder):
         super().__init__()
         if (state == "warm") != (warm_up_file is not None):
             raise ConfigurationError('`state` "warm" and `warm_up_file` need each other')
-        kept: Optional[OfficialBlueprint] = None
-        if serialization_dir is not None:
-            kept = OfficialBlueprint.read(serialization_dir, options_file)
-        bilm = _read_or_build(options_file, weight_file, kept, state, matmul_dtype)
-        if kept is None and serialization_dir is not None:
-            try:
-                OfficialBlueprint.of(bilm).write(serialization_dir, options_file)
-            except OSError as error:
-                # The folder of an older model, which is loaded to be used.
-                if error.errno not in READ_ONLY:
-                    raise
+        bilm, is_archived = official_task_bilm(
+            options_file, weight_file, serialization_dir, state=state, matmul_dtype=matmul_dtype
+        )
         self.elmo = Elmo(
             None,
             None,
@@ -139,7 +117,7 @@ class OfficialEmbedder(TokenEmbedder):
         if output_mix is not None:
             self.elmo.mixes.append(output_mix.construct(num_layers=bilm.num_layers, width=width))
         if warm_up_file is not None:
-            self._warm_up(warm_up_file, is_archived=kept is not None)
+            self._warm_up(warm_up_file, is_archived)
         self.projection: Optional[torch.nn.Linear] = None
         self.output_projection: Optional[torch.nn.Linear] = None
         if projection_dim:
@@ -194,25 +172,3 @@ class OfficialEmbedder(TokenEmbedder):
             for one, projection in zip(vectors, projections)
         ]
         return projected[0] if len(projected) == 1 else joined_vectors(*projected)
-
-
-def _read_or_build(
-    options_file: str,
-    weight_file: str,
-    kept: Optional[OfficialBlueprint],
-    state: str,
-    matmul_dtype: str,
-) -> BiLm:
-    """
-    Returns the biLM of the files. If they are gone or are another model's, returns a biLM of the
-    kept blueprint, whose weights the archive then loads.
-    """
-    try:
-        bilm = read_official_bilm(options_file, weight_file, state=state, matmul_dtype=matmul_dtype)
-        if kept is None or kept == OfficialBlueprint.of(bilm):
-            return bilm
-    except ConfigurationError:
-        if kept is None:
-            raise
-    logger.info("%s is not what it was; its weights come from the archive", weight_file)
-    return fill_with_nan(build_bilm(*kept, state=state, matmul_dtype=matmul_dtype)).eval()

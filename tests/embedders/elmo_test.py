@@ -11,9 +11,11 @@ from allennlp.common.checks import ConfigurationError
 import elmo_scratch
 from elmo_scratch.data import batch_to_ids
 from elmo_scratch.embedders import Elmo
+from elmo_scratch.interop import read_bilm_archive
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.interop.official.options import Options
 from elmo_scratch.modules import LayerMix
+from tests.tiny_archives import archive_of
 from tests.tiny_elmo import (
     BATCHES,
     OPTIONS,
@@ -178,6 +180,28 @@ def test_it_is_built_from_a_config(files: OfficialFiles) -> None:
     elmo = Elmo.from_params(Params(config))
     assert [one.shape for one in elmo(IDS)["elmo_representations"]] == [(2, 7, WIDTH)] * 2
     assert elmo.bilm.state_memory.state == "reset"
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_config_may_name_an_archive(requires_grad: bool, tmp_path: Path) -> None:
+    archive, task = archive_of(tmp_path / "bilm"), str(tmp_path / "task")
+    config = {"num_output_representations": 1, "dropout": 0.0, "requires_grad": requires_grad}
+    named = Params({**config, "pretrained_file": str(archive), "state": "carry"})
+    elmo = Elmo.from_params(named, serialization_dir=task).eval()
+    weights = read_bilm_archive(archive).bilm.state_dict()
+    assert all(torch.equal(weights[name], one) for name, one in elmo.bilm.state_dict().items())
+    assert {one.requires_grad for one in elmo.bilm.parameters()} == {requires_grad}
+    assert elmo.bilm.state_memory.state == "carry"
+    # The task's archive has no `pretrained_file`.
+    again = Elmo.from_params(Params(config), serialization_dir=task).eval()
+    again.load_state_dict(elmo.state_dict())
+    elmo.bilm.use_state("reset")
+    assert torch.equal(vectors_of(again, IDS), vectors_of(elmo, IDS))
+
+
+def test_a_config_needs_files_or_an_archive() -> None:
+    with pytest.raises(ConfigurationError, match="ELMo needs `pretrained_file`"):
+        Elmo.from_params(Params({"num_output_representations": 1}))
 
 
 def test_products_in_bfloat16_give_nearly_the_same(files: OfficialFiles) -> None:

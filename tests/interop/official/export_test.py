@@ -240,7 +240,8 @@ def test_what_allennlp_can_read_is_exported_in_silence(
 ) -> None:
     archive = archive_of(tmp_path, bilm={**BILM, **change})
     assert warnings_of(archive, tmp_path / "official", caplog) == []
-    Elmo(*(str(tmp_path / "official" / name) for name in ("options.json", "weights.hdf5")), 1)
+    folder = tmp_path / "official"
+    Elmo(str(folder / "options.json"), str(folder / "weights.hdf5"), 1)
 
 
 def test_what_allennlp_cannot_read_is_told(
