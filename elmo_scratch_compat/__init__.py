@@ -46,7 +46,9 @@ HELP: Dict[str, str] = {
     "allennlp.training.metrics.evalb_bracketing_scorer": "trees.compile_in_a_copy",
     "allennlp.training.trainer": "training.accept_old_autocast",
     "allennlp.training.util": "training.clip_sparse_norms_and_keep_folders",
-    "allennlp_models.classification.models.transformer_classification_tt": "classifiers.build_elmo",
+    "allennlp_models.classification.models.transformer_classification_tt": (
+        "classifiers.build_elmo_and_predict"
+    ),
     "allennlp_models.coref.predictors.coref": "spacy_models.resolve_with_tags_only",
     "allennlp_models.rc.tools.narrativeqa": "plugins.without_downloads",
     "allennlp_models.structured_prediction.dataset_readers.penn_tree_bank": "trees.open_named_file",

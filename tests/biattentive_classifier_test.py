@@ -135,7 +135,7 @@ def test_it_trains_with_elmo_and_its_archive_stands_alone(
         shutil.rmtree(tmp_path / folder)
     numpy.testing.assert_array_equal(probabilities(load_archive(moved)), expected)
     assert 0 <= evaluate_from_archive(str(moved), str(SST / "dev.txt"))["accuracy"] <= 1
-    predictor = Predictor.from_path(str(moved), "text_classifier")
+    predictor = Predictor.from_path(str(moved))
     assert predictor.predict("The ferry was brilliant .")["label"] in "01234"
 
 
