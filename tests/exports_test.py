@@ -22,7 +22,7 @@ from tests import PROJECT_ROOT
 REGISTERED: Dict[type, Set[str]] = {
     Checkpointer: {"elmo_scratch_whole"},
     DataLoader: {"elmo_scratch_stream"},
-    DatasetReader: {"ag_news", "elmo_scratch_sentences"},
+    DatasetReader: {"ag_news", "elmo_scratch_sentences", "ud_pos"},
     LayerMix: {"frozen", "function", "gate", "mean", "top", "trainable"},
     LayerStore: {"file", "memory"},
     Model: {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer as SpacyBlankTokenizer
     from elmo_scratch.data.spelling import batch_to_ids as batch_to_ids
     from elmo_scratch.data.streams import StreamLoader as StreamLoader
+    from elmo_scratch.data.ud_pos_reader import UdPosReader as UdPosReader
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -30,6 +31,7 @@ else:
             "SentencesReader": "sentences_reader",
             "SpacyBlankTokenizer": "spacy_blank_tokenizer",
             "StreamLoader": "streams",
+            "UdPosReader": "ud_pos_reader",
             "batch_to_ids": "spelling",
         },
     )
@@ -42,5 +44,6 @@ __all__ = [
     "SentencesReader",
     "SpacyBlankTokenizer",
     "StreamLoader",
+    "UdPosReader",
     "batch_to_ids",
 ]
