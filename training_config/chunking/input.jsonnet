@@ -1,0 +1,10 @@
+// Chunks of CoNLL-2000, with ELMo at the input: see common.libsonnet.
+//
+//   export CHUNKING_TRAIN=train.txt CHUNKING_DEV=dev.txt
+//   export BILM_ARCHIVE=runs/ptb/model.tar.gz BILM_WIDTH=640
+//   allennlp train training_config/chunking/input.jsonnet -s runs/chunking/input
+//
+// Not measured here.
+local common = import "common.libsonnet";
+local elmo = import "../elmo.libsonnet";
+common.tagger(elmo.input)
