@@ -1,0 +1,10 @@
+// Dependencies, with ELMo of official files at the input: see common.libsonnet.
+//
+//   export UD_TRAIN=train.conllu UD_DEV=dev.conllu
+//   export ELMO_OPTIONS=options.json ELMO_WEIGHTS=weights.hdf5 BILM_WIDTH=1024
+//   allennlp train training_config/dependencies/official.jsonnet -s runs/dependencies/official
+//
+// Not measured here.
+local common = import "common.libsonnet";
+local elmo = import "../elmo.libsonnet";
+common.parser(elmo.official)

@@ -1,0 +1,9 @@
+// Semantic dependencies, with ELMo at the input: see common.libsonnet.
+//
+//   export SDP_TRAIN=train.sdp SDP_DEV=dev.sdp BILM_ARCHIVE=runs/ptb/model.tar.gz BILM_WIDTH=640
+//   allennlp train training_config/semantic_dependencies/input.jsonnet -s runs/semantic_dependencies/input
+//
+// Not measured here.
+local common = import "common.libsonnet";
+local elmo = import "../elmo.libsonnet";
+common.parser(elmo.input)
