@@ -1,0 +1,10 @@
+// Paraphrases, with ELMo at the encoder's input and output: see common.libsonnet.
+//
+//   export PARAPHRASE_TRAIN=train.tsv PARAPHRASE_DEV=dev.tsv
+//   export BILM_ARCHIVE=runs/ptb/model.tar.gz BILM_WIDTH=640
+//   allennlp train training_config/paraphrase/input_output.jsonnet -s runs/paraphrase/input_output
+//
+// Not measured here.
+local common = import "common.libsonnet";
+local elmo = import "../elmo.libsonnet";
+common.matcher(elmo.input_output)

@@ -1,0 +1,10 @@
+// Entailment by ESIM, with ELMo at the input: see common.libsonnet.
+//
+//   export SNLI_TRAIN=snli_1.0_train.jsonl SNLI_DEV=snli_1.0_dev.jsonl
+//   export BILM_ARCHIVE=runs/ptb/model.tar.gz BILM_WIDTH=640
+//   allennlp train training_config/snli/esim_input.jsonnet -s runs/snli/esim_input
+//
+// Not measured here.
+local common = import "common.libsonnet";
+local elmo = import "../elmo.libsonnet";
+common.esim(elmo.input)

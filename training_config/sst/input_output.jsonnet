@@ -1,0 +1,9 @@
+// Sentiment, with ELMo at the encoder's input and output: see common.libsonnet.
+//
+//   export SST_TRAIN=train.txt SST_DEV=dev.txt BILM_ARCHIVE=runs/ptb/model.tar.gz BILM_WIDTH=640
+//   allennlp train training_config/sst/input_output.jsonnet -s runs/sst/input_output
+//
+// Not measured here.
+local common = import "common.libsonnet";
+local elmo = import "../elmo.libsonnet";
+common.classifier(elmo.input_output)
