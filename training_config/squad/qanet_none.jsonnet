@@ -1,0 +1,9 @@
+// Answers in SQuAD by QANet, without ELMo: see common.libsonnet.
+//
+//   export SQUAD_TRAIN=train-v1.1.json SQUAD_DEV=dev-v1.1.json
+//   allennlp train training_config/squad/qanet_none.jsonnet -s runs/squad/qanet_none
+//
+// Not measured here.
+local common = import "common.libsonnet";
+local elmo = import "../elmo.libsonnet";
+common.qanet(elmo.none)
