@@ -41,6 +41,7 @@ LONGEST_FILES = [
     "tests/embedders/bilm_embedder_test.py",
     "tests/search/search_test.py",
     "tests/export/export_test.py",
+    "tests/task_configs_test.py",
     "tests/training_config_test.py",
     "tests/bad_input_test.py",
     "tests/kernels/lstm/function_test.py",

@@ -19,6 +19,23 @@ from tests import FIXTURES_ROOT, PROJECT_ROOT
 
 CONFIGS = PROJECT_ROOT / "training_config"
 
+TASK_FILES = {
+    "CHUNKING": "conll2000/{}.txt",
+    "COREF": "conll2012/{0}/{0}.gold_conll",
+    "NER": "conll2003/{}.txt",
+    "PAIRS": "seq2seq/{}.tsv",
+    "PARAPHRASE": "paraphrase/{}.tsv",
+    "QUAC": "quac/{}.json",
+    "SDP": "sdp/{}.sdp",
+    "SNLI": "snli/{}.jsonl",
+    "SQUAD": "squad/{}.json",
+    "SRL": "conll2012/{}",
+    "SST": "sst/{}.txt",
+    "TREES": "ptb/{}.txt",
+    "UD": "ud/{}.conllu",
+}
+"""What the variables `…_TRAIN` and `…_DEV` of tasks name below `fixtures/tasks`."""
+
 EXT_VARS = {
     "AG_NEWS_TRAIN": str(FIXTURES_ROOT / "news" / "train.csv"),
     "AG_NEWS_DEV": str(FIXTURES_ROOT / "news" / "dev.csv"),
@@ -33,6 +50,14 @@ EXT_VARS = {
     "STUDY_FILE": "",
     "STUDY_MIX": "",
     "STUDY_SEED": "0",
+    "BILM_WIDTH": "64",
+    "ELMO_OPTIONS": str(FIXTURES_ROOT / "elmo" / "residual" / "options.json"),
+    "ELMO_WEIGHTS": str(FIXTURES_ROOT / "elmo" / "residual" / "weights.hdf5"),
+    **{
+        f"{task}_{part.upper()}": str(FIXTURES_ROOT / "tasks" / files.format(part))
+        for task, files in TASK_FILES.items()
+        for part in ("train", "dev")
+    },
 }
 """What the configs ask for by `std.extVar`, but for `BILM_ARCHIVE`."""
 

@@ -1,4 +1,5 @@
 import copy
+import json
 import re
 from pathlib import Path
 from typing import Any, Dict, List, Set
@@ -21,12 +22,14 @@ from tests.tiny_training import (
 )
 
 FILES = sorted(CONFIGS.glob("**/*.jsonnet"))
+OF_NEWS_AND_BILMS = [file for file in FILES if "elmo.libsonnet" not in file.read_text("utf-8")]
+"""Of those of tasks `task_configs_test.py` tells more."""
 
 Configs = Dict[str, Dict[str, Any]]
 
 
 @pytest.mark.parametrize(
-    "config_file", FILES, ids=[str(file.relative_to(CONFIGS)) for file in FILES]
+    "config_file", OF_NEWS_AND_BILMS, ids=lambda file: str(file.relative_to(CONFIGS))
 )
 def test_every_config_builds_its_train_loop(
     config_file: Path, bilm_archive: Path, tmp_path: Path
@@ -99,10 +102,10 @@ def test_no_config_counts_words_of_dev(configs: Configs) -> None:
 
 def test_every_config_fits_the_bilm_that_is_trained_on_real_news(configs: Configs) -> None:
     bilm = configs["bilm/ag_news.jsonnet"]["model"]["bilm"]
-    for name, config in configs.items():
-        fitted = copy.deepcopy(config)
+    for name in [str(file.relative_to(CONFIGS)) for file in OF_NEWS_AND_BILMS]:
+        fitted = copy.deepcopy(configs[name])
         fit_encoder(fitted["model"], 2 * bilm["token_encoder"]["dim"])
-        assert config == fitted, name
+        assert configs[name] == fitted, name
 
 
 @pytest.mark.parametrize("name", ["elmo_fine_tuned", "elmo_fine_tuned_titles"])
@@ -163,9 +166,8 @@ def test_there_is_a_config_for_each_mix_of_the_paper() -> None:
 
 def test_what_mixes_layers_tells_their_weights_once(configs: Configs) -> None:
     for name, config in configs.items():
-        embedders = config["model"].get("text_field_embedder", {}).get("token_embedders", {})
-        mixes = [embedder for embedder in embedders.values() if "mix" in embedder]
-        assert callbacks_of(config).count("elmo_scratch_mix_shares") == bool(mixes), name
+        mixes = '"mix": ' in json.dumps(config["model"])
+        assert callbacks_of(config).count("elmo_scratch_mix_shares") == mixes, name
 
 
 def test_a_config_that_asks_for_a_variable_that_nobody_knows_is_an_error(tmp_path: Path) -> None:
