@@ -158,7 +158,15 @@ def test_official_files_give_the_same_layers() -> None:
     assert_close(mixed, wanted["mixed"])
 
 
-@pytest.mark.parametrize("folder", ["official", "exported/words", "exported/characters"])
+def test_official_files_with_idle_projections_give_the_same_layers() -> None:
+    options, weights = (GOLDEN / "unprojected" / name for name in ("options.json", "weights.hdf5"))
+    layers = layers_of(TOUR, options_file=options, weight_file=weights)
+    assert_close(layers, expected("unprojected")["layers"])
+
+
+@pytest.mark.parametrize(
+    "folder", ["official", "unprojected", "exported/words", "exported/characters"]
+)
 def test_official_files_are_written_as_they_were(folder: str, tmp_path: Path) -> None:
     files = (GOLDEN / folder / name for name in ("options.json", "weights.hdf5"))
     write_official_bilm(read_official_bilm(*files), tmp_path)

@@ -31,7 +31,8 @@ from allennlp.data import DatasetReader, Vocabulary
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.training import Checkpointer
 
-from elmo_scratch import Elmo, batch_to_ids, read_official_bilm, write_official_bilm
+from elmo_scratch import BiLm, Elmo, batch_to_ids, read_official_bilm, write_official_bilm
+from elmo_scratch.modules.token_encoders import CharCnnEncoder
 from tests import PROJECT_ROOT
 from tests.golden.reading import (
     batch_digests,
@@ -191,6 +192,18 @@ def write_official(folder: Path) -> None:
     save(
         folder / "expected.npz",
         mixed=mixed["elmo_representations"][0].numpy(),
+        layers=layers_of(TOUR, options_file=options, weight_file=weights),
+    )
+
+
+def write_unprojected(folder: Path) -> None:
+    """Official files with projections that change nothing, of a biLM that has none itself."""
+    encoder = CharCnnEncoder(dim=6, filters=[(1, 2), (3, 4)], character_dim=3, num_highway=1)
+    bilm = BiLm(token_encoder=encoder, cell_size=6, projection_clip=0.5, state="carry")
+    write_official_bilm(bilm, folder)
+    options, weights = folder / "options.json", folder / "weights.hdf5"
+    save(
+        folder / "expected.npz",
         layers=layers_of(TOUR, options_file=options, weight_file=weights),
     )
 
@@ -505,6 +518,7 @@ PARTS: Dict[str, Callable[[Path], None]] = {
     "characters": write_characters,
     "exported": write_exported,
     "official": write_official,
+    "unprojected": write_unprojected,
     "started": write_started,
     "layers": write_layers,
     "classifiers": write_classifiers,
