@@ -126,9 +126,7 @@ class UdPosReader(DatasetReader):
         for sentence in self.shard_iterable(tagged_sentences(file_path, self._tags)):
             yield self.text_to_instance([Token(word) for word in sentence.words], sentence.tags)
 
-    def text_to_instance(  # type: ignore[override]
-        self, tokens: List[Token], tags: Optional[List[str]] = None
-    ) -> Instance:
+    def text_to_instance(self, tokens: List[Token], tags: Optional[List[str]] = None) -> Instance:
         """
         Makes an instance of a sentence.
 
