@@ -68,7 +68,7 @@ local hidden_size = 200;
       }),
       regularizer: elmo.regularizer(0.1),
     },
-    data_loader: { batch_sampler: { type: "bucket", batch_size: 64, sorting_keys: ["tokens"] } },
+    data_loader: { batch_sampler: { type: "bucket", batch_size: 32, sorting_keys: ["tokens"] } },
     trainer: elmo.trainer {
       num_epochs: 50,
       optimizer: { type: "adam", lr: 0.001 },

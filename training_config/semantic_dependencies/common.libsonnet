@@ -1,5 +1,5 @@
-// Graphs of semantic dependencies by a biaffine parser (Dozat and Manning 2018), with the settings of
-// AllenNLP's `semantic_dependencies`, but for its LSTMs: PyTorch's are the faster ones on a processor.
+// Graphs of semantic dependencies by a biaffine parser (Dozat and Manning 2018), as AllenNLP's
+// `semantic_dependencies`, but of half the size, as dependencies/common.libsonnet.
 //
 // Data: SDP_TRAIN and SDP_DEV, one of the formalisms of SemEval-2015 task 18 (LDC2016T10), such as
 // DM: a token a line between tabs, with the columns `head` and `deprel` of the companion data
@@ -12,8 +12,9 @@
 // Peters et al. 2018 have no such result.
 local word_dim = 100;
 local pos_dim = 100;
-local hidden_size = 400;
-local arc_dim = 500;
+local hidden_size = 200;
+local num_layers = 2;
+local arc_dim = 250;
 local tag_dim = 100;
 local reader(elmo, skip_when_no_arcs) = {
   type: "semantic_dependencies",
@@ -41,7 +42,7 @@ local reader(elmo, skip_when_no_arcs) = {
         type: "lstm",
         input_size: elmo.input_dim + word_dim + pos_dim,
         hidden_size: hidden_size,
-        num_layers: 3,
+        num_layers: num_layers,
         dropout: 0.3,
         bidirectional: true,
       }),
@@ -57,7 +58,7 @@ local reader(elmo, skip_when_no_arcs) = {
         ],
       },
     },
-    data_loader: { batch_sampler: { type: "bucket", batch_size: 64, sorting_keys: ["tokens"] } },
+    data_loader: { batch_sampler: { type: "bucket", batch_size: 32, sorting_keys: ["tokens"] } },
     trainer: elmo.trainer {
       num_epochs: 80,
       optimizer: { type: "adam", lr: 0.001, betas: [0.9, 0.9] },
