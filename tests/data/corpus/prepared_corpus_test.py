@@ -47,7 +47,7 @@ def no_preparation(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_corpus_is_what_its_files_say() -> None:
-    corpus = PreparedCorpus.of([TOUR, str(FIXTURES_ROOT / "text" / "h*.txt")])
+    corpus = PreparedCorpus.of([TOUR, str(FIXTURES_ROOT / "text" / "held*.txt")])
     lines = Path(TOUR).read_text().splitlines()
     more = (FIXTURES_ROOT / "text" / "heldout.txt").read_text().splitlines()
     assert sentences_of(corpus) == lines + more
