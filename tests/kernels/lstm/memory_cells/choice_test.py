@@ -12,7 +12,8 @@ from elmo_scratch.kernels.library import SWITCH
 from elmo_scratch.kernels.lstm import cells
 from elmo_scratch.kernels.lstm.cells import CompiledMemoryCells, PlainMemoryCells, memory_cells_for
 
-COMPILER = (sysconfig.get_config_var("CXX") or "c++").split()[0]
+COMPILER = (os.environ.get("CXX") or sysconfig.get_config_var("CXX") or "c++").split()[0]
+"""What `setup.py` compiles by."""
 
 
 def is_too_old() -> bool:
