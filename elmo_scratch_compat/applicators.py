@@ -59,16 +59,17 @@ def match_old_names(regularizer_applicator: Any) -> None:
 
     @functools.wraps(original)
     def __call__(self: Any, module: Any) -> Any:
-        regexes = [regex for regex, _ in self._regularizers]
-        trained = [named for named in _named_parameters(module) if named.parameter.requires_grad]
-        if not getattr(self, "_is_checked", False):
-            self._is_checked = True
+        if not hasattr(self, "_names"):
+            # Once: this is called at each step.
+            regexes = [regex for regex, _ in self._regularizers]
+            named = list(_named_parameters(module))
+            self._names = {one.name: one.name_for(regexes) for one in named}
+            trained = [one for one in named if one.parameter.requires_grad]
             for regex in regexes:
-                if not any(named.is_meant_by(regex) for named in trained):
+                if not any(one.is_meant_by(regex) for one in trained):
                     logger.warning("The regularizer of %r matches no trained parameter", regex)
-        return original(
-            self, _Parameters([(named.name_for(regexes), named.parameter) for named in trained])
-        )
+        renamed = [(self._names.get(name, name), one) for name, one in module.named_parameters()]
+        return original(self, _Parameters(renamed))
 
     applicator.__call__ = __call__
 

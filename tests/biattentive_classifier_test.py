@@ -88,7 +88,7 @@ def config_of(
 
 
 def probabilities(archive: Archive) -> List[Any]:
-    """Of the texts of dev, from the states that a first batch starts from."""
+    """The classes' for each text of dev, which starts from the states of a first batch."""
     reader, model = archive.validation_dataset_reader, archive.model.eval()
     instances: List[Instance] = list(reader.read(str(SST / "dev.txt")))
     for instance in instances:

@@ -49,7 +49,7 @@ def evalb(tmp_path: Path) -> Path:
 
 
 def score(folder: Path) -> float:
-    """Of a tree with two of three constituents, by a scorer from a config."""
+    """The F1 that a scorer from a config gives to a tree with two of three constituents."""
     scorer = Metric.from_params(Params({"type": "evalb", "evalb_directory_path": str(folder)}))
     assert isinstance(scorer, EvalbBracketingScorer)
     gold = Tree.fromstring("(S (NP (DT The) (NN rain)) (VP (VBD fell)))")

@@ -12,7 +12,8 @@ from allennlp.data.tokenizers import Token
 from elmo_scratch.data.lines import text_lines
 
 NUM_COLUMNS = 10
-"""Of a word in CoNLL-U: number, form, lemma, UPOS, XPOS, features, head, relation, two more."""
+"""A word in CoNLL-U has its number, form, lemma, UPOS, XPOS, features, head, relation, and two
+more columns."""
 
 TAG_COLUMNS = {"upos": 3, "xpos": 4}
 """Where the universal and the language's own parts of speech stand."""

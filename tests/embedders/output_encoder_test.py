@@ -108,7 +108,8 @@ def test_dropout_on_the_way_is_no_error(share: float, is_training: bool) -> None
     second = torch.rand(2, 3, 40) - 0.5
     inputs = laid_out(torch.rand(2, 3, 4), second, 4)
     encoder = OutputEncoder(PassThroughEncoder(4), 40).train(is_training)
-    encoder(torch.nn.functional.dropout(inputs, share), MASK)
+    given = torch.nn.functional.dropout(inputs, share)
+    assert torch.equal(encoder(given, MASK)[..., 4:], given[..., 4:])
 
 
 def test_texts_may_come_in_another_order_and_among_others() -> None:
@@ -116,7 +117,8 @@ def test_texts_may_come_in_another_order_and_among_others() -> None:
     joined_vectors(second, second)
     joined_vectors(torch.rand(2, 3, 40), torch.rand(2, 3, 40))
     encoder = OutputEncoder(PassThroughEncoder(4), 40)
-    encoder(torch.cat([torch.rand(4, 3, 4), second.flatten(0, 1).flip(0)], -1), MASK.repeat(2, 1))
+    given = torch.cat([torch.rand(4, 3, 4), second.flatten(0, 1).flip(0)], dim=-1)
+    assert torch.equal(encoder(given, MASK.repeat(2, 1))[..., 4:], given[..., 4:])
 
 
 @pytest.mark.parametrize(
