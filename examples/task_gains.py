@@ -25,7 +25,6 @@ import json
 import math
 import random
 import re
-import signal
 import sys
 from pathlib import Path
 from statistics import mean, stdev
@@ -34,7 +33,6 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from elmo_scratch.data import SpacyBlankTokenizer
@@ -42,9 +40,7 @@ from elmo_scratch.data.ag_news_reader import ag_news_rows
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.identity import identity_of
 from elmo_scratch.files.machine import num_processors
-from elmo_scratch.files.signals import Terminated
-from elmo_scratch.search import interrupted_by_signals
-from elmo_scratch.search.tasks import Task, run_all
+from elmo_scratch.search.tasks import Task, run_all, study_in
 
 CONFIGS = Path(__file__).resolve().parent.parent / "training_config"
 SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
@@ -519,10 +515,9 @@ def main() -> None:
     parser, args = parse_arguments()
     if args.seeds < 1 or args.jobs < 1:
         parser.error("expected at least one of `--seeds` and of `--jobs`")
-    args.folder.mkdir(parents=True, exist_ok=True)
     folder = args.folder.resolve()
-    try:
-        with FileLock(folder / ".lock", timeout=0), interrupted_by_signals():
+    with study_in(folder, parser):
+        try:
             known = {key: one for path in args.results for key, one in read_scores(path).items()}
             texts = write_texts(args.data, folder / "texts")
             plan = Plan(folder, args.bilm, args.overrides)
@@ -531,29 +526,20 @@ def main() -> None:
                 for form in FORMS:
                     for seed in range(args.seeds):
                         plan.add_form(name, share, form, files, seed)
-            others = [task.folder for task in plan.tasks if task.is_another()]
-            if others:
-                parser.error(
-                    f"{others[0]} and {len(others) - 1} other folders hold what other settings or "
-                    "texts have made. Take another `--folder`, or remove them"
-                )
-            undone = run_all(chosen(plan.tasks, args.only, known), args.jobs)
-            done = {
-                task.fingerprint(): score_of(task)
-                for task in plan.tasks
-                if task.row and task.is_done
-            }
-            scores = [{**known, **done}.get(task.fingerprint()) for task in plan.tasks]
-            write_results([score for score in scores if score is not None], folder)
-    except ConfigurationError as error:
-        parser.error(error.message)
-    except Timeout:
-        parser.error(f"another study works in {folder}")
-    except KeyboardInterrupt as error:
-        print("interrupted: the same command goes on with it", file=sys.stderr)
-        sys.exit(128 + (error.number if isinstance(error, Terminated) else signal.SIGINT))
-    except OSError as error:
-        sys.exit(f"{error}: the same command goes on with it")
+        except ConfigurationError as error:
+            parser.error(error.message)
+        others = [task.folder for task in plan.tasks if task.is_another()]
+        if others:
+            parser.error(
+                f"{others[0]} and {len(others) - 1} other folders hold what other settings or "
+                "texts have made. Take another `--folder`, or remove them"
+            )
+        undone = run_all(chosen(plan.tasks, args.only, known), args.jobs)
+        done = {
+            task.fingerprint(): score_of(task) for task in plan.tasks if task.row and task.is_done
+        }
+        scores = [{**known, **done}.get(task.fingerprint()) for task in plan.tasks]
+        write_results([score for score in scores if score is not None], folder)
     if undone.failed:
         sys.exit(f"failed: {', '.join(undone.failed)}. Their logs are in {folder}")
 

@@ -1,18 +1,23 @@
 """Commands that wait for each other, run several at a time, and are not run again when done."""
 
+import argparse
 import hashlib
 import json
 import os
+import signal
+import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
 
+from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.machine import num_processors
-from elmo_scratch.search.processes import ProcessGroup, stop_left_over
+from elmo_scratch.files.signals import Terminated
+from elmo_scratch.search.processes import ProcessGroup, interrupted_by_signals, stop_left_over
 
 SECONDS = 0.1
 """How often it is looked whether a command has ended."""
@@ -100,6 +105,26 @@ class Task(NamedTuple):
         except FileNotFoundError:
             return {}
         return record
+
+
+@contextmanager
+def study_in(folder: Path, parser: argparse.ArgumentParser) -> Iterator[None]:
+    """
+    A program's work in a folder, which is made if it isn't there. The program ends by `SystemExit`:
+    with status 2 and a word from `parser` where another one works there; if a signal interrupts it,
+    with 128 and the number of the signal; with 1 and the reason if the system has an error.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / ".lock", timeout=0), interrupted_by_signals():
+            yield
+    except Timeout:
+        parser.error(f"another study works in {folder}")
+    except KeyboardInterrupt as error:
+        print("interrupted: the same command goes on with it", file=sys.stderr)
+        sys.exit(128 + (error.number if isinstance(error, Terminated) else signal.SIGINT))
+    except OSError as error:
+        sys.exit(f"{error}: the same command goes on with it")
 
 
 class Undone(NamedTuple):

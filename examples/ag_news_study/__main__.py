@@ -14,13 +14,11 @@ study.json` of the first, it trains what that lacks.
 import argparse
 import json
 import re
-import signal
 import sys
 from pathlib import Path
 from typing import Dict, List
 
 from allennlp.common.checks import ConfigurationError
-from filelock import FileLock, Timeout
 from plan import chosen_tasks, planned_tasks, seeds_there
 from results import Row, collected, support_vector_machine
 from results_file import read_trainings, write_results
@@ -29,9 +27,7 @@ from table import markdown
 from elmo_scratch.data.ag_news_reader import AgNewsRow, ag_news_rows
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.machine import num_processors
-from elmo_scratch.files.signals import Terminated
-from elmo_scratch.search import interrupted_by_signals
-from elmo_scratch.search.tasks import Undone, run_all
+from elmo_scratch.search.tasks import Undone, run_all, study_in
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -114,18 +110,9 @@ def main() -> None:
         )
     unknown = [task for task in planned if task.fingerprint() not in known]
     tasks = chosen_tasks(unknown, args.only)
-    args.folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with FileLock(args.folder / ".lock", timeout=0), interrupted_by_signals():
-            undone = run_all(tasks, args.jobs)
-            _write_results(collected(there, known), args.folder, train, dev)
-    except Timeout:
-        parser.error(f"another study works in {args.folder}")
-    except KeyboardInterrupt as error:
-        print("interrupted: the same command goes on with it", file=sys.stderr)
-        sys.exit(128 + (error.number if isinstance(error, Terminated) else signal.SIGINT))
-    except OSError as error:
-        sys.exit(f"{error}: the same command goes on with it")
+    with study_in(args.folder, parser):
+        undone = run_all(tasks, args.jobs)
+        _write_results(collected(there, known), args.folder, train, dev)
     if undone.failed:
         sys.exit(_told(undone, len(tasks), args.folder))
 
