@@ -1,3 +1,4 @@
+import argparse
 import os
 import signal
 import subprocess
@@ -7,8 +8,9 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
+from elmo_scratch.files.signals import Terminated
 from elmo_scratch.search import tasks as tasks_module
-from elmo_scratch.search.tasks import Task, run_all
+from elmo_scratch.search.tasks import Task, run_all, study_in
 from tests.forked import raise_signal_once, run_forked
 
 
@@ -172,3 +174,34 @@ def test_what_a_killed_study_has_left_running_is_ended(tmp_path: Path) -> None:
         left.kill()
         other.kill()
     assert task.is_done
+
+
+def test_a_folder_serves_one_study_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    folder, parser = tmp_path / "new" / "study", argparse.ArgumentParser()
+    with study_in(folder, parser):
+        assert folder.is_dir()
+        with pytest.raises(SystemExit) as ended, study_in(folder, parser):
+            raise AssertionError("two at a time")
+    assert ended.value.code == 2
+    assert f"another study works in {folder}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error, status, message",
+    [
+        (KeyboardInterrupt(), 130, "interrupted: the same command goes on with it"),
+        (Terminated(signal.SIGTERM), 143, "interrupted: the same command goes on with it"),
+        (OSError(28, "full"), "[Errno 28] full: the same command goes on with it", ""),
+    ],
+)
+def test_what_stops_a_study_ends_the_program(
+    error: BaseException,
+    status: Any,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    with pytest.raises(SystemExit) as ended, study_in(tmp_path, argparse.ArgumentParser()):
+        raise error
+    assert ended.value.code == status
+    assert message in capsys.readouterr().err
