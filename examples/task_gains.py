@@ -15,9 +15,11 @@ DATA holds the published files, as far as they are there; tasks without any are 
 
 A biLM over characters is pre-trained on all the text there is, without labels and without dev. Then
 each task is trained on all of its training set and on shares of it, in four forms, with several
-seeds, and everything but the form equal. gains.md has the table, gains.json every number. Started
-again after it was stopped, it goes on where it was; in another folder or on another machine, with
-`--results gains.json` of the first, it trains what that lacks.
+seeds, and everything but the form equal. Two of the smaller shares are trained in more forms, which
+tell what it is that helps: more text, more training on the task's own text, other mixes. gains.md
+has the tables, gains.json every number. Started again after it was stopped, it goes on where it
+was; in another folder or on another machine, with `--results gains.json` of the first, it trains
+what that lacks.
 """
 
 import argparse
@@ -29,7 +31,7 @@ import sys
 from pathlib import Path
 from statistics import mean, stdev
 from types import MappingProxyType
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -45,13 +47,68 @@ from elmo_scratch.search.tasks import Task, run_all, study_in
 CONFIGS = Path(__file__).resolve().parent.parent / "training_config"
 SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
 
+
+class Form(NamedTuple):
+    """
+    A way to train a task.
+
+    # Parameters
+
+    config : `str`, optional (default = `"input_output"`)
+        Which of the task's configs it is trained by.
+    bilm : `str`, optional (default = `"biLM"`)
+        The biLM that it reads, empty for none.
+    elmo : `Mapping[str, object]`, optional (default = none)
+        Changes to the config of its ELMo.
+    settings : `Mapping[str, object]`, optional (default = none)
+        Changes to the rest of the config.
+    """
+
+    config: str = "input_output"
+    bilm: str = "biLM"
+    elmo: Mapping[str, object] = MappingProxyType({})
+    settings: Mapping[str, object] = MappingProxyType({})
+
+
+WHOLE = "input and output"
+"""The form that `HELPS` compares others with."""
+
 FORMS = {
-    "none": "none",
-    "untrained": "input_output",
-    "input": "input",
-    "input and output": "input_output",
+    "none": Form("none", ""),
+    "untrained": Form(bilm="untrained biLM"),
+    "input": Form("input"),
+    WHOLE: Form(),
 }
-"""What is compared, and the config of each task that it is trained by."""
+"""What is compared in all tasks."""
+
+
+def both_mixes(kind: str) -> Dict[str, object]:
+    """The config of an ELMo whose two vectors are both made by one kind of mix."""
+    return {"mix": {"type": kind}, "output_mix": {"type": kind}}
+
+
+FINE_TUNED = "fine-tuned biLM"
+"""What each task of `HELPS` has its own of."""
+
+ANYWHERE = {
+    "a tenth of the text": Form(bilm="biLM of a tenth"),
+    "the biLM fine-tuned on the task's text": Form(bilm=FINE_TUNED),
+    "the top layer alone": Form(elmo=both_mixes("top")),
+    "the mean of the layers": Form(elmo=both_mixes("mean")),
+}
+
+WEIGHTS = r".*mix(es\.\d+)?\.weights"
+TEN_TIMES = {"type": "l2", "alpha": 1.0}
+
+HELPS = {
+    ("named entities", 0.1): {
+        **ANYWHERE,
+        "no L2 on the weights of layers": Form(settings={"model.regularizer": None}),
+        "ten times that L2": Form(settings={"model.regularizer.regexes": [[WEIGHTS, TEN_TIMES]]}),
+    },
+    ("dependencies", 0.1): ANYWHERE,
+}
+"""What else is tried, to see what it is that helps."""
 
 
 class Labelled(NamedTuple):
@@ -68,12 +125,15 @@ class Labelled(NamedTuple):
         These files, below the folder of the data. An empty `dev` holds a tenth of `train` out.
     score : `str`
         Of the metrics that AllenNLP writes, a share of what could be right.
-    epochs : `Dict[float, int]`
-        The shares of the training set, and how many epochs each is trained.
+    budget : `Dict[float, Tuple[int, int]]`
+        The shares of the training set, how many times each is read, and how many times the model is
+        measured on dev meanwhile.
     elmo : `str`, optional (default = an embedder called `elmo`)
         Where the config has its ELMo.
     settings : `Mapping[str, object]`, optional (default = none)
         Changes to the config.
+    batch_size : `int`, optional (default = 32)
+        Sentences of a batch.
     most : `int`, optional (default = `None`)
         Sentences that all of the training set shall mean.
     published : `Tuple[float, float]`, optional (default = `None`)
@@ -85,9 +145,10 @@ class Labelled(NamedTuple):
     train: str
     dev: str
     score: str
-    epochs: Dict[float, int]
+    budget: Dict[float, Tuple[int, int]]
     elmo: str = "model.text_field_embedder.token_embedders.elmo"
     settings: Mapping[str, object] = MappingProxyType({})
+    batch_size: int = 32
     most: Optional[int] = None
     published: Optional[Tuple[float, float]] = None
 
@@ -95,7 +156,7 @@ class Labelled(NamedTuple):
 TASKS = {
     "SST-5": Labelled(
         *("sst", ("SST_TRAIN", "SST_DEV"), "sst/train.txt", "sst/dev.txt", "accuracy"),
-        {1.0: 6, 0.1: 15},
+        {1.0: (6, 6), 0.1: (15, 5)},
         elmo="model.elmo",
         # 37 times as many texts, all of them parts of others.
         settings={"dataset_reader.use_subtrees": False},
@@ -103,21 +164,21 @@ TASKS = {
     ),
     "named entities": Labelled(
         *("ner", ("NER_TRAIN", "NER_DEV"), "conll2003/eng.train", "conll2003/eng.testa"),
-        *("f1-measure-overall", {1.0: 10, 0.1: 25, 0.01: 60}),
+        *("f1-measure-overall", {1.0: (10, 5), 0.1: (24, 6), 0.01: (100, 5)}),
         published=(0.9015, 0.9222),
     ),
     "chunks": Labelled(
         *("chunking", ("CHUNKING_TRAIN", "CHUNKING_DEV"), "conll2000/train.txt", ""),
-        *("f1-measure-overall", {1.0: 10, 0.1: 25}),
+        *("f1-measure-overall", {1.0: (8, 4), 0.1: (24, 6)}),
     ),
     "parts of speech": Labelled(
         *("pos", ("UD_TRAIN", "UD_DEV"), "ud_ewt/en_ewt-ud-train.conllu"),
-        *("ud_ewt/en_ewt-ud-dev.conllu", "accuracy", {1.0: 8, 0.1: 20}),
+        *("ud_ewt/en_ewt-ud-dev.conllu", "accuracy", {1.0: (8, 4), 0.1: (20, 5)}),
     ),
     "dependencies": Labelled(
         *("dependencies", ("UD_TRAIN", "UD_DEV")),
         *("ud_ewt/en_ewt-ud-train.conllu", "ud_ewt/en_ewt-ud-dev.conllu", "LAS"),
-        {1.0: 20, 0.1: 60},
+        {1.0: (20, 5), 0.1: (100, 5)},
         most=1500,
     ),
 }
@@ -133,7 +194,20 @@ BILM = {
 """How the biLM differs from training_config/bilm/ptb.jsonnet, which was made for half the text."""
 
 HELD_OUT = 0.02
-"""The share of the text that the biLM is measured on."""
+"""The share of a text that its biLM is measured on."""
+
+TENTH = {"trainer.num_epochs": 18}
+"""
+Of a biLM of a tenth of the text: less than a third of the steps, since after more of them it would
+know its text by heart.
+"""
+
+FINE_TUNING = {
+    "data_loader.batch_size": 32,
+    "data_loader.unroll_steps": 35,
+    "trainer.num_epochs": 2,
+}
+"""How that differs from training_config/bilm/fine_tune.jsonnet."""
 
 
 # --------------------------------------------------------------------------------------------------
@@ -146,7 +220,7 @@ def sentences_of(path: Path) -> List[str]:
     an empty one. What only divides documents is left out.
     """
     text = path.read_text(encoding="utf-8")
-    blocks = text.splitlines() if "sst" in path.parts else re.split(r"\n[ \t]*\n", text)
+    blocks = text.splitlines() if text.startswith("(") else re.split(r"\n[ \t]*\n", text)
     blocks = [block.strip("\n") for block in blocks]
     return [block for block in blocks if block.strip() and not block.startswith("-DOCSTART-")]
 
@@ -205,27 +279,34 @@ class Texts(NamedTuple):
 
     # Parameters
 
-    corpus : `Tuple[Path, Path]`
-        The text of the biLM, and what it is measured on.
+    corpus, tenth : `Tuple[Path, Path]`
+        All the text of the biLM and a tenth of it, and what they are measured on.
     tasks : `Dict[Tuple[str, float], Tuple[Path, Path]]`
         By task and share: what to train on, and what to measure on.
+    own : `Dict[str, Tuple[Path, Path]]`
+        By task: its text without labels, and what a biLM of it is measured on.
     """
 
     corpus: Tuple[Path, Path]
+    tenth: Tuple[Path, Path]
     tasks: Dict[Tuple[str, float], Tuple[Path, Path]]
+    own: Dict[str, Tuple[Path, Path]]
 
 
 def write_texts(data: Path, folder: Path) -> Texts:
     """Writes the text of the biLM, and the shares of each training set that is there."""
     tasks: Dict[Tuple[str, float], Tuple[Path, Path]] = {}
+    own: Dict[str, Tuple[Path, Path]] = {}
     for name, task in TASKS.items():
         if not (data / task.train).exists():
             continue
         train, dev = labelled_sentences(data, task)
+        place = folder / task.config
+        if name in {name for name, _ in HELPS}:
+            own[name] = write_corpus([[" ".join(words_of(one))] for one in train], place / "text")
         random.Random(1).shuffle(train)
         train = train[: task.most]
-        place = folder / task.config
-        for share in task.epochs:
+        for share in task.budget:
             file = place / f"train_{share:g}.txt"
             write(file, join_sentences(train[: max(1, round(share * len(train)))]))
             tasks[name, share] = (file, place / "dev.txt")
@@ -237,11 +318,25 @@ def write_texts(data: Path, folder: Path) -> Texts:
     # Blocks of neighbours, so that what belongs together stays so.
     blocks = [lines[start : start + 50] for start in range(0, len(lines), 50)]
     random.Random(2).shuffle(blocks)
+    corpus = write_corpus(blocks, folder / "corpus")
+    # Measured on the same, so that perplexities can be compared.
+    tenth = (folder / "corpus" / "tenth.txt", corpus[1])
+    write(tenth[0], join_blocks(blocks[-max(1, len(blocks) // 10) :]))
+    return Texts(corpus, tenth, tasks, own)
+
+
+def write_corpus(blocks: Sequence[Sequence[str]], folder: Path) -> Tuple[Path, Path]:
+    """Writes what a biLM is to read, and what it is measured on: a part held out at the start."""
     count = max(1, round(HELD_OUT * len(blocks)))
-    corpus = (folder / "corpus" / "train.txt", folder / "corpus" / "dev.txt")
-    for path, chosen in zip(corpus, (blocks[count:] or blocks, blocks[:count])):
-        write(path, "".join(f"{line}\n" for block in chosen for line in block))
-    return Texts(corpus, tasks)
+    files = (folder / "train.txt", folder / "dev.txt")
+    write(files[0], join_blocks(blocks[count:] or blocks))
+    write(files[1], join_blocks(blocks[:count]))
+    return files
+
+
+def join_blocks(blocks: Sequence[Sequence[str]]) -> str:
+    """The text of a file that has the sentences of these blocks, one a line."""
+    return "".join(f"{line}\n" for block in blocks for line in block)
 
 
 def write(path: Path, text: str) -> None:
@@ -254,6 +349,11 @@ def write(path: Path, text: str) -> None:
 
 # --------------------------------------------------------------------------------------------------
 # Trainings
+
+
+def file_name(title: str) -> str:
+    """What a folder is called after this."""
+    return re.sub(r"\W+", "_", title)
 
 
 class Plan:
@@ -271,49 +371,84 @@ class Plan:
     def __init__(self, folder: Path, bilm: Dict[str, object], overrides: Dict[str, object]) -> None:
         self.tasks: List[Task] = []
         self._folder = folder
-        self._bilm = {**BILM, **bilm}
+        self._bilm = bilm
         self._overrides = overrides
 
-    def add_bilms(self, train: Path, dev: Path) -> None:
-        """The biLM that all tasks share, and one with the same beginning that learns nothing."""
-        variables = {"PTB_TRAIN": str(train), "PTB_DEV": str(dev)}
+    def add_bilms(self, texts: Texts) -> None:
+        """All that any form reads."""
         # Steps of length zero, over the shorter text.
-        still = {"trainer.optimizer.lr": 0.0, "trainer.num_epochs": 1, "train_data_path": str(dev)}
-        for name, more in (("biLM", {}), ("untrained biLM", still)):
-            settings = {**self._bilm, **more}
-            folder = self._folder / name.replace(" ", "_")
+        still = {
+            "trainer.optimizer.lr": 0.0,
+            "trainer.num_epochs": 1,
+            "train_data_path": str(texts.corpus[1]),
+        }
+        for name, files, changes in (
+            ("biLM", texts.corpus, {}),
+            ("untrained biLM", texts.corpus, still),
+            ("biLM of a tenth", texts.tenth, TENTH),
+        ):
+            variables = dict(zip(("PTB_TRAIN", "PTB_DEV"), map(str, files)))
             self._add(
-                Task(name, "", "", [], variables, folder, [], None, True), "bilm/ptb", settings
+                Task(name, "", "", [], variables, self._place(name), [], None, True),
+                "bilm/ptb",
+                {**BILM, **changes, **self._bilm},
+            )
+        for task, files in texts.own.items():
+            name = f"fine-tuned biLM, {task}"
+            variables = dict(zip(("CORPUS_TRAIN", "CORPUS_DEV"), map(str, files)))
+            variables["BILM_ARCHIVE"] = str(self._archive("biLM"))
+            loaders = {key: one for key, one in self._bilm.items() if "data_loader" in key}
+            self._add(
+                Task(name, "", "", [], variables, self._place(name), ["biLM"], None, True),
+                "bilm/fine_tune",
+                {**FINE_TUNING, **loaders},
             )
 
     def add_form(
-        self, name: str, share: float, form: str, files: Sequence[Path], seed: int
+        self, name: str, share: float, title: str, form: Form, files: Sequence[Path], seed: int
     ) -> None:
         """One training of a task."""
         task, part = TASKS[name], f"{name}, {share:.0%}"
+        passes, looks = task.budget[share]
+        # What AllenNLP calls an epoch ends by a look at dev, which takes longer than a small share.
+        batches = math.ceil(len(sentences_of(files[0])) / task.batch_size) * passes // looks
         settings: Dict[str, object] = {
-            "trainer.num_epochs": task.epochs[share],
+            "data_loader.batch_sampler.batch_size": task.batch_size,
+            "data_loader.batches_per_epoch": batches,
+            "trainer.num_epochs": looks,
             "trainer.patience": None,
             **task.settings,
+            **form.settings,
             **self._overrides,
             **dict.fromkeys(SEEDS, seed),
         }
         variables = dict(zip(task.variables, map(str, files)))
         needs: List[str] = []
-        if form != "none":
-            needs = ["untrained biLM" if form == "untrained" else "biLM"]
-            archive = self._folder / needs[0].replace(" ", "_") / "run" / "model.tar.gz"
-            width = 2 * int(str(self._bilm["model.bilm.token_encoder.dim"]))
+        if form.bilm:
+            needs = [f"{form.bilm}, {name}" if form.bilm == FINE_TUNED else form.bilm]
+            archive = self._archive(needs[0])
+            width = 2 * int(str({**BILM, **self._bilm}["model.bilm.token_encoder.dim"]))
             variables.update(BILM_ARCHIVE=str(archive), BILM_WIDTH=str(width))
             # All trainings read the same layers.
-            settings[task.elmo + ".keep_layers"] = {"type": "file", "path": f"{archive}.layers"}
-        folder = self._folder / task.config / f"{share:g}_{form.replace(' ', '_')}_{seed}"
-        title = f"{part}: {form}, seed {seed}"
+            changes = {**form.elmo, "keep_layers": {"type": "file", "path": f"{archive}.layers"}}
+            settings.update({f"{task.elmo}.{key}": value for key, value in changes.items()})
+        folder = self._folder / task.config / f"{share:g}_{file_name(title)}_{seed}"
         self._add(
-            Task(title, part, form, [], variables, folder, needs, None, True),
-            f"{task.config}/{FORMS[form]}",
+            Task(
+                *(f"{part}: {title}, seed {seed}", part, title, [], variables, folder, needs),
+                *(None, True),
+            ),
+            f"{task.config}/{form.config}",
             settings,
         )
+
+    def _place(self, name: str) -> Path:
+        """Where a biLM is trained."""
+        return self._folder / file_name(name)
+
+    def _archive(self, name: str) -> Path:
+        """Where that biLM is, when it has been trained."""
+        return self._place(name) / "run" / "model.tar.gz"
 
     def _add(self, task: Task, config: str, settings: Dict[str, object]) -> None:
         """Completes a task by its command, and by what decides on its result."""
@@ -416,39 +551,58 @@ def read_scores(path: Path) -> Dict[str, Score]:
 
 def markdown(scores: Sequence[Score]) -> str:
     """
-    The table: a row for each task, share and form, with mean and standard deviation over the seeds,
-    and what ELMo changes.
+    Two tables. The first has a row for each task, share and form, with mean and standard deviation
+    over the seeds, and what ELMo changes; the second what other forms change of ELMo at input and
+    output.
     """
-    lines = [
-        "| task, share of the training set | form | seeds | score on dev | after the last epoch | "
-        "gain | errors less | of the paper's | time |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
-    ]
+    head = (
+        "| task, share of the training set | form | seeds | score on dev | after the last epoch |"
+    )
+    gains = [f"{head} gain | errors less | of the paper's | time |", f"|---|---|{7 * '---:|'}"]
+    helps = [f"{head} difference | time |", f"|---|---|{5 * '---:|'}"]
     for part in dict.fromkeys(score.part for score in scores):
-        without = [score.best for score in scores if (score.part, score.form) == (part, "none")]
-        for form in FORMS:
-            ones = [score for score in scores if (score.part, score.form) == (part, form)]
-            if not ones:
-                continue
+        here = [score for score in scores if score.part == part]
+        for form in dict.fromkeys(score.form for score in here):
+            ones = [score for score in here if score.form == form]
+            without = [score.best for score in here if score.form == "none" != form]
+            whole = [score.best for score in here if score.form == WHOLE != form]
             best = [score.best for score in ones]
             cells = [part, form, str(len(ones)), points(best), points([one.last for one in ones])]
-            gain, less, share = "", "", ""
-            if form != "none" and without:
-                difference = mean(best) - mean(without)
-                gain = f"{100 * difference:+.2f}"
-                if len(best) > 1 and len(without) > 1:
-                    noise = math.sqrt(stdev(best) ** 2 + stdev(without) ** 2)
-                    gain += f" ({difference / noise:+.1f} sd)" if noise else ""
-                reduction = difference / (1 - mean(without))
-                less = f"{reduction:.1%}"
-                published = TASKS[part.rpartition(",")[0]].published
-                if published is not None:
-                    share = (
-                        f"{reduction / ((published[1] - published[0]) / (1 - published[0])):.0%}"
-                    )
-            seconds = mean(score.seconds for score in ones)
-            lines.append(f"| {' | '.join([*cells, gain, less, share])} | {seconds:.0f} s |")
-    return "\n".join([*lines, "", NOTE, ""])
+            seconds = f"{mean(score.seconds for score in ones):.0f} s"
+            if form in FORMS:
+                cells += [difference(best, without), *errors_less(best, without, part), seconds]
+                gains.append(f"| {' | '.join(cells)} |")
+            if form not in FORMS or form == WHOLE:
+                helps.append(f"| {' | '.join([*cells[:5], difference(best, whole), seconds])} |")
+    tables = [*gains, "", NOTE, ""]
+    if any(score.form not in FORMS for score in scores):
+        tables += ["What helps, beside ELMo at input and output as it is above:", "", *helps, ""]
+    return "\n".join(tables)
+
+
+def difference(best: Sequence[float], others: Sequence[float]) -> str:
+    """Between two means, in points and in standard deviations; empty where there are no others."""
+    if not others:
+        return ""
+    text = f"{100 * (mean(best) - mean(others)):+.2f}"
+    if len(best) == 1 or len(others) == 1:
+        return text
+    noise = math.sqrt(stdev(best) ** 2 + stdev(others) ** 2)
+    return f"{text} ({(mean(best) - mean(others)) / noise:+.1f} sd)" if noise else text
+
+
+def errors_less(best: Sequence[float], without: Sequence[float], part: str) -> Tuple[str, str]:
+    """The share of the errors that are gone, and how much of the paper's share this is."""
+    if not without:
+        return "", ""
+    reduction = (mean(best) - mean(without)) / (1 - mean(without))
+    published = TASKS[part.rpartition(",")[0]].published
+    if published is None:
+        return f"{reduction:.1%}", ""
+    return (
+        f"{reduction:.1%}",
+        f"{reduction * (1 - published[0]) / (published[1] - published[0]):.0%}",
+    )
 
 
 NOTE = (
@@ -521,11 +675,11 @@ def main() -> None:
             known = {key: one for path in args.results for key, one in read_scores(path).items()}
             texts = write_texts(args.data, folder / "texts")
             plan = Plan(folder, args.bilm, args.overrides)
-            plan.add_bilms(*texts.corpus)
+            plan.add_bilms(texts)
             for (name, share), files in texts.tasks.items():
-                for form in FORMS:
+                for title, form in {**FORMS, **HELPS.get((name, share), {})}.items():
                     for seed in range(args.seeds):
-                        plan.add_form(name, share, form, files, seed)
+                        plan.add_form(name, share, title, form, files, seed)
         except ConfigurationError as error:
             parser.error(error.message)
         others = [task.folder for task in plan.tasks if task.is_another()]
@@ -551,7 +705,11 @@ def chosen(tasks: Sequence[Task], only: Any, known: Dict[str, Score]) -> List[Ta
         for task in tasks
         if task.row and re.search(only, task.name) and task.fingerprint() not in known
     ]
-    needed = {name for task in wanted if not task.is_done for name in task.needs}
+    needed: Set[str] = set()
+    # Whatever is needed stands before what needs it.
+    for task in reversed(tasks):
+        if (task in wanted or task.name in needed) and not task.is_done:
+            needed.update(task.needs)
     return [task for task in tasks if task.name in needed or task in wanted]
 
 
