@@ -91,7 +91,12 @@ def test_a_share_is_part_of_every_larger_one(gains: Any, data: Path, tmp_path: P
 
 def test_the_bilm_reads_no_dev_set(gains: Any, data: Path, tmp_path: Path) -> None:
     texts = gains.write_texts(data, tmp_path)
-    read = [line for file in texts.corpus for line in file.read_text(encoding="utf-8").splitlines()]
+    read = [
+        line
+        for files in (texts.corpus, texts.tenth, *texts.own.values())
+        for file in files
+        for line in file.read_text(encoding="utf-8").splitlines()
+    ]
     tried = {
         " ".join(gains.words_of(sentence))
         for _, dev in texts.tasks.values()
@@ -126,6 +131,74 @@ def test_the_table_tells_gains_and_what_they_are_worth(gains: Any) -> None:
     )
 
 
+def test_a_second_table_tells_what_helps(gains: Any) -> None:
+    forms = [("input and output", 0.48), ("input and output", 0.52), ("the top layer alone", 0.47)]
+    scores = [score(gains, form, seed, best) for seed, (form, best) in enumerate(forms)]
+    first, second = gains.markdown(scores).split("What helps")
+    assert "the top layer" not in first
+    lines = second.splitlines()
+    assert lines[4] == (
+        "| SST-5, 100% | input and output | 2 | 50.00 ± 2.83 | 49.00 ± 2.83 |  | 60 s |"
+    )
+    assert lines[5] == "| SST-5, 100% | the top layer alone | 1 | 47.00 | 46.00 | -3.00 | 60 s |"
+    assert "What helps" not in gains.markdown(scores[:2])
+
+
+def plan_of(gains: Any, data: Path, folder: Path) -> Any:
+    texts = gains.write_texts(data, folder / "texts")
+    plan = gains.Plan(folder, SMALL, {})
+    plan.add_bilms(texts)
+    for (name, share), files in texts.tasks.items():
+        for title, form in {**gains.FORMS, **gains.HELPS.get((name, share), {})}.items():
+            plan.add_form(name, share, title, form, files, 0)
+    return plan
+
+
+def test_whatever_a_training_needs_is_chosen_with_it(
+    gains: Any, data: Path, tmp_path: Path
+) -> None:
+    plan = plan_of(gains, data, tmp_path)
+    names = [task.name for task in gains.chosen(plan.tasks, "dependencies, 10%: the biLM", {})]
+    own = "fine-tuned biLM, dependencies"
+    assert names[:2] == ["biLM", own]
+    assert names[2:] == ["dependencies, 10%: the biLM fine-tuned on the task's text, seed 0"]
+    # Not for what has been trained already.
+    (task,) = (task for task in plan.tasks if task.name == own)
+    task.folder.mkdir(parents=True)
+    (task.folder / "done").touch()
+    names = [task.name for task in gains.chosen(plan.tasks, "dependencies, 10%: the biLM", {})]
+    assert "biLM" not in names
+
+
+def test_trainings_differ_by_their_forms(gains: Any, data: Path, tmp_path: Path) -> None:
+    plan = plan_of(gains, data, tmp_path)
+    assert len({task.fingerprint() for task in plan.tasks}) == len(plan.tasks)
+    assert len({task.folder for task in plan.tasks}) == len(plan.tasks)
+    forms = {
+        task.row: task.settings["config"]
+        for task in plan.tasks
+        if task.part == "named entities, 10%"
+    }
+    elmo = "text_field_embedder", "token_embedders", "elmo"
+
+    def mixes(form: str) -> Any:
+        config = forms[form]["model"]
+        for key in elmo:
+            config = config[key]
+        return [config[key]["type"] for key in ("mix", "output_mix")]
+
+    assert mixes("input and output") == ["trainable", "trainable"]
+    assert mixes("the top layer alone") == ["top", "top"]
+    (rule,) = forms["input and output"]["model"]["regularizer"]["regexes"]
+    (other,) = forms["ten times that L2"]["model"]["regularizer"]["regexes"]
+    assert rule[0] == other[0] and 10 * rule[1]["alpha"] == other[1]["alpha"]
+    assert forms["no L2 on the weights of layers"]["model"]["regularizer"] is None
+    # Each share is read as often as it is to be, however often dev is looked at: a sentence is a
+    # batch here, and dev is looked at six times.
+    none = forms["none"]
+    assert none["data_loader"]["batches_per_epoch"] * none["trainer"]["num_epochs"] == 24
+
+
 def test_what_is_known_is_read_again(gains: Any, tmp_path: Path) -> None:
     scores = [score(gains, "none", 0, 0.4), score(gains, "input", 0, 0.5)]
     gains.write_results(scores, tmp_path)
@@ -145,11 +218,17 @@ def test_another_file_is_an_error(text: str, gains: Any, tmp_path: Path) -> None
 def test_it_runs_from_the_text_to_the_table(data: Path, tmp_path: Path) -> None:
     folder = tmp_path / "study"
     words = [str(data), "--seeds", "1", "--bilm", json.dumps(SMALL)]
-    words += ["--overrides", '{"trainer.num_epochs": 1}', "--only", "entities, 1%"]
+    words += [
+        "--overrides",
+        '{"trainer.num_epochs": 1}',
+        "--only",
+        "entities, 10%: (none|input and|the biLM)",
+    ]
     done = run_program(PROGRAM, *words, "--folder", str(folder))
     assert done.status == 0, done.errors
     scores = json.loads((folder / "gains.json").read_text())
-    assert [one["form"] for one in scores] == ["none", "untrained", "input", "input and output"]
+    forms = ["none", "input and output", "the biLM fine-tuned on the task's text"]
+    assert [one["form"] for one in scores] == forms
     assert (folder / "gains.md").read_text() in done.output
     # Elsewhere none of them is trained again, nor the biLMs.
     known = ["--results", str(folder / "gains.json")]
