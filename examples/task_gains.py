@@ -33,7 +33,6 @@ from statistics import mean, stdev
 from types import MappingProxyType
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from tqdm import tqdm
 
@@ -42,7 +41,7 @@ from elmo_scratch.data.ag_news_reader import ag_news_rows
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.identity import identity_of
 from elmo_scratch.files.machine import num_processors
-from elmo_scratch.search.tasks import Task, run_all, study_in
+from elmo_scratch.search.tasks import Task, config_of_training, run_all, study_in
 
 CONFIGS = Path(__file__).resolve().parent.parent / "training_config"
 SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
@@ -453,16 +452,10 @@ class Plan:
     def _add(self, task: Task, config: str, settings: Dict[str, object]) -> None:
         """Completes a task by its command, and by what decides on its result."""
         path = CONFIGS / f"{config}.jsonnet"
-        overrides = json.dumps(settings)
         command = [sys.executable, "-m", "allennlp", "train", str(path)]
         command += ["-s", str(task.folder / "run"), "--include-package", "elmo_scratch"]
-        command += ["--overrides", overrides]
-        try:
-            evaluated = Params.from_file(path, overrides, task.variables).as_dict(quiet=True)
-        except (RuntimeError, ValueError) as error:
-            raise ConfigurationError(
-                f"{path} can't be trained with the overrides {overrides}: {error}"
-            ) from None
+        command += ["--overrides", json.dumps(settings)]
+        evaluated = config_of_training(path, settings, task.variables)
         # What is in files counts, not where they are.
         text = json.dumps(evaluated).replace(json.dumps(str(self._folder))[1:-1], "FOLDER")
         files = [

@@ -8,9 +8,13 @@ import signal
 import sys
 import time
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import with_overrides
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
@@ -105,6 +109,53 @@ class Task(NamedTuple):
         except FileNotFoundError:
             return {}
         return record
+
+
+def config_of_training(
+    config: Path, overrides: Mapping[str, object], variables: Mapping[str, str]
+) -> Dict[str, Any]:
+    """
+    # Parameters
+
+    config : `Path`
+        A config in Jsonnet.
+    overrides : `Mapping[str, object]`
+        What is changed in it, by keys such as `"trainer.num_epochs"`.
+    variables : `Mapping[str, str]`
+        The variables of the environment that it reads, where they are not those there are.
+
+    # Returns
+
+    `Dict[str, Any]`
+        What `allennlp train --overrides` trains by.
+
+    # Raises
+
+    ConfigurationError
+        If the config can't be read, or has no place for an override.
+    """
+    text = json.dumps(overrides)
+    try:
+        given = tuple(sorted({**os.environ, **variables}.items()))
+        evaluated = json.loads(_evaluated(config, given))
+        changed: Dict[str, Any] = with_overrides(evaluated, json.loads(text, parse_float=_number))
+    except (RuntimeError, ValueError) as error:
+        raise ConfigurationError(
+            f"{config} can't be trained with the overrides {text}: {error}"
+        ) from None
+    return changed
+
+
+@lru_cache(maxsize=None)
+def _evaluated(config: Path, variables: Tuple[Tuple[str, str], ...]) -> str:
+    """The config as JSON. Jsonnet takes a tenth of a second for it."""
+    return json.dumps(Params.from_file(config, ext_vars=dict(variables)).as_dict(quiet=True))
+
+
+def _number(text: str) -> float:
+    """As Jsonnet has it, which knows no difference between 1.0 and 1."""
+    number = float(text)
+    return int(number) if number.is_integer() else number
 
 
 @contextmanager

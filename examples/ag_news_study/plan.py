@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Set
 
-from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.identity import identity_of
-from elmo_scratch.search.tasks import Task
+from elmo_scratch.search.tasks import Task, config_of_training
 
 CONFIGS = Path(__file__).parent.parent.parent / "training_config"
 ALLENNLP = [sys.executable, "-m", "allennlp"]
@@ -258,15 +257,10 @@ class _Plan:
     ) -> None:
         """`allennlp train` into `folder/run`, from where an earlier one was stopped."""
         # What makes a row what it is goes first.
-        overrides = json.dumps({**self._overrides, **settings})
+        overrides = {**self._overrides, **settings}
         command = [*ALLENNLP, "train", str(config), "-s", str(folder / "run")]
-        command += ["--include-package", "elmo_scratch", "--overrides", overrides]
-        try:
-            evaluated = Params.from_file(config, overrides, variables).as_dict(quiet=True)
-        except (RuntimeError, ValueError) as error:
-            raise ConfigurationError(
-                f"{config} can't be trained with the overrides {overrides}: {error}"
-            ) from None
+        command += ["--include-package", "elmo_scratch", "--overrides", json.dumps(overrides)]
+        evaluated = config_of_training(config, overrides, variables)
         made = {task.name: task.settings for task in self.tasks if task.name in needs}
         decisive = {
             "config": self._placeless(evaluated),

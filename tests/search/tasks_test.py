@@ -1,4 +1,5 @@
 import argparse
+import json
 import os
 import signal
 import subprocess
@@ -7,10 +8,12 @@ from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 import pytest
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.signals import Terminated
 from elmo_scratch.search import tasks as tasks_module
-from elmo_scratch.search.tasks import Task, run_all, study_in
+from elmo_scratch.search.tasks import Task, config_of_training, run_all, study_in
 from tests.forked import raise_signal_once, run_forked
 
 
@@ -205,3 +208,40 @@ def test_what_stops_a_study_ends_the_program(
         raise error
     assert ended.value.code == status
     assert message in capsys.readouterr().err
+
+
+CONFIG = """{
+  data: std.extVar("DATA"),
+  trainer: { num_epochs: 3, optimizer: { lr: 0.1, betas: [0.9, 0.99] } },
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        {},
+        {"trainer.num_epochs": 2.0, "trainer.optimizer.lr": 1e-05, "new": [1.0, {"a": None}]},
+        {"trainer.optimizer": {"betas": [0.5, 1.0]}},
+    ],
+)
+def test_a_config_is_the_one_that_allennlp_trains_by(overrides: Any, tmp_path: Path) -> None:
+    config = tmp_path / "config.jsonnet"
+    config.write_text(CONFIG)
+    for data in ("some", "other"):
+        expected = Params.from_file(config, json.dumps(overrides), {"DATA": data}).as_dict()
+        made = config_of_training(config, overrides, {"DATA": data})
+        # As text: results of older studies are known by it.
+        assert json.dumps(made) == json.dumps(expected)
+        # Nobody changes that of the next training.
+        made["trainer"].clear()
+
+
+@pytest.mark.parametrize("text, overrides", [(CONFIG, {"trainer.no.key": 1}), ("{", {})])
+def test_a_config_that_takes_no_overrides_is_an_error(
+    text: str, overrides: Any, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.jsonnet"
+    config.write_text(text)
+    with pytest.raises(ConfigurationError, match="config.jsonnet can't be trained with the over"):
+        config_of_training(config, overrides, {"DATA": "some"})
