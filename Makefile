@@ -71,6 +71,7 @@ lint: setup  ## format check, ruff and mypy
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/mypy examples/probe_layers/__main__.py
+	@$(BIN)/mypy examples/task_gains/__main__.py
 
 check: lint test  ## lint, then the tests
 

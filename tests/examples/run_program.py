@@ -1,11 +1,13 @@
 """Programs of examples/, run in the process of the tests: their imports cost seconds."""
 
+import importlib
 import io
 import runpy
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import Dict, NamedTuple
 from unittest.mock import patch
 
 from tests.tiny_training import logging_as_before
@@ -36,3 +38,10 @@ def run_program(program: Path, *arguments: str) -> Ended:
         if str(getattr(sys.modules[name], "__file__", "")).startswith(f"{program}/"):
             del sys.modules[name]
     return Ended(status, output.getvalue(), errors.getvalue())
+
+
+def modules_of(program: Path) -> Dict[str, ModuleType]:
+    """Those of a program that is a folder, by name, as `python program` imports them."""
+    with patch.object(sys, "path", [str(program), *sys.path]):
+        names = [file.stem for file in program.glob("*.py") if file.stem != "__main__"]
+        return {name: importlib.import_module(name) for name in names}

@@ -1,0 +1,157 @@
+"""What trainings reached, and what ELMo has to do with it."""
+
+import json
+import math
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Dict, NamedTuple, Sequence, Tuple
+
+from allennlp.common.checks import ConfigurationError
+from forms import FORMS, WHOLE
+from labelled import TASKS, write
+
+from elmo_scratch.search.tasks import Task
+
+
+class Score(NamedTuple):
+    """
+    What one training reached.
+
+    # Parameters
+
+    part, form : `str`
+        The task with its share of the training set, and the form.
+    seed : `int`
+        Of the draws of weights and of the order of sentences.
+    best : `float`
+        The score of the best epoch on dev, between 0 and 1.
+    last : `float`
+        After the last epoch, which dev has not chosen.
+    seconds : `float`
+        What it took, in all its runs.
+    settings : `str`
+        `Task.fingerprint`: the same one means the same training, on any machine.
+    """
+
+    part: str
+    form: str
+    seed: int
+    best: float
+    last: float
+    seconds: float
+    settings: str
+
+
+def score_of(task: Task) -> Score:
+    """By the metrics that AllenNLP's trainer wrote."""
+    name = TASKS[task.part.rpartition(",")[0]].score
+    run = task.folder / "run"
+    ending = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
+    epochs = {int(path.stem.rpartition("_")[2]): path for path in run.glob("metrics_epoch_*.json")}
+    last = json.loads(epochs[max(epochs)].read_text(encoding="utf-8"))
+    return Score(
+        task.part,
+        task.row,
+        task.settings["config"]["random_seed"],
+        ending[f"best_validation_{name}"],
+        last[f"validation_{name}"],
+        task.seconds(),
+        task.fingerprint(),
+    )
+
+
+def read_scores(path: Path) -> Dict[str, Score]:
+    """
+    The scores of a gains.json, by their `settings`. Raises `ConfigurationError` if it is none.
+    """
+    try:
+        scores = [Score(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
+        for score in scores:
+            if not 0.0 <= score.best <= 1.0:
+                raise ValueError(f"a score of {score.best}")
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"{path}: expected the `gains.json` of such a study, but it is none ({error})"
+        ) from None
+    return {score.settings: score for score in scores}
+
+
+def markdown(scores: Sequence[Score]) -> str:
+    """
+    Two tables. The first has a row for each task, share and form, with mean and standard deviation
+    over the seeds, and what ELMo changes; the second what other forms change of ELMo at input and
+    output.
+    """
+    head = (
+        "| task, share of the training set | form | seeds | score on dev | after the last epoch |"
+    )
+    gains = [f"{head} gain | errors less | of the paper's | time |", f"|---|---|{7 * '---:|'}"]
+    helps = [f"{head} difference | time |", f"|---|---|{5 * '---:|'}"]
+    for part in dict.fromkeys(score.part for score in scores):
+        here = [score for score in scores if score.part == part]
+        for form in dict.fromkeys(score.form for score in here):
+            ones = [score for score in here if score.form == form]
+            without = [score.best for score in here if score.form == "none" != form]
+            whole = [score.best for score in here if score.form == WHOLE != form]
+            best = [score.best for score in ones]
+            cells = [part, form, str(len(ones)), points(best), points([one.last for one in ones])]
+            seconds = f"{mean(score.seconds for score in ones):.0f} s"
+            if form in FORMS:
+                cells += [difference(best, without), *errors_less(best, without, part), seconds]
+                gains.append(f"| {' | '.join(cells)} |")
+            if form not in FORMS or form == WHOLE:
+                helps.append(f"| {' | '.join([*cells[:5], difference(best, whole), seconds])} |")
+    tables = [*gains, "", NOTE, ""]
+    if any(score.form not in FORMS for score in scores):
+        tables += ["What helps, beside ELMo at input and output as it is above:", "", *helps, ""]
+    return "\n".join(tables)
+
+
+def difference(best: Sequence[float], others: Sequence[float]) -> str:
+    """Between two means, in points and in standard deviations; empty where there are no others."""
+    if not others:
+        return ""
+    text = f"{100 * (mean(best) - mean(others)):+.2f}"
+    if len(best) == 1 or len(others) == 1:
+        return text
+    noise = math.sqrt(stdev(best) ** 2 + stdev(others) ** 2)
+    return f"{text} ({(mean(best) - mean(others)) / noise:+.1f} sd)" if noise else text
+
+
+def errors_less(best: Sequence[float], without: Sequence[float], part: str) -> Tuple[str, str]:
+    """The share of the errors that are gone, and how much of the paper's share this is."""
+    if not without:
+        return "", ""
+    reduction = (mean(best) - mean(without)) / (1 - mean(without))
+    published = TASKS[part.rpartition(",")[0]].published
+    if published is None:
+        return f"{reduction:.1%}", ""
+    return (
+        f"{reduction:.1%}",
+        f"{reduction * (1 - published[0]) / (published[1] - published[0]):.0%}",
+    )
+
+
+NOTE = (
+    "Mean ± standard deviation over the seeds, in percent, of the best epoch on dev: dev flatters "
+    "all forms alike. A gain of 1 sd is one standard deviation of the difference between one "
+    "training with ELMo and one without. Errors less: the share of the errors without ELMo that "
+    "are gone; beside it how much that is of the paper's share, on its test set, with all of its "
+    "training set and a biLM of a billion words."
+)
+
+
+def points(numbers: Sequence[float]) -> str:
+    """Mean and standard deviation, in percent."""
+    text = f"{100 * mean(numbers):.2f}"
+    return text if len(numbers) == 1 else f"{text} ± {100 * stdev(numbers):.2f}"
+
+
+def write_results(scores: Sequence[Score], folder: Path) -> None:
+    """Writes gains.json and gains.md, and prints the latter."""
+    write(folder / "gains.json", json.dumps([one._asdict() for one in scores], indent=1) + "\n")
+    table = markdown(scores)
+    write(folder / "gains.md", table)
+    print(table)
