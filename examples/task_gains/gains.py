@@ -4,7 +4,7 @@ import json
 import math
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Dict, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from forms import FORMS, WHOLE
@@ -80,38 +80,63 @@ def read_scores(path: Path) -> Dict[str, Score]:
 
 def markdown(scores: Sequence[Score]) -> str:
     """
-    Two tables. The first has a row for each task, share and form, with mean and standard deviation
-    over the seeds, and what ELMo changes; the second what other forms change of ELMo at input and
-    output.
+    Three tables: a row for each task and share, with what ELMo at input and output changes; a row
+    for each form of them; and what other forms change of ELMo at input and output, if there are
+    any.
     """
-    head = (
-        "| task, share of the training set | form | seeds | score on dev | after the last epoch |"
-    )
-    gains = [f"{head} gain | errors less | of the paper's | time |", f"|---|---|{7 * '---:|'}"]
-    helps = [f"{head} difference | time |", f"|---|---|{5 * '---:|'}"]
-    for part in dict.fromkeys(score.part for score in scores):
-        here = [score for score in scores if score.part == part]
-        for form in dict.fromkeys(score.form for score in here):
-            ones = [score for score in here if score.form == form]
-            without = [score.best for score in here if score.form == "none" != form]
-            whole = [score.best for score in here if score.form == WHOLE != form]
-            best = [score.best for score in ones]
-            cells = [part, form, str(len(ones)), points(best), points([one.last for one in ones])]
-            seconds = f"{mean(score.seconds for score in ones):.0f} s"
-            if form in FORMS:
-                cells += [difference(best, without), *errors_less(best, without, part), seconds]
-                gains.append(f"| {' | '.join(cells)} |")
-            if form not in FORMS or form == WHOLE:
-                helps.append(f"| {' | '.join([*cells[:5], difference(best, whole), seconds])} |")
-    tables = [*gains, "", NOTE, ""]
+    tables = [glance(scores), NOTE, every_form(scores, FORMS, "none")]
     if any(score.form not in FORMS for score in scores):
-        tables += ["What helps, beside ELMo at input and output as it is above:", "", *helps, ""]
-    return "\n".join(tables)
+        others = [
+            form for form in dict.fromkeys(score.form for score in scores) if form not in FORMS
+        ]
+        tables += [HELPS_NOTE, every_form(scores, [WHOLE, *others], WHOLE)]
+    return "\n\n".join(tables) + "\n"
+
+
+def best_of(scores: Sequence[Score], part: str, form: str) -> List[float]:
+    """What the seeds of one form reached."""
+    return [score.best for score in scores if (score.part, score.form) == (part, form)]
+
+
+def glance(scores: Sequence[Score]) -> str:
+    """A row for each task and share of which there is any form."""
+    lines = [
+        f"| on dev | {' | '.join(FORMS)} | gain | errors less | of the paper's |",
+        f"|---|{(len(FORMS) + 3) * '---:|'}",
+    ]
+    for part in dict.fromkeys(score.part for score in scores):
+        means = [points(best_of(scores, part, form)) for form in FORMS]
+        without, whole = (best_of(scores, part, form) for form in ("none", WHOLE))
+        cells = [part, *means, difference(whole, without), *errors_less(whole, without, part)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def every_form(scores: Sequence[Score], forms: Iterable[str], beside: str) -> str:
+    """A row for each of these forms, and what it changes beside one of them."""
+    lines = [
+        "| | form | seeds | score on dev | after the last epoch | difference | time |",
+        f"|---|---|{5 * '---:|'}",
+    ]
+    order = list(forms)
+    parts = dict.fromkeys(score.part for score in scores if score.form in order[1:])
+    for part in parts:
+        others = best_of(scores, part, beside)
+        for form in order:
+            ones = [score for score in scores if (score.part, score.form) == (part, form)]
+            if ones:
+                best = best_of(scores, part, form)
+                cells = [part, form, str(len(ones)), points(best)]
+                cells += [points([one.last for one in ones])]
+                cells += ["" if form == beside else difference(best, others)]
+                cells += [f"{mean(one.seconds for one in ones):.0f} s"]
+                lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def difference(best: Sequence[float], others: Sequence[float]) -> str:
-    """Between two means, in points and in standard deviations; empty where there are no others."""
-    if not others:
+    """Between two means, in points and in standard deviations; empty where one has no numbers."""
+    if not best or not others:
         return ""
     text = f"{100 * (mean(best) - mean(others)):+.2f}"
     if len(best) == 1 or len(others) == 1:
@@ -122,29 +147,31 @@ def difference(best: Sequence[float], others: Sequence[float]) -> str:
 
 def errors_less(best: Sequence[float], without: Sequence[float], part: str) -> Tuple[str, str]:
     """The share of the errors that are gone, and how much of the paper's share this is."""
-    if not without:
+    if not best or not without:
         return "", ""
     reduction = (mean(best) - mean(without)) / (1 - mean(without))
     published = TASKS[part.rpartition(",")[0]].published
     if published is None:
         return f"{reduction:.1%}", ""
-    return (
-        f"{reduction:.1%}",
-        f"{reduction * (1 - published[0]) / (published[1] - published[0]):.0%}",
-    )
+    paper = (published[1] - published[0]) / (1 - published[0])
+    return f"{reduction:.1%}", f"{reduction / paper:.0%}"
 
 
 NOTE = (
-    "Mean ± standard deviation over the seeds, in percent, of the best epoch on dev: dev flatters "
-    "all forms alike. A gain of 1 sd is one standard deviation of the difference between one "
-    "training with ELMo and one without. Errors less: the share of the errors without ELMo that "
-    "are gone; beside it how much that is of the paper's share, on its test set, with all of its "
-    "training set and a biLM of a billion words."
+    "Mean ± standard deviation over the seeds, in percent, of the best look at dev: dev flatters "
+    "all forms alike. The gain is that of ELMo at input and output over none; 1 sd is one standard "
+    "deviation of the difference between one training with ELMo and one without. Errors less: the "
+    "share of the errors without ELMo that are gone; beside it how much that is of the paper's "
+    "share, on its test set, with all of its training set and a biLM of a billion words."
 )
+
+HELPS_NOTE = "What helps, beside ELMo at input and output as it is above:"
 
 
 def points(numbers: Sequence[float]) -> str:
-    """Mean and standard deviation, in percent."""
+    """Mean and standard deviation, in percent; empty without numbers."""
+    if not numbers:
+        return ""
     text = f"{100 * mean(numbers):.2f}"
     return text if len(numbers) == 1 else f"{text} ± {100 * stdev(numbers):.2f}"
 
