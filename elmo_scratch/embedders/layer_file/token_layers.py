@@ -48,17 +48,7 @@ class TokenNumbers:
         self.file = file
         counts, digest = array("q"), hashlib.blake2b(digest_size=8)
         with LayerFile(file) as layer_file:
-            if layer_file.facts.pool is not None:
-                raise ConfigurationError(
-                    f"{file}: expected the vectors of tokens, but they were pooled to one a "
-                    "sentence. Export the text without --pool."
-                )
             self._index = SentenceIndex(_counted(layer_file, counts, digest))
-            if not len(self._index) and len(layer_file):
-                raise ConfigurationError(
-                    f"{file}: expected a file that knows its sentences. Export the text without "
-                    "--forget-sentences."
-                )
         # `_starts[place]` is the number of tokens before the sentence at that place.
         self._starts = numpy.concatenate([[0], numpy.cumsum(counts, dtype="int64")])
         text = int.from_bytes(digest.digest(), "big") % 2**TEXT_BITS
@@ -154,8 +144,7 @@ def _counted(
     Yields each sentence, its tokens between single spaces, with its key. Appends its number of
     tokens to `counts` and adds it to the digest of the text.
     """
-    for sentence, key in layer_file.sentences():
-        tokens = sentence.split()
+    for tokens, key in layer_file.token_sentences():
         counts.append(len(tokens))
         spaced = " ".join(tokens)
         digest.update(spaced.encode("utf-8", "surrogatepass") + b"\n")
@@ -237,18 +226,4 @@ class LayersInMemory(TokenLayers):
 
 def _read(layer_file: LayerFile, numbers: TokenNumbers, place: int) -> numpy.ndarray:
     """Reads the layers of the sentence at a place, shape `(layers, tokens, width)`."""
-    key = numbers.key(place)
-    try:
-        layers = layer_file.read(key)
-    except KeyError:
-        raise ConfigurationError(
-            f"{layer_file.path}: `sentence_to_index` names the key {key!r}, but it is missing"
-        ) from None
-    if layers.ndim == 2:
-        layers = layers[None]
-    if layers.shape[1] != numbers.num_tokens(place):
-        raise ConfigurationError(
-            f"{layer_file.path}: {key!r} has vectors of {layers.shape[1]} tokens, but its sentence "
-            f"has {numbers.num_tokens(place)} between spaces"
-        )
-    return layers
+    return layer_file.read_tokens(numbers.key(place), numbers.num_tokens(place))

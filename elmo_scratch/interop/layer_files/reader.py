@@ -456,6 +456,56 @@ class LayerFile:
         """
         return self._data_set(key).read()
 
+    def token_sentences(self) -> Iterator[Tuple[List[str], str]]:
+        """
+        Yields the tokens of each sentence of `sentences`, with the name of its data set.
+
+        # Raises
+
+        ConfigurationError
+            If tokens were pooled, or the file was written without its sentences; and as `sentences`
+            does.
+        """
+        if self.facts.pool is not None:
+            raise ConfigurationError(
+                f"{self.path}: expected the vectors of tokens, but they were pooled to one a "
+                "sentence. Export the text without --pool."
+            )
+        is_known = False
+        for sentence, key in self.sentences():
+            is_known = True
+            yield sentence.split(), key
+        if not is_known and len(self):
+            raise ConfigurationError(
+                f"{self.path}: expected a file that knows its sentences. Export the text without "
+                "--forget-sentences."
+            )
+
+    def read_tokens(self, key: str, num_tokens: int) -> numpy.ndarray:
+        """
+        Reads the vectors of a sentence of `token_sentences`. Shape `(layers, num_tokens, width)`;
+        `layers` is 1 if one layer was kept.
+
+        # Raises
+
+        ConfigurationError
+            If the data set is missing, damaged, or has vectors of another number of tokens.
+        """
+        try:
+            layers = self.read(key)
+        except KeyError:
+            raise ConfigurationError(
+                f"{self.path}: `{SENTENCE_INDEX}` names the key {key!r}, but it is missing"
+            ) from None
+        if layers.ndim == 2:
+            layers = layers[None]
+        if layers.shape[1] != num_tokens:
+            raise ConfigurationError(
+                f"{self.path}: {key!r} has vectors of {layers.shape[1]} tokens, but its sentence "
+                f"has {num_tokens} between spaces"
+            )
+        return layers
+
     def copy(self, key: str, file: h5py.File) -> None:
         """
         Copies the data set `key` to another file as it is stored here. Raises the errors of `read`.
