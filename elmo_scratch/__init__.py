@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from elmo_scratch import commands as commands
     from elmo_scratch import data as data
     from elmo_scratch import embedders as embedders
+    from elmo_scratch import explore as explore
     from elmo_scratch import export as export
     from elmo_scratch import interop as interop
     from elmo_scratch import metrics as metrics
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from elmo_scratch.embedders import Elmo as Elmo
     from elmo_scratch.embedders import OfficialEmbedder as OfficialEmbedder
     from elmo_scratch.embedders import SentenceLayers as SentenceLayers
+    from elmo_scratch.explore import nearest as nearest
     from elmo_scratch.export import ElmoEmbedder as ElmoEmbedder
     from elmo_scratch.interop import LayerFile as LayerFile
     from elmo_scratch.interop import read_bilm_archive as read_bilm_archive
@@ -53,6 +55,7 @@ else:
             "SentenceLayers": "embedders",
             "TokenEncoder": "modules",
             "batch_to_ids": "data",
+            "nearest": "explore",
             "read_bilm_archive": "interop",
             "read_official_bilm": "interop",
             "write_official_bilm": "interop",
@@ -72,6 +75,7 @@ __all__ = [
     "TokenEncoder",
     "VERSION",
     "batch_to_ids",
+    "nearest",
     "read_bilm_archive",
     "read_official_bilm",
     "write_official_bilm",

@@ -21,7 +21,7 @@ FLOORS = [
     ["interop"],
     ["static_vectors", "training"],
     ["embedders", "models", "predictors"],
-    ["export", "search"],
+    ["explore", "export", "search"],
     ["commands"],
     ["registered"],
 ]
