@@ -51,7 +51,7 @@ setup(
     license_files=["LICENSE"],
     python_requires=">=3.10,<3.14",
     packages=find_packages(include=["elmo_scratch", "elmo_scratch.*", "elmo_scratch_compat"]),
-    package_data={"elmo_scratch": ["py.typed"]},
+    package_data={"elmo_scratch": ["py.typed", "explore/page.*"]},
     # A library that ctypes loads. Where there is no compiler PyTorch's operations take its place.
     ext_modules=[
         Extension(
@@ -85,7 +85,12 @@ setup(
         "threadpoolctl>=2.0",
         "spacy>=3.8",
     ],
-    extras_require={"ray": ["ray>=2.40"], "search": ["optuna>=4"], "vectors": ["gensim>=4.3.3"]},
+    extras_require={
+        "ray": ["ray>=2.40"],
+        "report": ["jinja2>=3", "matplotlib>=3.7"],
+        "search": ["optuna>=4"],
+        "vectors": ["gensim>=4.3.3"],
+    },
     # PyTorch calls this at the end of `import torch`.
     entry_points={"torch.backends": ["elmo_scratch = elmo_scratch_compat:apply"]},
     # An editable installation puts this folder on the path. By default an import hook finds it,

@@ -96,3 +96,7 @@ def test_it_installs_with_and_without_a_compiler(
     assert library.is_file() == is_compiled
     assert (load_library(library) is not None) == (is_compiled and LIBRARY is not None)
     assert not list(library.parent.glob("*.cpp"))
+    explore = tmp_path / "installed" / "elmo_scratch" / "explore"
+    assert {page.name for page in explore.glob("page.*")} == {
+        *("page.css", "page.html", "page.js", "page.py")
+    }
