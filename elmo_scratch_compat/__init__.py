@@ -24,11 +24,15 @@ from typing import Callable, Dict, Optional, Sequence
 from elmo_scratch_compat.checkpoints import allow_numpy_scalars
 
 HELP: Dict[str, str] = {
-    "allennlp.commands.predict": "predictions.write_whole_file",
-    "allennlp.commands.train": "training.share_processors",
-    "allennlp.common.params": "configs.write_whole_file",
+    "allennlp.commands.evaluate": "commands.evaluate_plainly",
+    "allennlp.commands.predict": "commands.predict_plainly",
+    "allennlp.commands.train": "commands.train_plainly",
+    "allennlp.common.logging": "terminal.print_less",
+    "allennlp.common.from_params": "unread_keys.refuse_unread_keys",
+    "allennlp.common.params": "configs.write_whole_files_and_name_unknown_keys",
     "allennlp.common.plugins": "plugins.find_plugin",
     "allennlp.common.registrable": "registries.look_up_safely",
+    "allennlp.common.tqdm": "terminal.fit_progress",
     "allennlp.common.util": "spacy_models.name_what_is_missing",
     "allennlp.data.image_loader": "absent_torchvision.without_torchvision",
     "allennlp.data.tokenizers.sentence_splitter": "spacy_models.split_by_rules",

@@ -9,6 +9,7 @@ import warnings
 from typing import Any, Dict
 
 from elmo_scratch_compat.sparse_gradients import clip_sparse, clip_sparse_norms
+from elmo_scratch_compat.terminal import epoch_line, tell
 from elmo_scratch_compat.whole_files import written_beside
 
 LOCK = "training.lock"
@@ -106,17 +107,26 @@ def _is_locked(path: str) -> bool:
 def print_numbers_only(console_logger: Any) -> None:
     """
     AllenNLP's default callback formats every metric as a number, and prints a traceback at the end
-    of each epoch when a metric is a list, such as a confusion matrix.
+    of each epoch when a metric is a list, such as a confusion matrix. A quiet
+    command prints one line in place of the table, which the log file has.
     """
     callback = console_logger.ConsoleLoggerCallback
     on_epoch = callback.on_epoch
 
     @functools.wraps(on_epoch)
     def on_epoch_with_numbers(
-        self: Any, trainer: Any, metrics: Dict[str, Any], *args: Any, **kwargs: Any
+        self: Any,
+        trainer: Any,
+        metrics: Dict[str, Any],
+        epoch: int,
+        is_primary: bool = True,
+        **kwargs: Any,
     ) -> None:
         numbers = {name: value for name, value in metrics.items() if hasattr(value, "__float__")}
-        on_epoch(self, trainer, numbers, *args, **kwargs)
+        on_epoch(self, trainer, numbers, epoch, is_primary, **kwargs)
+        if is_primary:
+            tracked = [name for _, name in trainer._metric_tracker.tracked_metrics]
+            tell(epoch_line(metrics, tracked, epoch, trainer._num_epochs))
 
     callback.on_epoch = on_epoch_with_numbers
 

@@ -16,7 +16,7 @@ TESTS = PROJECT_ROOT / "tests"
 
 FLOORS = [
     ["alphabet", "files"],
-    ["data", "kernels", "metrics"],
+    ["data", "kernels", "metrics", "terminal"],
     ["modules"],
     ["interop"],
     ["static_vectors", "training"],

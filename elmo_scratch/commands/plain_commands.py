@@ -1,0 +1,185 @@
+"""
+`allennlp train`, `evaluate` and `predict` as `elmo_scratch_compat.commands` has them: mistakes and
+interruptions are one line, and runs with what this package registers are quiet and close with what
+they have reached.
+"""
+
+import json
+import logging
+import re
+import shlex
+import sys
+import tarfile
+import traceback
+from argparse import Namespace
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List
+
+from allennlp.common import Params
+from allennlp.common.util import SigTermReceived
+
+from elmo_scratch.commands.command_error import CommandError
+from elmo_scratch.commands.mistakes import mistake_of
+from elmo_scratch.terminal import course_of_training, result_lines
+
+OURS = '"elmo_scratch'
+"""The beginning of each name that this package registers for models and what they are made of."""
+
+LARGEST_CONFIG = 2**24
+"""In bytes; an archive's config beyond that is not looked into."""
+
+LANGUAGE_MODELS = "elmo_scratch_bilm"
+"""How the names of all models that pre-train begin."""
+
+
+def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) -> Any:
+    """
+    Runs a command of AllenNLP.
+
+    # Parameters
+
+    command : `str`
+        `"train"`, `"evaluate"` or `"predict"`.
+    run : `Callable[[Namespace], Any]`
+        What AllenNLP runs for it.
+    args : `Namespace`
+        Its arguments, with `verbose` and `debug`.
+
+    # Raises
+
+    CommandError
+        For a mistake in the command line, the config or a file, unless `debug` is set.
+    SystemExit
+        With status 130 if the command is interrupted, 143 if it is terminated.
+    """
+    try:
+        config = _config(command, args)
+        is_quiet = OURS in json.dumps(config) and not args.verbose
+        with ExitStack() as stack:
+            if is_quiet:
+                stack.enter_context(_quiet())
+            result = run(args)
+        if is_quiet:
+            for line in _closing(command, args, config, result):
+                print(line)
+        return result
+    except (KeyboardInterrupt, SigTermReceived) as stop:
+        print(f"allennlp {command}: interrupted{_way_on(command, args)}", file=sys.stderr)
+        raise SystemExit(130 if isinstance(stop, KeyboardInterrupt) else 143) from None
+    except Exception as error:
+        mistake = None if args.debug else mistake_of(error, args)
+        if mistake is None:
+            raise
+        _log_to_files(error)
+        raise CommandError(command, mistake) from None
+
+
+def _quiet() -> Any:
+    """The terminal of a quiet command."""
+    from elmo_scratch_compat.terminal import quiet_terminal
+
+    return quiet_terminal()
+
+
+def _config(command: str, args: Namespace) -> Dict[str, Any]:
+    """
+    The config that a command goes by; of an archive only if that begins with it, as AllenNLP packs
+    them. Whatever is wrong with an archive is told by what loads it.
+    """
+    if command == "train":
+        return Params.from_file(args.param_path, args.overrides).as_dict(quiet=True)
+    try:
+        return json.loads(_packed_config(Path(args.archive_file)))
+    except (OSError, EOFError, ValueError, tarfile.TarError):
+        return {}
+
+
+def _packed_config(archive: Path) -> bytes:
+    if archive.is_dir():
+        return (archive / "config.json").read_bytes()
+    with tarfile.open(archive, "r:gz") as members:
+        first = members.next()
+        if first is None or first.name != "config.json" or first.size > LARGEST_CONFIG:
+            return b"{}"
+        file = members.extractfile(first)
+        return b"{}" if file is None else file.read(LARGEST_CONFIG)
+
+
+def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any) -> Iterator[str]:
+    """What was reached, where it lies, and what to type next."""
+    if command == "train" and not args.dry_run:
+        folder = Path(args.serialization_dir)
+        archive = folder / "model.tar.gz"
+        course = course_of_training(folder)
+        yield ""
+        yield f"On the {course.data} data, after epoch {course.best_epoch + 1}, the best:"
+        yield from (f"  {line}" for line in result_lines(course.best, course.epochs))
+        yield ""
+        yield f"model        {archive}"
+        yield f"all metrics  {folder / 'metrics.json'}"
+        yield f"whole log    {folder / 'out.log'}"
+        yield from _next(archive, config, ["evaluate", "use"])
+    elif command == "evaluate":
+        yield ""
+        yield f"On {args.input_file}:"
+        yield from (f"  {line}" for line in result_lines(result))
+        yield ""
+        if args.output_file:
+            yield f"all metrics  {args.output_file}"
+        yield from _next(Path(args.archive_file), config, ["use"])
+
+
+def _next(archive: Path, config: Dict[str, Any], steps: List[str]) -> Iterator[str]:
+    """What can be done with a trained model."""
+    name = shlex.quote(str(archive))
+    is_language_model = str(config["model"].get("type", "")).startswith(LANGUAGE_MODELS)
+    commands = {
+        "evaluate": f"allennlp evaluate {name} TEXTS",
+        "use": f"allennlp elmo TEXT layers.hdf5 --all --weight-file {name}"
+        if is_language_model
+        else f"allennlp predict {name} TEXTS.jsonl",
+    }
+    for number, step in enumerate(steps):
+        yield f"{'next' if number == 0 else '':11}  {commands[step]}"
+
+
+def _way_on(command: str, args: Namespace) -> str:
+    """How to go on after an interruption, as the end of a line."""
+    if command != "train":
+        return ""
+    folder = Path(args.serialization_dir)
+    words = ["allennlp", "train", args.param_path, "-s", args.serialization_dir]
+    words += ["-o", args.overrides] if args.overrides else []
+    words += [word for name in args.include_package for word in ("--include-package", name)]
+    kept = _last_checkpoint(folder)
+    if kept:
+        return f" after {kept}, which is kept. Go on with:\n  {shlex.join([*words, '--recover'])}"
+    again = shlex.join([*words, "--force"])
+    return f" before the first checkpoint: nothing is kept. Begin anew with:\n  {again}"
+
+
+def _last_checkpoint(folder: Path) -> str:
+    """What the last checkpoint of a folder holds, in words; `""` if there is none."""
+    names = [
+        re.fullmatch(r"training_state_e(\d+)_b(\d+)\.th", path.name) for path in _files(folder)
+    ]
+    numbers = sorted((int(name[1]), int(name[2])) for name in names if name)
+    if not numbers:
+        return ""
+    epochs, batches = numbers[-1]
+    told = f"{epochs} epoch{'' if epochs == 1 else 's'}"
+    return f"{told} and {batches} batches" if batches else told
+
+
+def _files(folder: Path) -> List[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _log_to_files(error: Exception) -> None:
+    """Writes the traceback of an error to the log files of a training, which stay whole."""
+    text = "".join(traceback.format_exception(error))
+    record = logging.LogRecord(__name__, logging.CRITICAL, __file__, 0, text, None, None)
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.FileHandler):
+            handler.handle(record)

@@ -1,0 +1,206 @@
+import json
+import logging
+from argparse import Namespace
+from pathlib import Path
+from typing import Any, List
+
+import pytest
+from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
+
+from elmo_scratch.commands.mistakes import mistake_of
+from elmo_scratch.commands.plain_commands import run_plainly
+from tests import FIXTURES_ROOT
+from tests.commands.conftest import Allennlp
+from tests.tiny_training import CONFIGS, params_on_fixtures
+
+DEV = FIXTURES_ROOT / "news" / "dev.csv"
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> Namespace:
+    """Those of a training whose config names a model of the package."""
+    config = tmp_path / "config.json"
+    config.write_text('{"model": {"type": "elmo_scratch_bilm"}, "trainer": {}}')
+    folder = tmp_path / "my run"
+    folder.mkdir()
+    return Namespace(
+        param_path=str(config),
+        serialization_dir=str(folder),
+        overrides="",
+        include_package=[],
+        dry_run=False,
+        verbose=False,
+        debug=False,
+    )
+
+
+def raising(error: BaseException) -> Any:
+    def run(args: Namespace) -> None:
+        raise error
+
+    return run
+
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    "error, told",
+    [
+        (ConfigurationError("a.csv, line 1:\n expected"), "a.csv, line 1: expected"),
+        (FileNotFoundError("file a.jsonnet not found"), "a.jsonnet: there is no such file"),
+        (FileNotFoundError(2, "No such file", "a.csv"), "a.csv: No such file$"),
+        (
+            RuntimeError("RUNTIME ERROR: undefined external variable: BILM_ARCHIVE\n\tc:(1:2)"),
+            "the environment variable BILM_ARCHIVE is not set, .*: export BILM_ARCHIVE=",
+        ),
+        (RuntimeError("STATIC ERROR: c.jsonnet:2:5: unexpected"), "Jsonnet, but c.jsonnet:2:5"),
+        (RuntimeError("STATIC ERROR: 1:24: unexpected"), r"--overrides: expected JSON, but .*1:24"),
+        (ValueError("overrides: a.b can't be set"), "overrides: a.b can't be set$"),
+        (RuntimeError("mat1 and mat2."), "mat1 and mat2; --debug shows where$"),
+        (TypeError("Expected num_epochs to be a int."), "config.json: expected num_epochs to be"),
+        (NotImplementedError(), "config.json: expected a model that answers JSON lines"),
+        (
+            ConfigurationError("blm not in acceptable choices for model.type: ['x', 'bilm']. You"),
+            "model.type: there is no 'blm'. Did you mean 'bilm'?",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line(error: Exception, told: str, arguments: Namespace) -> None:
+    with pytest.raises(ConfigurationError, match=f"^allennlp train: error: .*{told}") as stop:
+        run_plainly("train", raising(error), arguments)
+    assert "\n" not in str(stop.value)
+
+
+def test_a_mistake_of_the_program_keeps_its_traceback(arguments: Namespace) -> None:
+    assert mistake_of(KeyError("x"), arguments) is None
+    with pytest.raises(TypeError, match="unhashable"):
+        run_plainly("train", raising(TypeError("unhashable")), arguments)
+
+
+def test_with_debug_an_error_is_what_it_was(arguments: Namespace) -> None:
+    arguments.debug = True
+    with pytest.raises(RuntimeError, match="^mat1$"):
+        run_plainly("train", raising(RuntimeError("mat1")), arguments)
+
+
+def test_the_log_file_gets_the_traceback(arguments: Namespace, tmp_path: Path) -> None:
+    handler = logging.FileHandler(tmp_path / "out.log")
+    logging.getLogger().addHandler(handler)
+    with pytest.raises(ConfigurationError):
+        run_plainly("train", raising(RuntimeError("mat1")), arguments)
+    handler.close()
+    logged = (tmp_path / "out.log").read_text()
+    assert "Traceback (most recent call last)" in logged
+    assert "RuntimeError: mat1" in logged
+
+
+# Interruptions
+
+
+@pytest.mark.parametrize("error, status", [(KeyboardInterrupt(), 130), (SigTermReceived(), 143)])
+@pytest.mark.parametrize(
+    "files, told",
+    [
+        ([], "interrupted before the first checkpoint: nothing is kept. Begin anew with:"),
+        (
+            ["training_state_e1_b0.th", "training_state_e1_b500.th", "training_state_e0_b900.th"],
+            "interrupted after 1 epoch and 500 batches, which is kept. Go on with:",
+        ),
+        (["training_state_e10_b0.th"], "interrupted after 10 epochs, which is kept. Go on with:"),
+    ],
+)
+def test_an_interrupted_training_says_what_is_kept_and_how_to_go_on(
+    files: List[str],
+    told: str,
+    error: BaseException,
+    status: int,
+    arguments: Namespace,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    for name in files:
+        (Path(arguments.serialization_dir) / name).touch()
+    arguments.overrides = '{"trainer.num_epochs": 3}'
+    with pytest.raises(SystemExit) as stop:
+        run_plainly("train", raising(error), arguments)
+    assert stop.value.code == status
+    line, command = capsys.readouterr().err.splitlines()
+    assert line == f"allennlp train: {told}"
+    option = "--recover" if files else "--force"
+    assert (
+        command.split()
+        == (
+            f"allennlp train {arguments.param_path} -s '{arguments.serialization_dir}' -o "
+            f"'{arguments.overrides}' {option}"
+        ).split()
+    )
+
+
+# What a run prints
+
+
+def test_a_training_and_an_evaluation_close_with_what_was_reached(
+    allennlp: Allennlp, tmp_path: Path, bilm_archive: Path, capsys: pytest.CaptureFixture
+) -> None:
+    config = tmp_path / "config.json"
+    classifier = CONFIGS / "ag_news" / "elmo_trainable.jsonnet"
+    params_on_fixtures(classifier, bilm_archive).to_file(str(config))
+    capsys.readouterr()
+    allennlp("train", config, "-s", "run", "-o", '{"trainer.num_epochs": 2}')
+    printed = capsys.readouterr().out.splitlines()
+    assert all(len(line) < 80 for line in printed)
+    assert [line[:12] for line in printed[:4]] == [
+        "weights to t",
+        "epoch 1 of 2",
+        "epoch 2 of 2",
+        "packing the ",
+    ]
+    assert "On the validation data, after epoch " in printed[5]
+    assert printed[6].startswith("  accuracy ") and printed[6].endswith("over 2 epochs")
+    assert {line.split()[0] for line in printed[9:13]} == {
+        "World",
+        "Sports",
+        "Business",
+        "Sci/Tech",
+    }
+    assert printed[-5:] == [
+        "model        run/model.tar.gz",
+        "all metrics  run/metrics.json",
+        "whole log    run/out.log",
+        "next         allennlp evaluate run/model.tar.gz TEXTS",
+        "             allennlp predict run/model.tar.gz TEXTS.jsonl",
+    ]
+    assert "Batch inputs" in (tmp_path / "run" / "out.log").read_text()
+
+    allennlp("evaluate", "run/model.tar.gz", DEV)
+    evaluated = capsys.readouterr().out.splitlines()
+    table = evaluated.index(f"On {DEV}:") + 2
+    # The best epoch's model, on the same data.
+    assert evaluated[table : table + 7] == printed[7:14]
+
+
+def test_a_language_model_closes_with_its_export(
+    allennlp: Allennlp, bilm_archive: Path, capsys: pytest.CaptureFixture
+) -> None:
+    allennlp("evaluate", bilm_archive, DEV)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[2].startswith("  perplexity ")
+    wanted = f"allennlp elmo TEXT layers.hdf5 --all --weight-file {bilm_archive}"
+    assert printed[-1] == f"next         {wanted}"
+
+
+def test_a_bad_line_of_json_is_named(
+    allennlp: Allennlp, classifier_archive: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "texts.jsonl").write_text('{"description": "The match ."}\n{"description": \n')
+    with pytest.raises(ConfigurationError, match="texts.jsonl: .* got '{\"description\":' "):
+        allennlp("predict", classifier_archive, "texts.jsonl")
+
+
+def test_other_trainings_print_what_they_did(
+    arguments: Namespace, capsys: pytest.CaptureFixture
+) -> None:
+    Path(arguments.param_path).write_text(json.dumps({"model": {"type": "simple_tagger"}}))
+    assert run_plainly("train", lambda args: "model", arguments) == "model"
+    assert capsys.readouterr().out == ""
