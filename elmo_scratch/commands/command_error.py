@@ -39,7 +39,7 @@ def command_errors(
     way_on : `str`, optional (default = `""`)
         How to go on after an interruption or an `OSError`, if finished work is kept.
     is_kept : `Callable[[], bool]`, optional (default = always)
-        Whether there is finished work to go on with after an `OSError`.
+        Whether there is finished work to go on with.
 
     # Raises
 
@@ -59,7 +59,9 @@ def command_errors(
         kept = f". What is done is kept: {way_on}" if way_on and is_kept() else ""
         raise CommandError(command, f"{output}: {error}{kept}") from None
     except KeyboardInterrupt as error:
-        then = f"; {way_on}" if way_on else ""
+        then = ""
+        if way_on:
+            then = f"; {way_on}" if is_kept() else " before there was anything to keep"
         print(f"allennlp {command}: interrupted{then}", file=sys.stderr)
         if isinstance(error, Terminated):
             numbers.append(error.number)

@@ -32,6 +32,7 @@ from elmo_scratch.export.plan import (
     in_words,
 )
 from elmo_scratch.export.text import InputText
+from elmo_scratch.files.signals import first_interruption_waits
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +41,9 @@ SECONDS_A_PART = 300.0
 About the most work that an interruption loses. A shorter export has one part, which becomes the
 output as it is; the parts of a longer one are copied at the end.
 """
+
+
+FINISHING = "\nfinishing the sentences at hand, to keep them; Ctrl-C once more stops at once"
 
 
 class Engine(ABC):
@@ -110,8 +114,12 @@ class OneProcess(Engine):
             depth = 0
             if layers.leaves_a_processor:
                 steps, depth = run_ahead(steps), DEPTH
-            embed = StepEmbedder(span, layers, self.seconds_a_part)
-            consume_behind(steps, embed, partial(writing.write_parts, span, done), depth)
+            with first_interruption_waits(FINISHING) as is_interrupted:
+                embed = StepEmbedder(span, layers, self.seconds_a_part, is_interrupted)
+                write = partial(writing.write_parts, span, done)
+                consume_behind(embed.until_interrupted(steps), embed, write, depth)
+                if is_interrupted():
+                    raise KeyboardInterrupt
 
 
 def export_layers(

@@ -236,8 +236,9 @@ class PartWriting:
         self, span: Span, done: Callable[[int], None], batches: Iterator[EmbeddedBatch]
     ) -> None:
         """
-        Writes the parts of a span of which nothing is there yet, from its embedded batches. `done`
-        is told how many more sentences have been written.
+        Writes the parts of a span of which nothing is there yet, from its embedded batches, up to
+        its end or the last part of an interrupted export. `done` is told how many more sentences
+        have been written.
 
         Raises `ConfigurationError` if the text has changed since it was checked, `OSError` if the
         disk is full.
@@ -267,6 +268,8 @@ class PartWriting:
                 # A part with its final name counts as whole when a run resumes.
                 sync(unfinished)
             os.replace(unfinished, self.folder.file_of(part))
+            if end.is_last:
+                return
             start = end.stop
 
     def join(self, output_file: Path) -> None:

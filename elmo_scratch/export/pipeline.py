@@ -235,11 +235,13 @@ SENTENCES_A_PART = 2**15
 class PartEnd(NamedTuple):
     """
     The end of a part: `stop` is the number of the sentence after its last; `state` is the state
-    that the next sentence starts from, where states are carried.
+    that the next sentence starts from, where states are carried. With `is_last` the export is
+    interrupted, and no part follows.
     """
 
     stop: int
     state: Optional[State]
+    is_last: bool = False
 
 
 class EmbeddedBatch(NamedTuple):
@@ -288,13 +290,21 @@ class StepEmbedder:
     """
     Embeds the steps of a span, one after the other. `layers` is in the state that the first
     sentence starts from. A part ends at the first chance after `seconds_a_part` seconds or
-    `SENTENCES_A_PART` sentences, and at the end.
+    `SENTENCES_A_PART` sentences, after an interruption, and at the end.
     """
 
-    def __init__(self, span: Span, layers: SentenceLayers, seconds_a_part: float) -> None:
+    def __init__(
+        self,
+        span: Span,
+        layers: SentenceLayers,
+        seconds_a_part: float,
+        is_interrupted: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._stop = span.stop
         self._layers = layers
         self._seconds_a_part = seconds_a_part
+        self._is_interrupted = is_interrupted
+        self._has_ended = False
         self._part_start, self._part_started = span.start, time.monotonic()
 
     def __call__(self, step: SpelledStep) -> EmbeddedBatch:
@@ -304,7 +314,21 @@ class StepEmbedder:
         if step.stop is not None:
             is_late = time.monotonic() - self._part_started >= self._seconds_a_part
             is_full = step.stop - self._part_start >= SENTENCES_A_PART
-            if is_late or is_full or step.stop == self._stop:
-                end = PartEnd(step.stop, layers.carried() if layers.state == "carry" else None)
+            self._has_ended = self._is_interrupted()
+            if is_late or is_full or self._has_ended or step.stop == self._stop:
+                state = layers.carried() if layers.state == "carry" else None
+                end = PartEnd(step.stop, state, self._has_ended)
                 self._part_start, self._part_started = step.stop, time.monotonic()
         return EmbeddedBatch(step.sentences, output, end)
+
+    def until_interrupted(
+        self, steps: Generator[SpelledStep, None, None]
+    ) -> Generator[SpelledStep, None, None]:
+        """Yields the steps to embed: up to the one that ends a part after an interruption."""
+        try:
+            for step in steps:
+                yield step
+                if self._has_ended:
+                    return
+        finally:
+            steps.close()

@@ -561,7 +561,10 @@ def test_a_real_export_ends_by_a_signal_and_goes_on(
     process.send_signal(number)
     _, errors = process.communicate(timeout=120)
     assert (process.returncode, "Traceback" in errors) == (status, False), errors
-    assert errors.splitlines()[-1] == "allennlp elmo: interrupted; go on with --resume"
+    is_kept = bool(list(tmp_path.glob("x.hdf5.parts/0*.hdf5")))
+    assert is_kept or number != signal.SIGINT
+    told = "; go on with --resume" if is_kept else " before there was anything to keep"
+    assert errors.splitlines()[-1] == f"allennlp elmo: interrupted{told}"
     allennlp(*words, "--resume")
     assert sorted(os.listdir(tmp_path)) == ["text.txt", "x.hdf5"]
     with h5py.File(tmp_path / "x.hdf5") as file:
@@ -659,8 +662,50 @@ def test_an_interruption_is_one_line(
     with pytest.raises(SystemExit) as stop:
         export("--all", *given)
     assert stop.value.code == status
-    way_on = " ".join([*given, "--resume"])
-    assert capsys.readouterr().err.endswith(f"allennlp elmo: interrupted; go on with {way_on}\n")
+    told = "allennlp elmo: interrupted before there was anything to keep\n"
+    assert capsys.readouterr().err.endswith(told)
+
+
+def test_ctrl_c_keeps_the_sentences_that_are_done(
+    allennlp: Allennlp,
+    files: OfficialFiles,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Long before a part is full."""
+    (tmp_path / "text.txt").write_text("\n".join(LINES * 20), encoding="utf-8")
+    words = ["elmo", "text.txt", "x.hdf5", "--all", "--batch-size", "2"]
+    words += ["--options-file", files.options, "--weight-file", files.weights]
+
+    def export_until_sentences_are_written() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        read = SentenceLayers.read
+
+        def read_and_interrupt(self: SentenceLayers, *arguments: Any) -> Any:
+            read_and_interrupt.calls += 1  # type: ignore[attr-defined]
+            if read_and_interrupt.calls == 10:  # type: ignore[attr-defined]
+                signal.raise_signal(signal.SIGINT)
+            return read(self, *arguments)
+
+        read_and_interrupt.calls = 0  # type: ignore[attr-defined]
+        SentenceLayers.read = read_and_interrupt  # type: ignore[method-assign]
+        allennlp(*words)
+
+    ended = run_forked(
+        export_until_sentences_are_written, tmp_path_factory.mktemp("log") / "errors"
+    )
+    assert ended.status == 130
+    assert "finishing the sentences at hand" in ended.errors
+    assert ended.errors.splitlines()[-1] == "allennlp elmo: interrupted; go on with --resume"
+    (part,) = (tmp_path / "x.hdf5.parts").glob("0*.hdf5")
+    assert part.name == "000000000000-000000000020.hdf5"
+    allennlp(*words, "--resume")
+    words[2] = "whole.hdf5"
+    allennlp(*words)
+    with h5py.File(tmp_path / "x.hdf5") as one, h5py.File(tmp_path / "whole.hdf5") as other:
+        assert list(one) == list(other)
+        for resumed, whole in zip(arrays_of(one), arrays_of(other), strict=True):
+            assert numpy.array_equal(resumed, whole)
 
 
 def test_in_a_process_of_its_own_an_error_is_exit_status_1_and_one_line(tmp_path: Path) -> None:
