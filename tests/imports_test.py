@@ -61,3 +61,12 @@ def test_drop_ins_import_no_more_than_they_need() -> None:
     )
     assert {"allennlp.common", "h5py", "torch"} <= imported
     assert imported & HEAVY == set()
+
+
+def test_an_archive_is_read_without_pytorchs_compiler(bilm_archive: Path) -> None:
+    """It would take seconds, for weights that are never drawn."""
+    imported = imported_by(
+        f"import elmo_scratch; elmo_scratch.read_bilm_archive({str(bilm_archive)!r})"
+    )
+    assert "elmo_scratch.interop.archives.archive" in imported
+    assert not imported & {"torch._dynamo", "sympy"}

@@ -6,7 +6,7 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import torch
 from allennlp.common import Params
@@ -14,6 +14,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights_path
 from allennlp.nn.util import read_state_dict
+from torch.overrides import TorchFunctionMode
 
 from elmo_scratch.files.paths import resolve_path
 from elmo_scratch.interop.archives.blueprint import BiLmBlueprint, BiLmChanges, WordList, dense
@@ -46,6 +47,9 @@ MOST_SHARED = 4
 """
 Tensors may take this many times the bytes of their file, as one stored tensor can serve several.
 """
+
+DRAWING = (torch.Tensor.normal_, torch.Tensor.uniform_)
+"""Methods by which modules draw weights, beside the functions of `torch.nn.init`."""
 
 VOCABULARY_LOCK = ".lock"
 """An empty file that AllenNLP writes to whenever it reads a vocabulary."""
@@ -208,7 +212,7 @@ def _check_sizes(
                 f"layers or convolutions, but there are {len(state)} tensors"
             )
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _WithoutDrawing():
             planned = blueprint.build()
     except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise ConfigurationError(
@@ -224,6 +228,24 @@ def _check_sizes(
             raise ConfigurationError(
                 f"{archive_file}: the weights do not fit the config. {BILM_PREFIX}{name} is missing"
             )
+
+
+class _WithoutDrawing(TorchFunctionMode):
+    """
+    Draws no weights: where they have shapes alone, PyTorch would import its compiler for that,
+    which takes seconds.
+    """
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: Tuple[Any, ...] = (),
+        kwargs: Optional[Dict[str, Any]] = None,
+    ) -> Any:
+        if func in DRAWING or getattr(func, "__module__", "") == torch.nn.init.__name__:
+            return args[0] if args else (kwargs or {})["tensor"]
+        return func(*args, **(kwargs or {}))
 
 
 def _fill(bilm: BiLm, state: Tensors, archive_file: Union[str, PathLike]) -> None:
