@@ -105,11 +105,11 @@ def fit_encoder(model: Dict[str, Any], bilm_width: int) -> None:
     if not any(embedder.get("type") == "elmo_scratch" for embedder in embedders):
         return
     encoder = model.get("seq2seq_encoder") or model["seq2vec_encoder"]
-    (key,) = {"input_size", "input_dim", "embedding_dim"} & set(encoder)
-    encoder[key] = sum(
-        bilm_width if embedder.get("type") == "elmo_scratch" else embedder["embedding_dim"]
-        for embedder in embedders
-    )
+    for key in {"input_size", "input_dim", "embedding_dim"} & set(encoder):
+        encoder[key] = sum(
+            bilm_width if embedder.get("type") == "elmo_scratch" else embedder["embedding_dim"]
+            for embedder in embedders
+        )
 
 
 def train(params: Params, folder: Path) -> Model:

@@ -3,6 +3,7 @@
 from typing import Any, Dict, Optional, Tuple
 
 import torch
+from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError, check_dimensions_match
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
@@ -13,14 +14,19 @@ from allennlp.nn.util import get_text_field_mask
 
 from elmo_scratch.metrics import ConfusionMatrix
 
+INPUT_SIZES = ("embedding_dim", "input_size", "input_dim")
+"""What AllenNLP's encoders call the width of what they read."""
 
-@Model.register("elmo_scratch_classifier")
+
+@Model.register("elmo_scratch_classifier", constructor="with_derived_sizes")
 class Classifier(Model):
     """
     Embeds a text, encodes it in context, pools it to one vector and classifies that. Two embedders
     side by side, a word's own vector and ELMo, make the `[x; ELMo]` of the paper.
 
-    Registered as a `Model` with name "elmo_scratch_classifier".
+    Registered as a `Model` with name "elmo_scratch_classifier". A config may leave out the width of
+    what its encoders read, their `embedding_dim`, `input_size` or `input_dim`: it is that of the
+    part before.
 
     # Parameters
 
@@ -99,6 +105,43 @@ class Classifier(Model):
         if initializer is not None:
             initializer(self)
 
+    @classmethod
+    def with_derived_sizes(
+        cls,
+        vocab: Vocabulary,
+        *,
+        text_field_embedder: TextFieldEmbedder,
+        seq2vec_encoder: Lazy[Seq2VecEncoder],
+        seq2seq_encoder: Optional[Lazy[Seq2SeqEncoder]] = None,
+        dropout: float = 0.0,
+        label_smoothing: float = 0.0,
+        initializer: Optional[InitializerApplicator] = None,
+        **kwargs: Any,
+    ) -> "Classifier":
+        """The classifier of a config; the parameters are those of the class."""
+        width = text_field_embedder.get_output_dim()
+        in_context: Optional[Seq2SeqEncoder] = None
+        if _states_its_size(seq2vec_encoder):
+            # In the order in which configs without derived sizes have always drawn their weights.
+            pooling = seq2vec_encoder.construct()
+            if seq2seq_encoder is not None:
+                in_context = _reading(width, seq2seq_encoder)
+        else:
+            if seq2seq_encoder is not None:
+                in_context = _reading(width, seq2seq_encoder)
+                width = in_context.get_output_dim()
+            pooling = _reading(width, seq2vec_encoder)
+        return cls(
+            vocab,
+            text_field_embedder=text_field_embedder,
+            seq2vec_encoder=pooling,
+            seq2seq_encoder=in_context,
+            dropout=dropout,
+            label_smoothing=label_smoothing,
+            initializer=initializer,
+            **kwargs,
+        )
+
     def forward(
         self, text: TextFieldTensors, label: Optional[torch.Tensor] = None
     ) -> Dict[str, torch.Tensor]:
@@ -169,6 +212,17 @@ class Classifier(Model):
             metrics["confusion_classes"] = list(self._class_names)
             self._confusion.reset()
         return metrics
+
+
+def _states_its_size(encoder: Lazy[Any]) -> bool:
+    return any(name in encoder._params for name in INPUT_SIZES)
+
+
+def _reading(width: int, encoder: Lazy[Any]) -> Any:
+    """The encoder of a config, which reads vectors of a width if it states no other."""
+    if _states_its_size(encoder):
+        return encoder.construct()
+    return encoder.construct(**dict.fromkeys(INPUT_SIZES, width))
 
 
 def _with_a_token_in_each(

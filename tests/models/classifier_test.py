@@ -1,7 +1,7 @@
 import json
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Tuple
 
 import pytest
 import torch
@@ -12,6 +12,7 @@ from allennlp.common.util import prepare_environment
 from allennlp.data import Batch, Instance, Vocabulary
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.models import Model
+from allennlp.modules import Seq2VecEncoder, TextFieldEmbedder
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from elmo_scratch.data import AgNewsReader
@@ -83,6 +84,49 @@ def test_the_scores_are_a_linear_function_of_the_pooled_vectors() -> None:
 def test_parts_that_do_not_fit_each_other_are_an_error(settings: Dict[str, Any], part: str) -> None:
     with pytest.raises(ConfigurationError, match=f"must match the input of {part}.* but got"):
         model_for(vocabulary("a"), **settings)
+
+
+@pytest.mark.parametrize(
+    "settings, sizes",
+    [
+        ({"seq2vec_encoder": {"type": "boe"}}, (7, 7)),
+        ({"seq2vec_encoder": {"type": "lstm", "hidden_size": 3}}, (7, 7)),
+        ({"seq2vec_encoder": {"type": "boe"}, "seq2seq_encoder": LSTM}, (7, 10)),
+        (
+            {
+                "seq2vec_encoder": {"type": "boe"},
+                "seq2seq_encoder": {"type": "lstm", "hidden_size": 5},
+            },
+            (7, 5),
+        ),
+        (
+            {
+                "seq2vec_encoder": {**POOLING, "embedding_dim": 5},
+                "seq2seq_encoder": {"type": "lstm", "hidden_size": 5},
+            },
+            (7, 5),
+        ),
+    ],
+)
+def test_sizes_that_a_config_leaves_out_are_those_of_the_part_before(
+    settings: Dict[str, Any], sizes: Tuple[int, int]
+) -> None:
+    model = model_for(vocabulary("a"), **settings)
+    encoders = (model.seq2seq_encoder, model.seq2vec_encoder)
+    assert tuple(encoder.get_input_dim() for encoder in encoders) == sizes
+
+
+def test_a_config_without_derived_sizes_draws_the_weights_that_it_always_drew() -> None:
+    vocab, stated = vocabulary("a"), {**LSTM, "type": "lstm"}
+    pooling = {"type": "lstm", "input_size": 10, "hidden_size": 3}
+    torch.manual_seed(5)
+    model = model_for(vocab, seq2vec_encoder=pooling, seq2seq_encoder=stated)
+    torch.manual_seed(5)
+    embedder = TextFieldEmbedder.from_params(Params(deepcopy(EMBEDDER)), vocab=vocab)
+    first = Seq2VecEncoder.from_params(Params({**pooling}))
+    assert embedder.get_output_dim() == 7
+    for one, other in zip(first.parameters(), model.seq2vec_encoder.parameters(), strict=True):
+        assert torch.equal(one, other)
 
 
 def test_an_initializer_draws_what_it_matches() -> None:

@@ -1,7 +1,6 @@
 // What the AG News classifiers share: everything but the mix of the biLM's layers. Each token is
 // [x; ELMo], a word vector of the task's own beside the mixed layers of a frozen biLM.
 local word_dim = 100;
-local elmo_width = 512;
 local ngrams = [1, 2, 3];
 // A text shorter than the longest n-gram is padded, so that the encoder can read it.
 local indexer = {
@@ -10,7 +9,6 @@ local indexer = {
   token_min_padding_length: ngrams[std.length(ngrams) - 1],
 };
 {
-  elmo_width:: elmo_width,
   // A point of the curves of the mix's weights comes every `curve_step` batches.
   classifier(mix, curve_step=100):: {
     dataset_reader: {
@@ -39,7 +37,6 @@ local indexer = {
       },
       seq2vec_encoder: {
         type: "cnn",
-        embedding_dim: word_dim + elmo_width,
         num_filters: 128,
         ngram_filter_sizes: ngrams,
       },

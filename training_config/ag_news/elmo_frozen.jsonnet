@@ -4,7 +4,6 @@
 //   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv BILM_ARCHIVE=runs/ag_news/words/model.tar.gz
 //   allennlp train training_config/ag_news/elmo_frozen.jsonnet -s runs/ag_news/frozen
 //
-// A biLM of another width needs another `model.seq2vec_encoder.embedding_dim`: 100 more than it.
 // It has been tried on the fixtures only; README.md, "Results", compares the mixes by another config.
 local common = import "common.libsonnet";
 common.classifier(mix={ type: "frozen" })

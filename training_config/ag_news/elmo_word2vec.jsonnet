@@ -26,7 +26,6 @@ common.classifier(mix={ type: "trainable" }) {
         },
       },
     },
-    seq2vec_encoder+: { embedding_dim: word_dim + common.elmo_width },
   },
   trainer+: {
     num_epochs: 10,

@@ -11,12 +11,7 @@
 local with_bilm = import "elmo_word2vec.jsonnet";
 with_bilm {
   dataset_reader+: { token_indexers+: { elmo:: null } },
-  model+: {
-    text_field_embedder+: { token_embedders+: { elmo:: null } },
-    seq2vec_encoder+: {
-      embedding_dim: with_bilm.model.text_field_embedder.token_embedders.words.embedding_dim,
-    },
-  },
+  model+: { text_field_embedder+: { token_embedders+: { elmo:: null } } },
   trainer+: {
     callbacks: [one for one in super.callbacks if one.type != "elmo_scratch_mix_shares"],
   },
