@@ -81,7 +81,8 @@ def is_for_people(record: logging.LogRecord) -> bool:
         return not record.getMessage().startswith(LEFT_OUT)
     if record.name == __name__:
         return True
-    return record.name.startswith("allennlp.") and _told(record.getMessage()) is not None
+    is_of_allennlp = record.name == "root" or record.name.startswith("allennlp.")
+    return is_of_allennlp and _told(record.getMessage()) is not None
 
 
 def _told(message: str) -> Optional[str]:

@@ -16,7 +16,7 @@ def mistake_of(error: Exception, args: Namespace) -> Optional[str]:
     arguments; `None` if it is the mistake of a program, whose traceback is wanted.
     """
     message = " ".join(str(error).split())
-    config = getattr(args, "param_path", None) or getattr(args, "archive_file", "")
+    config: str = args.param_path if "param_path" in args else args.archive_file
     if isinstance(error, ConfigurationError):
         return _of_unknown_name(" ".join(str(error.message).split()))
     if isinstance(error, OSError):

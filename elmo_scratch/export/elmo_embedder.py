@@ -15,6 +15,7 @@ from elmo_scratch.export.export import export_layers
 from elmo_scratch.export.model_source import ModelSource
 from elmo_scratch.export.plan import KEPT, ExportSettings
 from elmo_scratch.export.text import InputText
+from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.modules.bilm import BiLm
 
 BATCH_SIZE = 64
@@ -208,7 +209,10 @@ class ElmoEmbedder:
             use_sentence_keys=use_sentence_keys,
         )
         output_file, text = Path(output_file_path), _text_of(input_file)
-        export_layers(text, output_file, self._layers, settings, overwrite=True, keep_parts=True)
+        with without_information("elmo_scratch.export.export"):
+            export_layers(
+                text, output_file, self._layers, settings, overwrite=True, keep_parts=True
+            )
 
     def warm_up(self, sentences: Iterable[Sequence[str]]) -> None:
         """

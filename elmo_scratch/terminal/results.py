@@ -1,4 +1,4 @@
-"""The metrics of a training or an evaluation, told in a few lines of at most 80 characters."""
+"""The metrics of a training or an evaluation, told in a few lines of at most 78 characters."""
 
 import json
 import re
@@ -7,7 +7,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
 from elmo_scratch.terminal.sparkline import sparkline
 
-WIDTH = 80
+WIDTH = 78
+"""Commands indent the lines by two more, in a terminal of 80 columns."""
 
 MOST_CLASSES = 12
 """The most classes that are told one by one."""

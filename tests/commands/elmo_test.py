@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Callable, List, Sequence
 
@@ -679,16 +679,15 @@ def test_ctrl_c_keeps_the_sentences_that_are_done(
 
     def export_until_sentences_are_written() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        read = SentenceLayers.read
+        read, batches = SentenceLayers.read, count(1)
 
         def read_and_interrupt(self: SentenceLayers, *arguments: Any) -> Any:
-            read_and_interrupt.calls += 1  # type: ignore[attr-defined]
-            if read_and_interrupt.calls == 10:  # type: ignore[attr-defined]
+            if next(batches) == 10:
                 signal.raise_signal(signal.SIGINT)
             return read(self, *arguments)
 
-        read_and_interrupt.calls = 0  # type: ignore[attr-defined]
-        SentenceLayers.read = read_and_interrupt  # type: ignore[method-assign]
+        # In a process of its own.
+        SentenceLayers.read = read_and_interrupt  # type: ignore[method-assign, assignment]
         allennlp(*words)
 
     ended = run_forked(

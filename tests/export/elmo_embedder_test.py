@@ -2,6 +2,7 @@ import copy
 import inspect
 import io
 import json
+import logging
 import pickle
 import shutil
 from pathlib import Path
@@ -452,3 +453,16 @@ def test_arguments_have_the_names_and_the_order_of_allennlps() -> None:
 def test_models_without_residual_connections_are_read_too() -> None:
     embedder = ElmoEmbedder(options_file=str(PLAIN.options), weight_file=str(PLAIN.weights))
     assert embedder.embed_sentence(["a", "word"]).shape[1] == 2
+
+
+def test_a_program_of_ones_own_gets_no_information(
+    bilm_archive: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "text.txt").write_text("the river .\n", encoding="utf-8")
+    caplog.set_level(logging.INFO)
+    caplog.clear()  # of how the archive was made
+    embedder = ElmoEmbedder(weight_file=bilm_archive)
+    embedder.embed_sentence(["the", "river"])
+    embedder.embed_file(tmp_path / "text.txt", tmp_path / "layers.hdf5", "all")
+    # The bar on stderr goes to a logger of its own, which prints nothing.
+    assert [record for record in caplog.records if record.name != "tqdm"] == []

@@ -17,6 +17,7 @@ from allennlp.nn.util import read_state_dict
 from torch.overrides import TorchFunctionMode
 
 from elmo_scratch.files.paths import resolve_path
+from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.interop.archives.blueprint import BiLmBlueprint, BiLmChanges, WordList, dense
 from elmo_scratch.interop.archives.sidecar import kept_bilm_config
 from elmo_scratch.interop.archives.torch_file import UNREADABLE, check_not_compressed, reason_of
@@ -104,6 +105,7 @@ def read_bilm_archive(archive_file: Union[str, PathLike]) -> PretrainedBiLm:
     return read_language_model(archive_file).pretrained
 
 
+@without_information("allennlp.common.params", "allennlp.data.vocabulary")
 def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguageModel:
     """Reads a biLM and its softmax. The argument and the errors are as in `read_bilm_archive`."""
     with _opened(archive_file) as folder:
