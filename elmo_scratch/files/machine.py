@@ -3,6 +3,7 @@ Tells which processors and how much memory this process may use, limits of conta
 """
 
 import os
+import platform
 from pathlib import Path
 from typing import Iterator, NamedTuple, Tuple
 
@@ -11,6 +12,9 @@ STATISTICS = Path("/proc/meminfo")
 
 CONTROL_GROUP = Path("/proc/self/cgroup")
 """The file in which Linux lists the control groups of a process."""
+
+PROCESSORS = Path("/proc/cpuinfo")
+"""The file in which Linux describes processors."""
 
 LIMITS = Path("/sys/fs/cgroup")
 """The folder in which Linux lists the limits of control groups."""
@@ -108,3 +112,14 @@ def num_processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def processor_name() -> str:
+    """The name of the machine's first processor, or of its kind if the system doesn't say more."""
+    try:
+        lines = PROCESSORS.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    pairs = (line.partition(":") for line in lines)
+    names = (name.strip() for key, _, name in pairs if key.strip() == "model name")
+    return next(names, "") or platform.processor() or platform.machine()

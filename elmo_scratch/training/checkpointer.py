@@ -9,6 +9,7 @@ import logging
 import os
 import shutil
 import socket
+import stat
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +29,7 @@ from elmo_scratch.interop.archives.torch_file import (
     reason_of,
     write_torch_file,
 )
+from elmo_scratch.training.environment import write_environment
 from elmo_scratch.training.workers import gathered
 
 
@@ -79,6 +81,9 @@ class SharedClock:
 
 LOCK = "training.lock"
 """The locked file in a training's folder. It names the process that trains, or trained last."""
+
+MAX_NAME = 200
+"""The number of characters that are read of the name of a process."""
 
 HELD = (errno.EACCES, errno.EAGAIN)
 """The error numbers of a system if another process has the lock."""
@@ -136,6 +141,28 @@ class TrainingLock:
                     f"{self._path.parent}: another training has begun here since this one did, in "
                     "a new folder of the name. Nothing more is written to it."
                 )
+
+
+def training_process(folder: Path) -> Optional[str]:
+    """
+    The process that trains in a folder, such as `"process 17 on host"`; `None` if there is none, or
+    files can't be locked. Nothing in the folder is changed.
+    """
+    path = folder / LOCK
+    with suppress(OSError):
+        there = os.stat(path)
+        if not stat.S_ISREG(there.st_mode):
+            return None
+        # To close a second file of this process would release its lock.
+        if (there.st_dev, there.st_ino) in _OPEN:
+            return f"process {os.getpid()} on {socket.gethostname()}"
+        with open(path, encoding="utf-8", errors="replace") as file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in HELD:
+                    return file.read(MAX_NAME).strip() or "another process"
+    return None
 
 
 def _opened(path: Path) -> TextIO:
@@ -240,6 +267,7 @@ class WholeCheckpointer(Checkpointer):
         self._lock = TrainingLock(self._folder) if self._rank == 0 else None
         if self._is_primary:
             self._remove_leftovers()
+            write_environment(self._folder)
 
     @property
     def _is_primary(self) -> bool:

@@ -1,8 +1,11 @@
 import os
+import platform
+from pathlib import Path
 
 import pytest
 
-from elmo_scratch.files.machine import num_processors
+from elmo_scratch.files import machine
+from elmo_scratch.files.machine import num_processors, processor_name
 
 
 def test_only_those_that_the_process_may_run_on_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,3 +21,18 @@ def test_all_count_where_the_system_does_not_say_which(
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: count)
     assert num_processors() == expected
+
+
+def test_a_processor_is_named_as_the_system_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described = tmp_path / "cpuinfo"
+    monkeypatch.setattr(machine, "PROCESSORS", described)
+    monkeypatch.setattr(platform, "processor", lambda: "")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    assert processor_name() == "x86_64"
+    described.write_text("processor\t: 0\nmodel name\t: A Chip: fast\n", encoding="utf-8")
+    assert processor_name() == "A Chip: fast"
+    described.write_text("processor\t: 0\n", encoding="utf-8")
+    monkeypatch.setattr(platform, "processor", lambda: "arm")
+    assert processor_name() == "arm"

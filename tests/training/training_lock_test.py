@@ -11,7 +11,12 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.training import GradientDescentTrainer
 
-from elmo_scratch.training.checkpointer import LOCK, TrainingLock, WholeCheckpointer
+from elmo_scratch.training.checkpointer import (
+    LOCK,
+    TrainingLock,
+    WholeCheckpointer,
+    training_process,
+)
 from elmo_scratch_compat import training as compat_training
 
 FORK = multiprocessing.get_context("fork")
@@ -141,3 +146,25 @@ def test_where_files_cannot_be_locked_there_is_none(
 def test_where_nothing_can_be_written_there_is_none(tmp_path: Path) -> None:
     TrainingLock(tmp_path / "missing")
     assert not (tmp_path / "missing").exists()
+
+
+def test_who_trains_is_told_without_a_change(tmp_path: Path) -> None:
+    assert training_process(tmp_path) is None
+    with training_in(tmp_path) as process:
+        before = (tmp_path / LOCK).stat().st_mtime_ns
+        assert str(training_process(tmp_path)).startswith(f"process {process.pid} on ")
+        assert (tmp_path / LOCK).stat().st_mtime_ns == before
+    assert training_process(tmp_path) is None
+
+
+def test_to_ask_leaves_the_lock_of_this_process_as_it_is(tmp_path: Path) -> None:
+    lock = TrainingLock(tmp_path)
+    assert str(training_process(tmp_path)).startswith(f"process {os.getpid()} on ")
+    with FORK.Pool(1) as pool:
+        assert pool.apply(training_process, [tmp_path]) is not None
+    lock.check()
+
+
+def test_a_pipe_in_the_place_of_the_lock_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / LOCK)
+    assert training_process(tmp_path) is None
