@@ -51,7 +51,7 @@ setup(
     license_files=["LICENSE"],
     python_requires=">=3.10,<3.14",
     packages=find_packages(include=["elmo_scratch", "elmo_scratch.*", "elmo_scratch_compat"]),
-    package_data={"elmo_scratch": ["py.typed", "explore/page.*"]},
+    package_data={"elmo_scratch": ["py.typed", "explore/page.*", "report/templates/*"]},
     # A library that ctypes loads. Where there is no compiler PyTorch's operations take its place.
     ext_modules=[
         Extension(
@@ -87,7 +87,7 @@ setup(
     ],
     extras_require={
         "ray": ["ray>=2.40"],
-        "report": ["jinja2>=3", "matplotlib>=3.7"],
+        "report": ["jinja2>=3.1", "matplotlib>=3.8"],
         "search": ["optuna>=4"],
         "vectors": ["gensim>=4.3.3"],
     },

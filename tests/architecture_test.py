@@ -21,7 +21,7 @@ FLOORS = [
     ["interop"],
     ["static_vectors", "training"],
     ["embedders", "models", "predictors"],
-    ["explore", "export", "search"],
+    ["explore", "export", "report", "search"],
     ["commands"],
     ["registered"],
 ]

@@ -35,7 +35,10 @@ REGISTERED: Dict[type, Set[str]] = {
     OutputSoftmax: {"adaptive", "full", "sampled"},
     Predictor: {"ag_news"},
     Seq2SeqEncoder: {"elmo_scratch_output"},
-    Subcommand: {"elmo", "elmo-explore", "elmo-export", "elmo-join", "elmo-search", "elmo-vectors"},
+    Subcommand: {
+        *("elmo", "elmo-explore", "elmo-export", "elmo-join", "elmo-report", "elmo-search"),
+        "elmo-vectors",
+    },
     TokenEmbedder: {"elmo_scratch", "elmo_scratch_from_official", "elmo_scratch_layer_file"},
     TokenEncoder: {"char_cnn", "word"},
     TokenIndexer: {"elmo_scratch_characters", "elmo_scratch_layer_file"},

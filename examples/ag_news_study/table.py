@@ -3,9 +3,10 @@
 from statistics import mean
 from typing import List, Sequence
 
-from comparison import may_be_best
 from results import Row
 from training import SCORES
+
+from elmo_scratch.report.comparison import may_be_best
 
 PARTS = {
     "mixes": "One classifier over different vectors, of descriptions",

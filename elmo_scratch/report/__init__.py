@@ -1,0 +1,28 @@
+"""
+Output folders of trainings to a report that people look at: a page or a PDF of the same content.
+
+The room promises that nothing in a run's folder is trusted, whatever state the run is in, and that
+the same runs give the same bytes.
+"""
+
+from elmo_scratch.report.charts import check_matplotlib as check_matplotlib
+from elmo_scratch.report.document import Report as Report
+from elmo_scratch.report.overview import report_of as report_of
+from elmo_scratch.report.page import write_page as write_page
+from elmo_scratch.report.pdf import write_pdf as write_pdf
+from elmo_scratch.report.run import Run as Run
+from elmo_scratch.report.run import State as State
+from elmo_scratch.report.run import find_runs as find_runs
+from elmo_scratch.report.run import read_run as read_run
+
+__all__ = [
+    "Report",
+    "Run",
+    "State",
+    "check_matplotlib",
+    "find_runs",
+    "read_run",
+    "report_of",
+    "write_page",
+    "write_pdf",
+]

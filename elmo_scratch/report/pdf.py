@@ -1,0 +1,306 @@
+"""Writes a report as a PDF, by Matplotlib alone."""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, List, NamedTuple, Sequence
+
+from elmo_scratch.files.atomic import atomic_write
+from elmo_scratch.report.charts import FAINT, FONT_SIZE, INK, check_matplotlib, drawing
+from elmo_scratch.report.document import Block, Chart, Paragraph, Report, Table
+
+if TYPE_CHECKING:
+    from matplotlib.backends.backend_pdf import PdfPages
+    from matplotlib.figure import Figure
+
+PAGE = (8.27, 11.69)
+"""Width and height of a page in inches: A4."""
+
+MARGIN = 0.65
+"""Inches around what is on a page."""
+
+SCALE = 0.78
+"""The size of pictures and their fonts, as a share of those on a page of HTML."""
+
+GAP = 0.12
+"""Inches between blocks."""
+
+SOFT = "#55555a"
+"""Of captions."""
+
+LINE = 1.35
+"""The height of a line as a multiple of its font's size."""
+
+TEXT, SMALL, HEADING, TITLE = 9.0, 7.5, 13.0, 18.0
+"""Points."""
+
+MAX_CELL_LINES = 6
+"""Lines of a cell of a table; the rest of it is left out."""
+
+CELL_GAP = 0.2
+"""Inches between columns."""
+
+MAX_TITLE = 1.1
+"""Inches from which on the title of a column is broken into lines."""
+
+
+def write_pdf(report: Report, path: Path) -> None:
+    """
+    Writes the PDF whole or not at all. Raises `ConfigurationError` if Matplotlib is missing.
+    """
+    check_matplotlib()
+    from matplotlib.backends.backend_pdf import PdfPages
+
+    # Without a date, the same report gives the same bytes.
+    metadata = {"Title": report.title, "Creator": "elmo_scratch", "CreationDate": None}
+    with (
+        drawing(FONT_SIZE * SCALE),
+        atomic_write(path) as part,
+        PdfPages(part, metadata=metadata) as file,
+    ):
+        pages = _Pages(file, report.title)
+        pages.heading(report.title, TITLE)
+        for section in report.sections:
+            if len(report.sections) > 1:
+                pages.heading(section.title, HEADING)
+            _write_blocks(pages, section.blocks)
+        pages.finish()
+
+
+def _write_blocks(pages: "_Pages", blocks: Sequence[Block]) -> None:
+    """Charts that fit beside each other are put there."""
+    waiting: List[Chart] = []
+    for block in blocks:
+        if isinstance(block, Chart):
+            if waiting and _width([*waiting, block]) > PAGE[0] - 2 * MARGIN:
+                pages.charts(waiting)
+                waiting = []
+            waiting.append(block)
+            continue
+        if waiting:
+            pages.charts(waiting)
+            waiting = []
+        if isinstance(block, Paragraph):
+            pages.text(block.text, TEXT, INK)
+            pages.skip(GAP)
+        else:
+            pages.table(block)
+    if waiting:
+        pages.charts(waiting)
+
+
+def _width(charts: Sequence[Chart]) -> float:
+    return SCALE * sum(chart.size[0] for chart in charts)
+
+
+@lru_cache(maxsize=2**16)
+def _text_width(text: str, size: float, weight: str = "normal") -> float:
+    """Inches."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(family=["DejaVu Sans"], size=size, weight=weight)
+    width: float = text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]
+    return width / 72
+
+
+def wrapped(text: str, size: float, width: float) -> List[str]:
+    """The lines of a text, broken at spaces, and within words that are longer than a line."""
+    lines: List[str] = []
+    line = ""
+    for word in text.split():
+        longer = f"{line} {word}" if line else word
+        if _text_width(longer, size) <= width:
+            line = longer
+            continue
+        if line:
+            lines.append(line)
+        line = word
+        while len(line) > 1 and _text_width(line, size) > width:
+            fitting = _num_fitting(line, size, width)
+            lines.append(line[:fitting])
+            line = line[fitting:]
+    return [*lines, line] if line or not lines else lines
+
+
+def _num_fitting(word: str, size: float, width: float) -> int:
+    """How many of a word's characters fit into a line, at least one."""
+    least, most = 1, len(word)
+    while least < most:
+        middle = (least + most + 1) // 2
+        if _text_width(word[:middle], size) <= width:
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+class _Row(NamedTuple):
+    cells: List[List[str]]
+    height: float
+    weight: str
+
+
+class _Pages:
+    """Fills pages from top to bottom."""
+
+    def __init__(self, file: "PdfPages", title: str) -> None:
+        self._file = file
+        self._title = title
+        self._number = 0
+        self._figure: "Figure" = self._new_page()
+
+    def _new_page(self) -> "Figure":
+        from matplotlib.figure import Figure
+
+        self._number += 1
+        self._figure = Figure(figsize=PAGE)
+        self._y = PAGE[1] - MARGIN
+        """Inches from the bottom of the page to where the next block begins."""
+        footer = f"{self._title} · {self._number}"
+        self._put(footer, PAGE[0] / 2, MARGIN / 2, SMALL, SOFT, ha="center")
+        return self._figure
+
+    def finish(self) -> None:
+        """Writes the last page."""
+        self._file.savefig(self._figure)
+
+    def skip(self, height: float) -> None:
+        """Leaves so many inches free."""
+        self._y -= height
+
+    def _need(self, height: float) -> None:
+        """Begins a new page if so many inches are not left on this one."""
+        if self._y - height < MARGIN and self._y < PAGE[1] - MARGIN:
+            self.finish()
+            self._new_page()
+
+    def _put(self, text: str, x: float, y: float, size: float, color: str, **how: Any) -> None:
+        self._figure.text(x / PAGE[0], y / PAGE[1], text, fontsize=size, color=color, **how)
+
+    def heading(self, text: str, size: float) -> None:
+        """With room for something below it on the same page."""
+        self._need(2.0)
+        if self._y < PAGE[1] - MARGIN:
+            self.skip(2 * GAP)
+        self.text(text, size, INK)
+        self.skip(GAP / 2)
+
+    def text(self, text: str, size: float, color: str) -> None:
+        """Over the whole width."""
+        for line in wrapped(text, size, PAGE[0] - 2 * MARGIN):
+            height = LINE * size / 72
+            self._need(height)
+            self.skip(height)
+            self._put(line, MARGIN, self._y, size, color)
+
+    def charts(self, charts: Sequence[Chart]) -> None:
+        """Beside each other, each with its caption below it."""
+        room = PAGE[0] - 2 * MARGIN
+        widths = [min(SCALE * chart.size[0], room) for chart in charts]
+        captions = [
+            wrapped(chart.caption, SMALL, width if len(charts) > 1 else room)
+            for chart, width in zip(charts, widths)
+        ]
+        top = max(SCALE * chart.size[1] for chart in charts)
+        self._need(top + max(map(len, captions)) * LINE * SMALL / 72 + GAP)
+        left = MARGIN
+        for chart, width, caption in zip(charts, widths, captions):
+            self._draw(chart, left, width)
+            for number, line in enumerate(caption):
+                y = self._y - top - (number + 1) * LINE * SMALL / 72
+                self._put(line, left, y, SMALL, SOFT)
+            left += width + max(room - sum(widths), 0.0) * (len(charts) > 1)
+        self.skip(top + max(map(len, captions)) * LINE * SMALL / 72 + 2 * GAP)
+
+    def _draw(self, chart: Chart, left: float, width: float) -> None:
+        height = SCALE * chart.size[1]
+        beside, below = (SCALE * margin for margin in chart.margins)
+        axes = self._figure.add_axes(
+            (
+                (left + beside) / PAGE[0],
+                (self._y - height + below) / PAGE[1],
+                (width - beside - 0.1) / PAGE[0],
+                (height - below - 0.08) / PAGE[1],
+            )
+        )
+        chart.draw(axes)
+
+    def table(self, table: Table) -> None:
+        """In full, folded or not; the titles of its columns again on each page."""
+        widths = _column_widths(table)
+        has_titles = any(column.title for column in table.columns)
+        head = _row([column.title for column in table.columns], widths, "bold")
+        rows = [_row([cell.text for cell in row], widths, "normal") for row in table.rows]
+        first = sum(row.height for row in [head, *rows[:2]])
+        self._need(first + 2 * LINE * SMALL / 72)
+        self.text(table.caption, SMALL, SOFT)
+        self.skip(0.04)
+        is_number = [column.is_number for column in table.columns]
+        if has_titles:
+            self._draw_row(head, widths, is_number)
+        for row in rows:
+            page = self._number
+            self._need(row.height)
+            if page != self._number and has_titles:
+                self._draw_row(head, widths, is_number)
+            self._draw_row(row, widths, is_number)
+        self.skip(2 * GAP)
+
+    def _draw_row(self, row: _Row, widths: Sequence[float], is_number: Sequence[bool]) -> None:
+        from matplotlib.lines import Line2D
+
+        left = MARGIN
+        for lines, width, to_right in zip(row.cells, widths, is_number):
+            for number, line in enumerate(lines):
+                y = self._y - (number + 1) * LINE * SMALL / 72
+                x, side = (left + width, "right") if to_right else (left, "left")
+                self._put(line, x, y, SMALL, INK, ha=side, fontweight=row.weight)
+            left += width + CELL_GAP
+        self.skip(row.height)
+        ends = [MARGIN / PAGE[0], (left - CELL_GAP) / PAGE[0]]
+        y = (self._y + 0.015) / PAGE[1]
+        self._figure.add_artist(Line2D(ends, [y, y], color=FAINT, linewidth=0.4))
+
+
+def _row(texts: Sequence[str], widths: Sequence[float], weight: str) -> _Row:
+    cells = []
+    for text, width in zip(texts, widths):
+        lines = wrapped(text, SMALL, width)
+        if len(lines) > MAX_CELL_LINES:
+            lines = [*lines[: MAX_CELL_LINES - 1], f"{lines[MAX_CELL_LINES - 1][:-1]}…"]
+        cells.append(lines)
+    height = max(map(len, cells)) * LINE * SMALL / 72 + 0.05
+    return _Row(cells, height, weight)
+
+
+def _column_widths(table: Table) -> List[float]:
+    """
+    As wide as the widest cell; where that is too much for a page, the widest columns share what the
+    others leave.
+    """
+    natural: List[float] = []
+    for place, column in enumerate(table.columns):
+        texts = {row[place].text for row in table.rows}
+        longest = sorted(texts, key=len)[-8:]
+        title = min(_text_width(column.title, SMALL, "bold"), MAX_TITLE)
+        words = [_text_width(word, SMALL, "bold") for word in column.title.split()]
+        natural.append(max(title, *words, *(_text_width(text, SMALL) for text in longest)) + 0.02)
+    room = PAGE[0] - 2 * MARGIN - CELL_GAP * (len(natural) - 1)
+    return shared_out(natural, room)
+
+
+def shared_out(wanted: Sequence[float], room: float) -> List[float]:
+    """
+    Gives each what it wants, or the same to all that want more than there is for each of them.
+    """
+    widths, left = list(wanted), room
+    for place, width in sorted(enumerate(wanted), key=lambda pair: pair[1]):
+        num_left = sum(1 for other in wanted if other > width) + _rank(wanted, place)
+        widths[place] = min(width, left / num_left)
+        left -= widths[place]
+    return widths
+
+
+def _rank(wanted: Sequence[float], place: int) -> int:
+    """How many of those that want the same come from this place on, it included."""
+    return sum(1 for other in wanted[place:] if other == wanted[place])

@@ -1,0 +1,334 @@
+"""The part of a report on one training."""
+
+import json
+import math
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from elmo_scratch.report.charts import Series, curves, heat_map
+from elmo_scratch.report.document import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    Paragraph,
+    Section,
+    Table,
+    is_share,
+    metric_cell,
+    shown,
+    shown_metric,
+    shown_seconds,
+)
+from elmo_scratch.report.metrics import SCORES, ClassScores, Confusion
+from elmo_scratch.report.run import Run, State
+from elmo_scratch.report.untrusted import printable
+
+SHARE, GAMMA = "layer_share_", "gamma_"
+"""How the metrics of `elmo_scratch_mix_shares` begin."""
+
+SPEED = "training_tokens_per_second"
+"""The metric of `elmo_scratch_speed`."""
+
+DATA = {
+    "training data": "train_data_path",
+    "validation data": "validation_data_path",
+    "test data": "test_data_path",
+}
+"""The settings that name data."""
+
+SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
+"""AllenNLP's settings of seeds."""
+
+MAX_CONFUSED = 12
+"""Pairs of classes in a table."""
+
+CHOSEN_PARTS = {
+    "test": "the test data",
+    "best_validation": "the validation data, best epoch",
+    "validation": "the validation data, last epoch",
+    "training": "the training data",
+}
+"""Which parts' scores of classes are shown: those that say most of new texts come first."""
+
+
+def training_section(run: Run, name: str) -> Section:
+    """What was run, how it went, and what it came to."""
+    blocks: List[Block] = [_facts(run)]
+    if run.problems:
+        blocks.append(Paragraph(f"What couldn't be read: {'; '.join(run.problems)}."))
+    blocks += [*_curves(run), *_final(run), *_classes(run), *_layers(run), _settings(run)]
+    return Section(name, blocks)
+
+
+def shown_state(run: Run) -> str:
+    """How far it is, in a few words."""
+    return f"{run.state.value} ({run.reason})" if run.reason else run.state.value
+
+
+def shown_epochs(run: Run) -> str:
+    """How many epochs are done, of how many."""
+    done = len(run.epochs)
+    return f"{done} of {run.num_epochs}" if run.num_epochs else str(done)
+
+
+def tokens_per_second(run: Run) -> Optional[float]:
+    """The mean over epochs; `None` if it was not measured."""
+    speeds = [speed for _, speed in run.curve(SPEED) if math.isfinite(speed)]
+    return sum(speeds) / len(speeds) if speeds else None
+
+
+def shown_seeds(run: Run) -> str:
+    """The values of AllenNLP's three seeds, once if they are equal."""
+    values = [str(run.settings[name]) for name in SEEDS if name in run.settings]
+    return printable(", ".join(dict.fromkeys(values)), 60)
+
+
+def _facts(run: Run) -> Table:
+    facts: List[Tuple[str, str]] = [("state", shown_state(run)), ("folder", str(run.folder))]
+    facts.append(("model", run.model_type))
+    for title, setting in DATA.items():
+        if run.settings.get(setting):
+            facts.append((title, _as_text(run.settings[setting])))
+    sizes = (f"{size:,} {namespace}" for namespace, size in run.vocabulary.items())
+    facts.append(("vocabulary", ", ".join(sizes)))
+    facts.append(("epochs", _epochs(run)))
+    measure = run.measure
+    better = "higher" if measure.higher_is_better else "lower"
+    facts.append(("chosen by", f"{measure.name} on the validation data; {better} is better"))
+    facts.append(("seeds", shown_seeds(run) or "AllenNLP's own"))
+    facts += [*_effort(run), *_environment(run)]
+    rows = [[Cell(title), Cell(printable(text, 1000))] for title, text in facts if text]
+    return Table("What was run.", [Column(""), Column("")], rows)
+
+
+def _epochs(run: Run) -> str:
+    text = shown_epochs(run)
+    if run.state is State.FINISHED and run.num_epochs and len(run.epochs) < run.num_epochs:
+        text += ", where patience ended"
+    if run.best_epoch is not None:
+        text += f"; the best is number {run.best_epoch + 1}, metrics_epoch_{run.best_epoch}.json"
+    return text
+
+
+def _effort(run: Run) -> List[Tuple[str, str]]:
+    facts = []
+    if run.seconds:
+        each = shown_seconds(run.seconds / len(run.epochs))
+        facts.append(("time", f"{shown_seconds(run.seconds)}, {each} an epoch"))
+    speed = tokens_per_second(run)
+    if speed is not None:
+        facts.append(("speed", f"{speed:,.0f} tokens a second in training"))
+    for kind, title in (("worker", "memory"), ("gpu", "memory of the GPU")):
+        peak = run.final.numbers.get(f"peak_{kind}_0_memory_MB")
+        if peak is not None and math.isfinite(peak):
+            facts.append((title, f"{peak:,.0f} MiB at most"))
+    return facts
+
+
+def _environment(run: Run) -> List[Tuple[str, str]]:
+    """Versions and the machine. The file may come from anyone."""
+    found = run.environment
+    versions = found.get("versions")
+    if not isinstance(versions, dict) or not versions:
+        versions = {"AllenNLP": run.allennlp_version} if run.allennlp_version else {}
+    names = ("processor", "system", "gpu")
+    machine = [str(found[name]) for name in names if isinstance(found.get(name), str)]
+    if type(found.get("num_processors")) is int:
+        machine.append(f"{found['num_processors']} processors")
+    if type(found.get("num_threads")) is int:
+        machine.append(f"{found['num_threads']} threads")
+    if type(found.get("memory_bytes")) is int:
+        machine.append(f"{found['memory_bytes'] / 2**30:.0f} GiB of memory")
+    started = found.get("started")
+    return [
+        ("versions", ", ".join(f"{name} {version}" for name, version in versions.items())),
+        ("machine", ", ".join(machine)),
+        ("started", started if isinstance(started, str) else ""),
+    ]
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _settings(run: Run) -> Table:
+    rows = [
+        [Cell(name), Cell(printable(_as_text(value), 500))] for name, value in run.settings.items()
+    ]
+    return Table(
+        "All settings of the config.", [Column("setting"), Column("value")], rows, is_folded=True
+    )
+
+
+def _curves(run: Run) -> List[Block]:
+    if not run.epochs:
+        return [Paragraph("No epoch has ended yet: there is nothing measured.")]
+    if len(run.epochs) < 2:
+        return [Paragraph("One epoch has ended. Curves begin with the second.")]
+    found: List[Block] = []
+    loss = _series(run, {"training": "training_loss", "validation": "validation_loss"})
+    if loss:
+        note = "The training loss is a mean over the epoch, with dropout and while weights change."
+        found.append(curves(f"Loss after each epoch. {note}", "loss", loss))
+    directions = {"left to right": "left_to_right", "right to left": "right_to_left"}
+    perplexity = _series(
+        run,
+        {
+            f"{part}, {title}": f"{part}_perplexity_{direction}"
+            for part in ("validation", "training")
+            for title, direction in directions.items()
+        },
+    )
+    if perplexity:
+        best = run.final.of("best_validation").get("perplexity")
+        end = "" if best is None else f" Both together reach {shown(best)} in the best epoch."
+        caption = f"Perplexity of each direction of the biLM; lower is better.{end}"
+        found.append(curves(caption, "perplexity", perplexity))
+    for name in _rates(run):
+        series = _series(run, {"training": f"training_{name}", "validation": f"validation_{name}"})
+        if series:
+            best = run.final.of("best_validation").get(name)
+            end = "" if best is None else f": {shown_metric(name, best)} in the best epoch"
+            better = "higher" if is_share(name) or run.measure.higher_is_better else "lower"
+            caption = f"Course of {name}; {better} is better. On the validation data{end}."
+            found.append(curves(caption, name, series))
+    return found
+
+
+def _rates(run: Run) -> List[str]:
+    """The accuracies that it measures, and what it chose its best epoch by."""
+    names = list(dict.fromkeys([run.measure.name, "accuracy", "top_1_accuracy", "top_5_accuracy"]))
+    return [name for name in names if name not in ("loss", "perplexity")]
+
+
+def _series(run: Run, names: Dict[str, str]) -> List[Series]:
+    """Those of the named metrics that were measured. Curves of the training data are thin."""
+    found = []
+    for place, (title, name) in enumerate(names.items()):
+        points = run.curve(name)
+        if points:
+            # Both directions keep their colours on training and validation data.
+            color = place % 2 if len(names) > 2 else place
+            found.append(Series(title, points, title.startswith("training"), color))
+    return found
+
+
+def _final(run: Run) -> List[Block]:
+    parts = {
+        "training, last epoch": run.final.of("training"),
+        "validation, best epoch": run.final.of("best_validation"),
+        "validation, last epoch": run.final.of("validation"),
+        "test": run.final.of("test"),
+    }
+    parts = {title: numbers for title, numbers in parts.items() if numbers}
+    scores = tuple(begin for begins in SCORES for begin in begins)
+    names = dict.fromkeys(
+        name
+        for numbers in parts.values()
+        for name in numbers
+        if not name.startswith(scores) and not name.endswith("_memory_MB")
+    )
+    rows = [
+        [Cell(name), *(metric_cell(name, numbers.get(name)) for numbers in parts.values())]
+        for name in sorted(names, key=lambda name: (name != run.measure.name, name))
+    ]
+    if not rows:
+        return []
+    columns = [Column("metric"), *(Column(title, is_number=True) for title in parts)]
+    at_end = "at the end" if run.state is State.FINISHED else "so far"
+    caption = f"What was measured {at_end}; first what the best epoch is chosen by."
+    return [Table(caption, columns, rows)]
+
+
+def _classes(run: Run) -> List[Block]:
+    """Scores of classes and matrices, of the test data and of the validation data."""
+    parts = [part for part in CHOSEN_PARTS if run.final.class_scores(part)]
+    if "best_validation" in parts:
+        parts = [part for part in parts if part in ("test", "best_validation")]
+    found: List[Block] = []
+    for part in parts[:2]:
+        confusion = run.final.confusions.get(part)
+        if confusion is not None:
+            found.append(_matrix(confusion, part))
+        found.append(_class_table(run.final.class_scores(part), part))
+        if confusion is not None:
+            found += _most_confused(confusion)
+    return found
+
+
+def _class_table(scores: Sequence[ClassScores], part: str) -> Table:
+    columns = [
+        Column("class"),
+        *(Column(title, is_number=True) for title in ("true", "precision", "recall", "F1")),
+    ]
+    rows = [
+        [
+            Cell(one.name),
+            Cell("" if one.num_true is None else f"{one.num_true:,}", one.num_true),
+            *(metric_cell("f1", value) for value in (one.precision, one.recall, one.f1)),
+        ]
+        for one in scores
+    ]
+    return Table(f"Precision, recall and F1 of each class on {CHOSEN_PARTS[part]}.", columns, rows)
+
+
+def _matrix(confusion: Confusion, part: str) -> Chart:
+    is_small = len(confusion.names) <= 8
+    numbers = "Numbers are counts" if is_small else "Numbers are percents of the true class"
+    caption = (
+        f"Which class was predicted for which on {CHOSEN_PARTS[part]}. {numbers}; the stronger "
+        "the colour of a cell, the larger its share of the true class, which has the row."
+    )
+    return heat_map(caption, confusion)
+
+
+def _most_confused(confusion: Confusion) -> List[Table]:
+    columns = [
+        Column("true"),
+        Column("predicted"),
+        Column("times", is_number=True),
+        Column("of the true class", is_number=True),
+    ]
+    rows = [
+        [
+            Cell(true),
+            Cell(predicted),
+            Cell(f"{count:,}", count),
+            Cell(f"{100 * share:.1f} %", share),
+        ]
+        for true, predicted, count, share in confusion.most_confused(MAX_CONFUSED)
+    ]
+    return [Table("What was confused most often.", columns, rows)] if rows else []
+
+
+def _layers(run: Run) -> List[Block]:
+    """The path of the layers' weights in each mix."""
+    names = {name for metrics in run.epochs.values() for name in metrics.numbers}
+    shares = sorted(name for name in names if name.startswith(SHARE) and _layer(name) is not None)
+    found: List[Block] = []
+    for mix in sorted({name.removeprefix(SHARE).rpartition(".")[0] for name in shares}):
+        own = sorted(
+            (name for name in shares if name.removeprefix(SHARE).rpartition(".")[0] == mix),
+            key=lambda name: _layer(name) or 0,
+        )
+        ends = ", ".join(f"{100 * run.curve(name)[-1][1]:.1f} %" for name in own)
+        gammas = run.curve(f"{GAMMA}{mix}")
+        scale = f"; its scale gamma is {shown(gammas[-1][1])}" if gammas else ""
+        caption = (
+            f"Shares of the layers in {mix} after each epoch; layer 0 is the token layer. In the "
+            f"end they are {ends}{scale}."
+        )
+        series = [
+            Series(f"layer {_layer(name)}", run.curve(name), color=place)
+            for place, name in enumerate(own)
+        ]
+        if any(len({share for _, share in one.points}) > 1 for one in series):
+            found.append(curves(caption, "share of the mix", series, starts_at_zero=True))
+        else:
+            found.append(Paragraph(caption))
+    return found
+
+
+def _layer(name: str) -> Optional[int]:
+    number = name.rpartition(".")[2]
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 5 else None
