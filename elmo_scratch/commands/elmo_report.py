@@ -5,7 +5,7 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import List
+from typing import Dict, List
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
@@ -13,14 +13,18 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.commands.command_error import command_errors
 from elmo_scratch.files.atomic import check_place
 from elmo_scratch.report import (
+    Errors,
     Run,
+    State,
     check_matplotlib,
     find_runs,
     read_run,
     report_of,
+    surest_errors,
     write_page,
     write_pdf,
 )
+from elmo_scratch.report.errors import CLASSIFIER
 
 DESCRIPTION = """
 Writes a report of trainings: what was run, learning curves, metrics, precision, recall and F1 of
@@ -60,6 +64,13 @@ class ElmoReport(Subcommand):
             help="the file to write; its name ends in .html or .pdf. A file that is there is "
             "replaced",
         )
+        subparser.add_argument(
+            "--errors",
+            type=str,
+            metavar="DATA",
+            help="also show the errors in this data that each classifier is surest of, with their "
+            "texts: the archives of the trainings classify it, by elmo_scratch_classifier",
+        )
         subparser.set_defaults(func=report_from_args)
         return subparser
 
@@ -85,5 +96,19 @@ def report_from_args(args: argparse.Namespace) -> None:
             raise ConfigurationError(left_out[0])
         for reason in left_out:
             print(f"allennlp elmo-report: left out: {reason}", file=sys.stderr)
-        WRITERS[output.suffix](report_of(runs, left_out), output)
+        errors = {} if args.errors is None else _errors(runs, args.errors)
+        WRITERS[output.suffix](report_of(runs, left_out, errors), output)
         print(f"{output}: a report of {len(runs)} training{'s' * (len(runs) > 1)}")
+
+
+def _errors(runs: List[Run], data: str) -> Dict[Path, Errors]:
+    """Of each finished training of a classifier; there has to be one."""
+    classifiers = [
+        run for run in runs if run.model_type == CLASSIFIER and run.state is State.FINISHED
+    ]
+    if not classifiers:
+        raise ConfigurationError(
+            f"--errors needs a finished training of the model {CLASSIFIER}, but there is none. "
+            "Leave it out."
+        )
+    return {run.folder: surest_errors(run.folder, data) for run in classifiers}

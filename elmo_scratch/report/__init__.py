@@ -7,6 +7,8 @@ the same runs give the same bytes.
 
 from elmo_scratch.report.charts import check_matplotlib as check_matplotlib
 from elmo_scratch.report.document import Report as Report
+from elmo_scratch.report.errors import Errors as Errors
+from elmo_scratch.report.errors import surest_errors as surest_errors
 from elmo_scratch.report.overview import report_of as report_of
 from elmo_scratch.report.page import write_page as write_page
 from elmo_scratch.report.pdf import write_pdf as write_pdf
@@ -16,6 +18,7 @@ from elmo_scratch.report.run import find_runs as find_runs
 from elmo_scratch.report.run import read_run as read_run
 
 __all__ = [
+    "Errors",
     "Report",
     "Run",
     "State",
@@ -23,6 +26,7 @@ __all__ = [
     "find_runs",
     "read_run",
     "report_of",
+    "surest_errors",
     "write_page",
     "write_pdf",
 ]

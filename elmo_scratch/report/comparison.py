@@ -24,7 +24,7 @@ class Verdict(Enum):
     BEST = "best"
     NOISE = "within noise"
     WORSE = "worse"
-    UNKNOWN = "no experiment has two seeds: noise is not known"
+    UNKNOWN = "noise is not known"
 
 
 class Experiment(NamedTuple):

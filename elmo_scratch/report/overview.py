@@ -1,7 +1,8 @@
 """The whole report: all trainings beside each other, experiments compared, then each training."""
 
 import math
-from typing import List, Sequence
+from pathlib import Path
+from typing import List, Mapping, Optional, Sequence
 
 from elmo_scratch.report.charts import Series, curves, dots
 from elmo_scratch.report.comparison import Comparison, Experiment, Verdict, compared, settings_label
@@ -18,11 +19,11 @@ from elmo_scratch.report.document import (
     shown_metric,
     shown_seconds,
 )
+from elmo_scratch.report.errors import Errors
 from elmo_scratch.report.run import Run, run_names
 from elmo_scratch.report.training import (
     shown_epochs,
     shown_seeds,
-    shown_state,
     tokens_per_second,
     training_section,
 )
@@ -32,7 +33,11 @@ HEADLINES = ("perplexity", "accuracy", "macro_f1")
 """Metrics that experiments are also shown by, where all have them."""
 
 
-def report_of(runs: Sequence[Run], left_out: Sequence[str] = ()) -> Report:
+def report_of(
+    runs: Sequence[Run],
+    left_out: Sequence[str] = (),
+    errors: Optional[Mapping[Path, Errors]] = None,
+) -> Report:
     """
     # Parameters
 
@@ -40,6 +45,8 @@ def report_of(runs: Sequence[Run], left_out: Sequence[str] = ()) -> Report:
         At least one.
     left_out : `Sequence[str]`
         Why others that were asked for are not among them, a line each.
+    errors : `Mapping[Path, Errors]`, optional
+        Of those runs that have been asked for them, by their folders.
 
     # Returns
 
@@ -56,7 +63,10 @@ def report_of(runs: Sequence[Run], left_out: Sequence[str] = ()) -> Report:
     for comparison in comparisons:
         heading = f"Comparison by {comparison.measure.name}"
         sections.append(Section(heading, _comparison(comparison)))
-    sections += [training_section(run, name) for run, name in zip(runs, names)]
+    sections += [
+        training_section(run, name, (errors or {}).get(run.folder))
+        for run, name in zip(runs, names)
+    ]
     return Report(title, sections)
 
 
@@ -81,7 +91,7 @@ def _overview(runs: Sequence[Run], names: Sequence[str]) -> Table:
         rows.append(
             [
                 Cell(name),
-                Cell(shown_state(run)),
+                Cell(run.state.value),
                 Cell(run.model_type),
                 Cell(shown_seeds(run)),
                 Cell(shown_epochs(run), len(run.epochs)),

@@ -35,6 +35,9 @@ MAX_PROBLEMS = 8
 MAX_WORDS = 10**8
 """Lines of a file of a vocabulary that are counted."""
 
+RUN = "run"
+"""What studies call the output folder of each training, which tells nothing."""
+
 SEARCH_DEPTH = 4
 """How many folders deep trainings are looked for: as deep as studies and searches keep them."""
 
@@ -329,6 +332,7 @@ def run_names(folders: Sequence[Path]) -> List[str]:
     those that all end in.
     """
     parts = [Path(os.path.abspath(folder)).parts for folder in folders]
+    parts = [path[:-1] if path[-1] == RUN and len(path) > 2 else path for path in parts]
     if len(set(parts)) == 1:
         return [printable(path[-1]) for path in parts]
     while all(len(path) > 1 for path in parts) and len({path[-1] for path in parts}) == 1:

@@ -19,6 +19,7 @@ from elmo_scratch.report.document import (
     shown_metric,
     shown_seconds,
 )
+from elmo_scratch.report.errors import Errors
 from elmo_scratch.report.metrics import SCORES, ClassScores, Confusion
 from elmo_scratch.report.run import Run, State
 from elmo_scratch.report.untrusted import printable
@@ -51,12 +52,15 @@ CHOSEN_PARTS = {
 """Which parts' scores of classes are shown: those that say most of new texts come first."""
 
 
-def training_section(run: Run, name: str) -> Section:
-    """What was run, how it went, and what it came to."""
+def training_section(run: Run, name: str, errors: Optional[Errors] = None) -> Section:
+    """What was run, how it went, and what it came to, with its errors if there are any."""
     blocks: List[Block] = [_facts(run)]
     if run.problems:
         blocks.append(Paragraph(f"What couldn't be read: {'; '.join(run.problems)}."))
-    blocks += [*_curves(run), *_final(run), *_classes(run), *_layers(run), _settings(run)]
+    blocks += [*_curves(run), *_final(run), *_classes(run)]
+    if errors is not None:
+        blocks.append(_surest_errors(errors))
+    blocks += [*_layers(run), _settings(run)]
     return Section(name, blocks)
 
 
@@ -299,6 +303,28 @@ def _most_confused(confusion: Confusion) -> List[Table]:
         for true, predicted, count, share in confusion.most_confused(MAX_CONFUSED)
     ]
     return [Table("What was confused most often.", columns, rows)] if rows else []
+
+
+def _surest_errors(errors: Errors) -> Block:
+    share = f"{errors.num_wrong:,} of {errors.num_texts:,} texts of {errors.data} are misclassified"
+    columns = [
+        Column("true"),
+        Column("predicted"),
+        Column("probability", is_number=True),
+        Column("text"),
+    ]
+    rows = [
+        [
+            Cell(printable(one.true)),
+            Cell(printable(one.predicted)),
+            Cell(f"{100 * one.probability:.1f} %", one.probability),
+            Cell(printable(one.text, 400)),
+        ]
+        for one in errors.surest
+    ]
+    if not rows:
+        return Paragraph(f"{share}.")
+    return Table(f"{share}. The classifier is surest of these.", columns, rows)
 
 
 def _layers(run: Run) -> List[Block]:

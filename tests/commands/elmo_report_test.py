@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from elmo_scratch.report import charts
+from tests import FIXTURES_ROOT
 from tests.commands.conftest import Allennlp
 from tests.report.run_folders import write_json, write_run
 
@@ -28,6 +29,8 @@ def test_it_writes_a_page_and_a_pdf(
         (["one", "-o", "report.txt"], "report.txt: expected the name of a file that ends in .html"),
         (["none", "-o", "report.html"], "none: expected the output folder of a training"),
         (["two", "-o", "report.html"], "config.json: expected the file to be a JSON object"),
+        (["one", "-o", "report.html", "--errors", "x"], "model.tar.gz: there is no such file"),
+        (["bilm", "-o", "report.html", "--errors", "x"], "--errors needs a finished training of"),
         (["one", "-o", "none/report.html"], "the folder .*none doesn't exist"),
     ],
 )
@@ -36,6 +39,7 @@ def test_mistakes_are_told_in_a_line(
 ) -> None:
     write_run(tmp_path / "one")
     write_json(write_run(tmp_path / "two") / "config.json", [])
+    write_run(tmp_path / "bilm", config={"model": {"type": "elmo_scratch_bilm"}})
     with pytest.raises(SystemExit, match=f"^allennlp elmo-report: error: .*{message}"):
         allennlp("elmo-report", *words)
     assert not list(tmp_path.glob("report*"))
@@ -53,9 +57,9 @@ def test_without_matplotlib_it_says_what_to_install(
 def test_a_real_training_is_told_in_full(
     allennlp: Allennlp, classifier_archive: Path, bilm_archive: Path, tmp_path: Path
 ) -> None:
-    allennlp(
-        "elmo-report", classifier_archive.parent, bilm_archive.parent, "-o", tmp_path / "r.html"
-    )
+    folders = [classifier_archive.parent, bilm_archive.parent]
+    data = FIXTURES_ROOT / "news" / "dev.csv"
+    allennlp("elmo-report", *folders, "-o", tmp_path / "r.html", "--errors", data)
     page = (tmp_path / "r.html").read_text("utf-8")
     for said in (
         "elmo_scratch_classifier",
@@ -67,5 +71,6 @@ def test_a_real_training_is_told_in_full(
         "PyTorch",
         "GiB of memory",
         "perplexity_right_to_left",
+        "The classifier is surest of these.",
     ):
         assert said in page, said

@@ -77,10 +77,10 @@ def test_each_state_is_shown_for_what_it_is(tmp_path: Path) -> None:
     odd = write_run(tmp_path / "odd", more={"validation_loss": ["x"]})
     found = report(failed, begun, odd)
     overview = texts(tables(found, 0)[0])
-    assert [row[1] for row in overview] == [
+    assert [row[1] for row in overview] == ["ended by an error", "not finished", "finished"]
+    assert [dict(texts(tables(found, section)[0])).get("state") for section in (2, 3)] == [
         "ended by an error (ValueError: the loss is NaN)",
         "not finished (nothing tells whether a process still trains)",
-        "finished",
     ]
     assert [row[4] for row in overview] == ["1 of 2", "0 of 2", "2 of 2"]
     paragraphs = [

@@ -148,4 +148,5 @@ def test_names_are_as_short_as_they_can_be() -> None:
     assert names("/runs/bilm/run", "/runs/cnn/run") == ["bilm", "cnn"]
     assert names("/a/s_1/x", "/b/s_1/y", "/b/s_2/x") == ["s_1/x", "s_1/y", "s_2/x"]
     assert names("/a/s_1", "/b/s_1") == ["a", "b"]
-    assert names("/a/run", "/a/run") == ["run", "run"]
+    assert names("/a/run", "/a/run") == ["a", "a"]
+    assert names("/a/run", "/b/c") == ["a", "c"]

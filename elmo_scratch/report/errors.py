@@ -1,0 +1,103 @@
+"""The errors of a trained classifier that it is surest of."""
+
+from itertools import islice
+from pathlib import Path
+from typing import Any, Iterator, List, NamedTuple
+
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Instance
+from allennlp.models.archival import load_archive
+
+from elmo_scratch.files.paths import local_file
+from elmo_scratch.models.classifier import Classifier
+
+ARCHIVE = "model.tar.gz"
+"""AllenNLP's name of the archive in the output folder of a training."""
+
+BATCH_SIZE = 32
+"""Texts that are classified at once."""
+
+CLASSIFIER = "elmo_scratch_classifier"
+"""The registered name of the model that is asked."""
+
+
+class WrongPrediction(NamedTuple):
+    """A text with its true class, and the class that was predicted with a `probability`."""
+
+    true: str
+    predicted: str
+    probability: float
+    text: str
+
+
+class Errors(NamedTuple):
+    """
+    # Parameters
+
+    data : `str`
+        The name of the data.
+    num_texts, num_wrong : `int`
+        How many texts there are, and for how many the wrong class was predicted.
+    surest : `List[WrongPrediction]`
+        The most probable ones first.
+    """
+
+    data: str
+    num_texts: int
+    num_wrong: int
+    surest: List[WrongPrediction]
+
+
+def surest_errors(folder: Path, data: str, most: int = 20) -> Errors:
+    """
+    Classifies data by the archive in a training's output folder.
+
+    # Parameters
+
+    folder : `Path`
+        Of the training of an `elmo_scratch_classifier`.
+    data : `str`
+        What the reader of its validation data reads, with classes.
+    most : `int`
+        At most so many errors.
+
+    # Returns
+
+    `Errors`
+        Equally sure ones in the order of the data.
+
+    # Raises
+
+    ConfigurationError
+        If there is no archive, its model is another one, or the data can't be read.
+    """
+    archive_file, data_file = local_file(folder / ARCHIVE), local_file(data)
+    archive = load_archive(archive_file)
+    model = archive.model
+    if not isinstance(model, Classifier):
+        raise ConfigurationError(
+            f"{archive_file}: expected an {CLASSIFIER}, but it is a {type(model).__name__}"
+        )
+    model.eval()
+    num_texts = 0
+    wrong: List[WrongPrediction] = []
+    instances = iter(archive.validation_dataset_reader.read(str(data_file)))
+    for batch in _batches(instances):
+        num_texts += len(batch)
+        outputs: List[Any] = model.forward_on_instances(batch)
+        for instance, output in zip(batch, outputs):
+            fields: Any = instance.fields
+            if "label" not in fields:
+                raise ConfigurationError(f"{data}: expected a class for each text, but got none")
+            true, predicted = fields["label"].label, output["label"]
+            if predicted != true:
+                probability = output["probabilities"][predicted]
+                text = " ".join(token.text for token in fields["text"].tokens)
+                wrong.append(WrongPrediction(true, predicted, probability, text))
+    surest = sorted(wrong, key=lambda one: -one.probability)[:most]
+    return Errors(data, num_texts, len(wrong), surest)
+
+
+def _batches(instances: Iterator[Instance]) -> Iterator[List[Instance]]:
+    while batch := list(islice(instances, BATCH_SIZE)):
+        yield batch
