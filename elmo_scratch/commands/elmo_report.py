@@ -15,7 +15,6 @@ from elmo_scratch.files.atomic import check_place
 from elmo_scratch.report import (
     Errors,
     Run,
-    State,
     check_matplotlib,
     find_runs,
     read_run,
@@ -24,7 +23,7 @@ from elmo_scratch.report import (
     write_page,
     write_pdf,
 )
-from elmo_scratch.report.errors import CLASSIFIER
+from elmo_scratch.report.errors import ARCHIVE, CLASSIFIER
 
 DESCRIPTION = """
 Writes a report of trainings: what was run, learning curves, metrics, precision, recall and F1 of
@@ -102,13 +101,13 @@ def report_from_args(args: argparse.Namespace) -> None:
 
 
 def _errors(runs: List[Run], data: str) -> Dict[Path, Errors]:
-    """Of each finished training of a classifier; there has to be one."""
+    """Of each training of a classifier that has left an archive; there has to be one."""
     classifiers = [
-        run for run in runs if run.model_type == CLASSIFIER and run.state is State.FINISHED
+        run for run in runs if run.model_type == CLASSIFIER and (run.folder / ARCHIVE).is_file()
     ]
     if not classifiers:
         raise ConfigurationError(
-            f"--errors needs a finished training of the model {CLASSIFIER}, but there is none. "
-            "Leave it out."
+            f"--errors needs a training of the model {CLASSIFIER} with a {ARCHIVE}, but there is "
+            "none. Leave it out."
         )
     return {run.folder: surest_errors(run.folder, data) for run in classifiers}
