@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, List, NamedTuple, Sequence
 
 from elmo_scratch.files.atomic import atomic_write
+from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.report.charts import FAINT, FONT_SIZE, INK, check_matplotlib, drawing
 from elmo_scratch.report.document import Block, Chart, Paragraph, Report, Table
 
@@ -43,6 +44,7 @@ MAX_TITLE = 1.1
 """Inches from which on the title of a column is broken into lines."""
 
 
+@without_information("fontTools.subset", "fontTools.subset.timer")
 def write_pdf(report: Report, path: Path) -> None:
     """
     Writes the PDF whole or not at all. Raises `ConfigurationError` if Matplotlib is missing.
