@@ -9,7 +9,7 @@ import warnings
 from typing import Any, Dict
 
 from elmo_scratch_compat.sparse_gradients import clip_sparse, clip_sparse_norms
-from elmo_scratch_compat.terminal import epoch_line, tell
+from elmo_scratch_compat.terminal import epoch_line, is_quiet, tell
 from elmo_scratch_compat.whole_files import written_beside
 
 LOCK = "training.lock"
@@ -124,7 +124,7 @@ def print_numbers_only(console_logger: Any) -> None:
     ) -> None:
         numbers = {name: value for name, value in metrics.items() if hasattr(value, "__float__")}
         on_epoch(self, trainer, numbers, epoch, is_primary, **kwargs)
-        if is_primary:
+        if is_primary and is_quiet():
             tracked = [name for _, name in trainer._metric_tracker.tracked_metrics]
             tell(epoch_line(metrics, tracked, epoch, trainer._num_epochs))
 

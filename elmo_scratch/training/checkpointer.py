@@ -267,7 +267,7 @@ class WholeCheckpointer(Checkpointer):
         self._lock = TrainingLock(self._folder) if self._rank == 0 else None
         if self._is_primary:
             self._remove_leftovers()
-            write_environment(self._folder)
+        self._has_begun = False
 
     @property
     def _is_primary(self) -> bool:
@@ -277,6 +277,10 @@ class WholeCheckpointer(Checkpointer):
     def maybe_save_checkpoint(
         self, trainer: Trainer, num_epochs_completed: int, num_batches_in_epoch_completed: int
     ) -> bool:
+        if self._is_primary and not self._has_begun:
+            # Not before: a recovery that is refused leaves the folder as it was.
+            write_environment(self._folder)
+        self._has_begun = True
         is_time = self._clock is not None and self._clock.is_over()
         is_saved: bool = super().maybe_save_checkpoint(
             trainer, num_epochs_completed, num_batches_in_epoch_completed

@@ -46,7 +46,7 @@ def environment() -> Dict[str, Any]:
 
 def write_environment(folder: Path) -> None:
     """
-    Writes `environment.json` for the training that begins in a folder, or goes on there. Without
+    Writes `environment.json` for the training that has begun in a folder, or goes on there. Without
     the file nothing is lost but a few lines of a report: an error of the disk is passed over.
     """
     with suppress(OSError), atomic_write(folder / ENVIRONMENT) as part:

@@ -9,10 +9,14 @@ from elmo_scratch import VERSION
 from elmo_scratch.training import environment as module
 from elmo_scratch.training.checkpointer import WholeCheckpointer
 from elmo_scratch.training.environment import ENVIRONMENT, environment, write_environment
+from tests.training.tiny_trainer import TinyTrainer
 
 
 def test_a_training_leaves_what_it_runs_on(tmp_path: Path) -> None:
-    WholeCheckpointer(tmp_path)
+    checkpointer = WholeCheckpointer(tmp_path)
+    # Not before its first step: a recovery that is refused leaves the folder as it was.
+    assert not (tmp_path / ENVIRONMENT).exists()
+    checkpointer.maybe_save_checkpoint(TinyTrainer(), 0, 1)
     found = json.loads((tmp_path / ENVIRONMENT).read_text(encoding="utf-8"))
     assert found["versions"]["elmo_scratch"] == VERSION
     assert found["versions"]["PyTorch"] == torch.__version__

@@ -9,7 +9,6 @@ from allennlp.training import GradientDescentTrainer
 from allennlp.training.trainer import TrainerCheckpoint
 
 from elmo_scratch.training.checkpointer import LOCK
-from elmo_scratch.training.environment import ENVIRONMENT
 
 
 class TinyTrainer(GradientDescentTrainer):
@@ -39,9 +38,9 @@ class TinyTrainer(GradientDescentTrainer):
 
 
 def saved(folder: Path) -> List[str]:
-    """The names of the files of checkpoints, without what all of them have."""
+    """The names of the files of checkpoints."""
     return sorted(
         file.name.replace("_state_", " ").removesuffix(".th")
         for file in folder.iterdir()
-        if file.name not in (LOCK, ENVIRONMENT)
+        if file.name != LOCK
     )

@@ -110,7 +110,6 @@ def test_the_model_comes_last_and_old_ones_go_when_it_is_there(
     monkeypatch.setattr(Path, "unlink", note_unlink)
     save(tmp_path, (0, 2), keep_most_recent_by_count=1)
     assert moves == [
-        "+environment.json",
         "+training_state_e0_b2.th",
         "+model_state_e0_b2.th",
         "-model_state_e0_b1.th",
