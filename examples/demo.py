@@ -1,11 +1,13 @@
 """
 The whole line on the project's fixtures: pre-train a tiny biLM, train one classifier with each of
-three mixes of its layers, evaluate them, and export the layers of a few sentences.
+three mixes of its layers, evaluate them, export the layers of a few sentences, look into them, and
+report on all that was trained.
 
     python examples/demo.py [new folder for its output]
 
-Each step is a command that one would type; its output goes to a log file. What the demo shows is
-that every part works. Its scores mean little: it trains on 240 short texts.
+Each step is a command that one would type; its output goes to a log file. It takes about two
+minutes on two processor cores. What the demo shows is that every part works. Its scores mean
+little: it trains on 240 short texts.
 """
 
 import json
@@ -16,11 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, suppress
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple
 
-import h5py
 import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
@@ -28,7 +29,7 @@ from allennlp.common.util import prepare_environment
 from allennlp.evaluation import SimpleEvaluator
 from allennlp.models import load_archive
 
-from elmo_scratch import LayerMix
+from elmo_scratch import LayerFile, LayerMix, nearest
 from elmo_scratch.modules.mixes import TrainableMix
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,6 +47,11 @@ TINY = {
     "data_loader.batch_sampler.batch_size": 8,
     "trainer.optimizer.lr": 0.003,
 }
+
+
+SENTENCE = "He paid the money into his bank before noon ."
+WORD = "bank"
+"""Of fixtures/text/tour.txt, to look at what is near to it."""
 
 
 class MixResult(NamedTuple):
@@ -66,6 +72,7 @@ def main() -> None:
     else:
         shutil.rmtree(runs, ignore_errors=True)
     runs.mkdir(parents=True, exist_ok=True)
+    print("Nine commands, about two minutes on two processor cores\n")
     bilm_archive = runs / "bilm" / "model.tar.gz"
     variables = {**NEWS, "BILM_ARCHIVE": str(bilm_archive)}
     os.environ.update(variables)
@@ -95,7 +102,15 @@ def main() -> None:
     layers = runs / "layers.hdf5"
     tour = FIXTURES / "text" / "tour.txt"
     allennlp(runs, "export", "elmo", tour, layers, "--all", "--weight-file", bilm_archive)
-    summarise(runs, before, after, results, layers)
+    trained = [runs / name for name in ("bilm", *MIXES)]
+    report = runs / "report.html"
+    allennlp(runs, "report", "elmo-report", *trained, "-o", report, "--errors", DEV)
+    summarise(before, after, results)
+    show_neighbours(layers)
+    print(f"Report of the trainings: {os.path.relpath(report)}, for a browser")
+    print(f"Layers of the sentences: {os.path.relpath(layers)}")
+    print(f"Trained models:          {os.path.relpath(runs)}/*/model.tar.gz")
+    print(f"Logs of the steps:       {os.path.relpath(runs)}/*.log")
 
 
 def allennlp(runs: Path, step: str, *arguments: Any) -> None:
@@ -105,15 +120,22 @@ def allennlp(runs: Path, step: str, *arguments: Any) -> None:
     print(f"$ allennlp {shlex.join(shown)}", flush=True)
     started = time.time()
     with log.open("w", encoding="utf-8") as output:
-        status = subprocess.run(
-            [sys.executable, "-m", "allennlp", *map(str, arguments)],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        ).returncode
-    if status != 0:
+        command = [sys.executable, "-m", "allennlp", *map(str, arguments)]
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        while process.poll() is None:
+            if sys.stdout.isatty():
+                print(f"\r  {time.time() - started:.0f} s", end="", flush=True)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=1)
+    if process.returncode != 0:
         tail = "\n".join(log.read_text(encoding="utf-8").splitlines()[-15:])
-        sys.exit(f"{tail}\n\nThe command failed with status {status}. Its output is in {log}")
-    print(f"  done in {time.time() - started:.0f} s", flush=True)
+        sys.exit(
+            f"{tail}\n\nThe command failed with status {process.returncode}. Its output is in {log}"
+        )
+    print(
+        f"{chr(13) if sys.stdout.isatty() else ''}  done in {time.time() - started:.0f} s",
+        flush=True,
+    )
 
 
 def untrained_perplexity(config: Path) -> float:
@@ -132,9 +154,7 @@ def mix_of(archive: Path) -> LayerMix:
     return next(module for module in modules if isinstance(module, LayerMix))
 
 
-def summarise(
-    runs: Path, before: float, after: float, results: List[MixResult], layers: Path
-) -> None:
+def summarise(before: float, after: float, results: List[MixResult]) -> None:
     """Prints what came out."""
     print(f"\nPerplexity of the biLM on {DEV.name}: {before:.0f} untrained, {after:.0f} trained\n")
     print("| mix       | accuracy | macro F1 | token layer | LSTM 1 | LSTM 2 | gamma |")
@@ -150,11 +170,17 @@ def summarise(
         "\nA layer's column is its weight in the mix; for `function` the share of the layer "
         "in the\nnorms of the weights that read it.\n"
     )
-    with h5py.File(layers) as file:
-        shapes = f"{len(file) - 1} sentences, the first of shape {file['0'].shape}"
-    print(f"Layers of the sentences: {os.path.relpath(layers)} ({shapes})")
-    print(f"Trained models:          {os.path.relpath(runs)}/*/model.tar.gz")
-    print(f"Logs of the steps:       {os.path.relpath(runs)}/*.log")
+
+
+def show_neighbours(layers: Path) -> None:
+    """Prints which words are nearest to one, layer by layer."""
+    place = SENTENCE.split().index(WORD)
+    with LayerFile(layers) as file:
+        print(f'Words nearest to "{WORD}" in "{SENTENCE}":')
+        for layer in range(file.facts.layers):
+            found = nearest(file, SENTENCE, place, layer, 4, each_word_once=True)
+            print(f"  layer {layer}: {', '.join(f'{one.word} {one.cosine:.2f}' for one in found)}")
+    print()
 
 
 if __name__ == "__main__":
