@@ -3,6 +3,7 @@
 import inspect
 import os
 import random
+import shutil
 import sys
 from functools import lru_cache
 from importlib import import_module
@@ -203,3 +204,18 @@ def each_code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setattr(module, name, nothing)
     elif not getattr(module, name):
         pytest.skip("it was not compiled here")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium without a window, driven by Playwright."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not installed: requirements-dev.txt has it"
+    )
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("there is no chromium here: apt install chromium")
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()

@@ -1,6 +1,5 @@
 """The page of layers in a headless browser."""
 
-import shutil
 from pathlib import Path
 from typing import Any, Iterator, List
 
@@ -10,27 +9,12 @@ from elmo_scratch.explore import ExportedTokens, Neighbour, layer_page, nearest
 from elmo_scratch.interop import LayerFile
 from tests.explore.tiny_explorations import SENTENCES, write_explored
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
 LABELS = ["river", "money", "animal", "</script>", "river", "money"]
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_explored(tmp_path_factory.mktemp("explored") / "layers.hdf5")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed: requirements-dev.txt has it"
-    )
-    if CHROMIUM is None:
-        pytest.skip("there is no chromium here: apt install chromium")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -1,15 +1,10 @@
 import re
-import shutil
 from pathlib import Path
-from typing import Any, Iterator, List
+from typing import Any, List
 from xml.etree import ElementTree
-
-import pytest
 
 from elmo_scratch.report import read_run, report_of, write_page
 from tests.report.run_folders import write_run
-
-CHROMIUM = shutil.which("chromium")
 
 HOSTILE = '<script>document.title = "hijacked"</script>'
 
@@ -59,17 +54,6 @@ def test_pictures_are_described_and_take_the_colours_of_the_page(tmp_path: Path)
 def test_the_same_trainings_give_the_same_bytes(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run")
     assert page_of(tmp_path / "a.html", folder) == page_of(tmp_path / "b.html", folder)
-
-
-@pytest.fixture
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    if CHROMIUM is None:
-        pytest.skip("needs chromium on the path")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 def test_a_browser_shows_and_sorts_it(tmp_path: Path, browser: Any) -> None:
