@@ -162,7 +162,9 @@ NOTE = (
     "all forms alike. The gain is that of ELMo at input and output over none; 1 sd is one standard "
     "deviation of the difference between one training with ELMo and one without. Errors less: the "
     "share of the errors without ELMo that are gone; beside it how much that is of the paper's "
-    "share, on its test set, with all of its training set and a biLM of a billion words."
+    "share, on its test set, with all of its training set, a biLM of a billion words, and vectors "
+    "of words in all models that a large text had made: here they start at random. The biLM has "
+    "read the whole text of the training sets, without labels, also where a share is trained on."
 )
 
 HELPS_NOTE = "What helps, beside ELMo at input and output as it is above:"
