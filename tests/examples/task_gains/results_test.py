@@ -26,15 +26,15 @@ def test_the_tables_are_those_of_the_numbers(modules: Dict[str, ModuleType], sco
 def reached(modules: Dict[str, ModuleType], scores: Any, name: str, form: str) -> str:
     """What the head of a config says of its scores."""
     gains, task = modules["gains"], modules["labelled"].TASKS[name]
-    lines = ["// Reached on dev, with the biLM and the budget of examples/task_gains:", "//"]
+    lines = ["// Reached on dev, with the biLM and the budget of examples/task_gains:"]
     for share in task.budget:
         best = gains.best_of(scores, f"{name}, {share:.0%}", form)
         if best:
             of = "all" if share == 1 else f"{share:.0%}"
             lines.append(
-                f"//   {CALLED[task.score]} {gains.points(best)}, {of} of the training set"
+                f"// - {CALLED[task.score]} {gains.points(best)}, {of} of the training set"
             )
-    if len(lines) == 2:
+    if len(lines) == 1:
         return "// Not measured here: it has been tried on the fixtures only."
     return "\n".join(lines)
 
