@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from contextlib import contextmanager, suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -111,45 +110,48 @@ class Task(NamedTuple):
         return record
 
 
-def config_of_training(
-    config: Path, overrides: Mapping[str, object], variables: Mapping[str, str]
-) -> Dict[str, Any]:
-    """
-    # Parameters
+class TrainingConfigs:
+    """Evaluates the configs of trainings, each file once: Jsonnet takes a tenth of a second."""
 
-    config : `Path`
-        A config in Jsonnet.
-    overrides : `Mapping[str, object]`
-        What is changed in it, by keys such as `"trainer.num_epochs"`.
-    variables : `Mapping[str, str]`
-        The variables of the environment that it reads, where they are not those there are.
+    def __init__(self) -> None:
+        self._evaluated: Dict[Tuple[Path, Tuple[Tuple[str, str], ...]], str] = {}
 
-    # Returns
+    def changed(
+        self, config: Path, overrides: Mapping[str, object], variables: Mapping[str, str]
+    ) -> Dict[str, Any]:
+        """
+        # Parameters
 
-    `Dict[str, Any]`
-        What `allennlp train --overrides` trains by.
+        config : `Path`
+            A config in Jsonnet.
+        overrides : `Mapping[str, object]`
+            What is changed in it, by keys such as `"trainer.num_epochs"`.
+        variables : `Mapping[str, str]`
+            The variables of the environment that it reads, where they are not those there are.
 
-    # Raises
+        # Returns
 
-    ConfigurationError
-        If the config can't be read, or has no place for an override.
-    """
-    text = json.dumps(overrides)
-    try:
-        given = tuple(sorted({**os.environ, **variables}.items()))
-        evaluated = json.loads(_evaluated(config, given))
-        changed: Dict[str, Any] = with_overrides(evaluated, json.loads(text, parse_float=_number))
-    except (RuntimeError, ValueError) as error:
-        raise ConfigurationError(
-            f"{config} can't be trained with the overrides {text}: {error}"
-        ) from None
-    return changed
+        `Dict[str, Any]`
+            What `allennlp train --overrides` trains by.
 
+        # Raises
 
-@lru_cache(maxsize=None)
-def _evaluated(config: Path, variables: Tuple[Tuple[str, str], ...]) -> str:
-    """The config as JSON. Jsonnet takes a tenth of a second for it."""
-    return json.dumps(Params.from_file(config, ext_vars=dict(variables)).as_dict(quiet=True))
+        ConfigurationError
+            If the config can't be read, or has no place for an override.
+        """
+        text = json.dumps(overrides)
+        key = (config, tuple(sorted(variables.items())))
+        try:
+            if key not in self._evaluated:
+                evaluated = Params.from_file(config, ext_vars=dict(variables)).as_dict(quiet=True)
+                self._evaluated[key] = json.dumps(evaluated)
+            changes = json.loads(text, parse_float=_number)
+            changed: Dict[str, Any] = with_overrides(json.loads(self._evaluated[key]), changes)
+        except (RuntimeError, ValueError) as error:
+            raise ConfigurationError(
+                f"{config} can't be trained with the overrides {text}: {error}"
+            ) from None
+        return changed
 
 
 def _number(text: str) -> float:

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Set
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.identity import identity_of
-from elmo_scratch.search.tasks import Task, config_of_training
+from elmo_scratch.search.tasks import Task, TrainingConfigs
 
 CONFIGS = Path(__file__).parent.parent.parent / "training_config"
 ALLENNLP = [sys.executable, "-m", "allennlp"]
@@ -168,6 +168,7 @@ class _Plan:
         self._digests = identity_of([train, dev])
         self._folder = folder
         self._overrides = overrides
+        self._configs = TrainingConfigs()
 
     def vectors(self, name: str) -> Path:
         """A file of word vectors."""
@@ -260,7 +261,7 @@ class _Plan:
         overrides = {**self._overrides, **settings}
         command = [*ALLENNLP, "train", str(config), "-s", str(folder / "run")]
         command += ["--include-package", "elmo_scratch", "--overrides", json.dumps(overrides)]
-        evaluated = config_of_training(config, overrides, variables)
+        evaluated = self._configs.changed(config, overrides, variables)
         made = {task.name: task.settings for task in self.tasks if task.name in needs}
         decisive = {
             "config": self._placeless(evaluated),

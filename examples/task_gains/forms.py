@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Set
 from labelled import TASKS, Texts, sentences_of
 
 from elmo_scratch.files.identity import identity_of
-from elmo_scratch.search.tasks import Task, config_of_training
+from elmo_scratch.search.tasks import Task, TrainingConfigs
 
 CONFIGS = Path(__file__).resolve().parents[2] / "training_config"
 SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
@@ -125,6 +125,7 @@ class Plan:
         self._folder = folder
         self._bilm = bilm
         self._overrides = overrides
+        self._configs = TrainingConfigs()
 
     def add_bilms(self, texts: Texts) -> None:
         """All that any form reads."""
@@ -208,7 +209,7 @@ class Plan:
         command = [sys.executable, "-m", "allennlp", "train", str(path)]
         command += ["-s", str(task.folder / "run"), "--include-package", "elmo_scratch"]
         command += ["--overrides", json.dumps(settings)]
-        evaluated = config_of_training(path, settings, task.variables)
+        evaluated = self._configs.changed(path, settings, task.variables)
         # What is in files counts, not where they are.
         text = json.dumps(evaluated).replace(json.dumps(str(self._folder))[1:-1], "FOLDER")
         files = [

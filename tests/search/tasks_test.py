@@ -13,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.signals import Terminated
 from elmo_scratch.search import tasks as tasks_module
-from elmo_scratch.search.tasks import Task, config_of_training, run_all, study_in
+from elmo_scratch.search.tasks import Task, TrainingConfigs, run_all, study_in
 from tests.forked import raise_signal_once, run_forked
 
 
@@ -228,9 +228,10 @@ CONFIG = """{
 def test_a_config_is_the_one_that_allennlp_trains_by(overrides: Any, tmp_path: Path) -> None:
     config = tmp_path / "config.jsonnet"
     config.write_text(CONFIG)
-    for data in ("some", "other"):
+    configs = TrainingConfigs()
+    for data in ("some", "other", "some"):
         expected = Params.from_file(config, json.dumps(overrides), {"DATA": data}).as_dict()
-        made = config_of_training(config, overrides, {"DATA": data})
+        made = configs.changed(config, overrides, {"DATA": data})
         # As text: results of older studies are known by it.
         assert json.dumps(made) == json.dumps(expected)
         # Nobody changes that of the next training.
@@ -244,4 +245,4 @@ def test_a_config_that_takes_no_overrides_is_an_error(
     config = tmp_path / "config.jsonnet"
     config.write_text(text)
     with pytest.raises(ConfigurationError, match="config.jsonnet can't be trained with the over"):
-        config_of_training(config, overrides, {"DATA": "some"})
+        TrainingConfigs().changed(config, overrides, {"DATA": "some"})

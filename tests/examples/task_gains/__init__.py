@@ -12,7 +12,7 @@ SMALL = {
     "trainer.num_epochs": 1,
     "data_loader.batch_size": 2,
     "data_loader.unroll_steps": 5,
-    "validation_data_loader.batch_size": 2,
+    "validation_data_loader.batch_size": 1,
     "validation_data_loader.unroll_steps": 5,
     "vocabulary.min_count": 1,
 }
