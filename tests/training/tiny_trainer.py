@@ -9,6 +9,7 @@ from allennlp.training import GradientDescentTrainer
 from allennlp.training.trainer import TrainerCheckpoint
 
 from elmo_scratch.training.checkpointer import LOCK
+from elmo_scratch.training.environment import ENVIRONMENT
 
 
 class TinyTrainer(GradientDescentTrainer):
@@ -38,9 +39,9 @@ class TinyTrainer(GradientDescentTrainer):
 
 
 def saved(folder: Path) -> List[str]:
-    """The names of the files of checkpoints."""
+    """The names of the files of checkpoints, without what all of them have."""
     return sorted(
         file.name.replace("_state_", " ").removesuffix(".th")
         for file in folder.iterdir()
-        if file.name != LOCK
+        if file.name not in (LOCK, ENVIRONMENT)
     )
