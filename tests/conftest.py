@@ -216,6 +216,8 @@ def browser() -> Iterator[Any]:
     if program is None:
         pytest.skip("there is no chromium here: apt install chromium")
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        # A container runs as root, and has little shared memory.
+        options = ["--no-sandbox", "--disable-dev-shm-usage"]
+        browser = started.chromium.launch(executable_path=program, args=options)
         yield browser
         browser.close()
