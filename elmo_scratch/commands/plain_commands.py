@@ -107,7 +107,7 @@ def _packed_config(archive: Path) -> bytes:
 
 
 def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any) -> Iterator[str]:
-    """What was reached, where it lies, and what to type next."""
+    """Yields the lines that tell what was reached, where it lies, and what to type next."""
     if command == "train" and not args.dry_run:
         folder = Path(args.serialization_dir)
         archive = folder / "model.tar.gz"

@@ -2,7 +2,7 @@
 Output folders of trainings to a report that people look at: a page or a PDF of the same content.
 
 The room promises that nothing in a run's folder is trusted, whatever state the run is in, and that
-the same runs give the same bytes.
+the same runs give the same bytes. `surest_errors` alone loads a model, as `allennlp evaluate` does.
 """
 
 from elmo_scratch.report.charts import check_matplotlib as check_matplotlib

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 INK, FAINT = "#1a1a1b", "#c9c9ca"
-"""Of text and of grids. A page gives both the colours of its own."""
+"""The colours of text and of grids. A page puts its own colours in their place."""
 
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """
@@ -33,7 +33,7 @@ CURVES = ((4.4, 2.9), (0.62, 0.46))
 """Size and margins of a chart of curves."""
 
 MAX_CLASSES = 24
-"""Of a matrix that is drawn."""
+"""A matrix is drawn with at most so many classes."""
 
 LOGARITHMIC = 20.0
 """The ratio of largest to smallest value from which on a curve is drawn on a logarithmic scale."""

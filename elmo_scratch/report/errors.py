@@ -1,11 +1,10 @@
 """The errors of a trained classifier that it is surest of."""
 
-from itertools import islice
 from pathlib import Path
-from typing import Any, Iterator, List, NamedTuple
+from typing import Any, List, NamedTuple
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Instance
+from allennlp.common.util import lazy_groups_of
 from allennlp.models.archival import load_archive
 
 from elmo_scratch.files.paths import local_file
@@ -82,7 +81,7 @@ def surest_errors(folder: Path, data: str, most: int = 20) -> Errors:
     num_texts = 0
     wrong: List[WrongPrediction] = []
     instances = iter(archive.validation_dataset_reader.read(str(data_file)))
-    for batch in _batches(instances):
+    for batch in lazy_groups_of(instances, BATCH_SIZE):
         num_texts += len(batch)
         outputs: List[Any] = model.forward_on_instances(batch)
         for instance, output in zip(batch, outputs):
@@ -96,8 +95,3 @@ def surest_errors(folder: Path, data: str, most: int = 20) -> Errors:
                 wrong.append(WrongPrediction(true, predicted, probability, text))
     surest = sorted(wrong, key=lambda one: -one.probability)[:most]
     return Errors(data, num_texts, len(wrong), surest)
-
-
-def _batches(instances: Iterator[Instance]) -> Iterator[List[Instance]]:
-    while batch := list(islice(instances, BATCH_SIZE)):
-        yield batch

@@ -14,7 +14,7 @@ PARTS = ("training", "validation", "best_validation", "test")
 """What metrics are of, by the beginnings of their names in AllenNLP's files."""
 
 MAX_CLASSES = 1001
-"""Of a confusion matrix: what `num_confusion_words` allows, and "the rest"."""
+"""A confusion matrix has at most so many: `num_confusion_words` allows them, and "the rest"."""
 
 MAX_COUNT = 2**53
 """The largest count of a matrix: numbers up to it are exact as float64 too."""

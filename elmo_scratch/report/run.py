@@ -30,7 +30,7 @@ TAIL = 2**18
 """Bytes at the end of a log that are searched for an error."""
 
 MAX_PROBLEMS = 8
-"""Of a run, told one by one."""
+"""The report tells so many problems of a run one by one."""
 
 MAX_WORDS = 10**8
 """Lines of a file of a vocabulary that are counted."""

@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.files.strict_json import StrictJson
 
 MAX_BYTES = 2**26
-"""Of a JSON file. Metrics with three matrices over 1,000 words take 40 MiB."""
+"""A JSON file may be as large. Metrics with three matrices over 1,000 words take 40 MiB."""
 
 MAX_DEPTH = 50
 """How many lists and objects may lie within each other."""

@@ -91,8 +91,8 @@ BILM = {
 
 TENTH = {"trainer.num_epochs": 18}
 """
-Of a biLM of a tenth of the text: less than a third of the steps, since after more of them it would
-know its text by heart.
+A biLM of a tenth of the text takes less than a third of the steps: after more of them it would know
+its text by heart.
 """
 
 FINE_TUNING = {

@@ -19,7 +19,7 @@ DEV = FIXTURES_ROOT / "news" / "dev.csv"
 
 @pytest.fixture
 def arguments(tmp_path: Path) -> Namespace:
-    """Those of a training whose config names a model of the package."""
+    """The arguments of a training whose config names a model of the package."""
     config = tmp_path / "config.json"
     config.write_text('{"model": {"type": "elmo_scratch_bilm"}, "trainer": {}}')
     folder = tmp_path / "my run"

@@ -41,7 +41,7 @@ def run_program(program: Path, *arguments: str) -> Ended:
 
 
 def modules_of(program: Path) -> Dict[str, ModuleType]:
-    """Those of a program that is a folder, by name, as `python program` imports them."""
+    """Imports the modules of a program that is a folder, as `python program` does; by name."""
     with patch.object(sys, "path", [str(program), *sys.path]):
         names = [file.stem for file in program.glob("*.py") if file.stem != "__main__"]
         return {name: importlib.import_module(name) for name in names}

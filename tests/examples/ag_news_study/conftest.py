@@ -9,5 +9,5 @@ from tests.examples.run_program import modules_of
 
 @pytest.fixture(scope="module")
 def modules() -> Dict[str, ModuleType]:
-    """Those of the study by name."""
+    """The study's modules by name."""
     return modules_of(STUDY)

@@ -12,7 +12,7 @@ from tests.examples.task_gains import STUDY
 
 @pytest.fixture(scope="module")
 def modules() -> Dict[str, ModuleType]:
-    """Those of the study by name."""
+    """The study's modules by name."""
     return modules_of(STUDY)
 
 
