@@ -15,11 +15,11 @@ DATA holds the published files, as far as they are there; tasks without any are 
 
 A biLM over characters is pre-trained on all the text there is, without labels and without dev. Then
 each task is trained on all of its training set and on shares of it, in four forms, with several
-seeds, and everything but the form equal. Two of the smaller shares are trained in more forms, which
-tell what it is that helps: more text, more training on the task's own text, other mixes. gains.md
-has the tables, gains.json every number. Started again after it was stopped, it goes on where it
-was; in another folder or on another machine, with `--results gains.json` of the first, it trains
-what that lacks.
+seeds, and everything but the form equal. The smallest share of the named entities, whose trainings
+are short, is trained in more forms, which tell what it is that helps: more text, more training on
+the task's own text, other mixes. gains.md has the tables, gains.json every number. Started
+again after it was stopped, it goes on where it was; in another folder or on another machine, with
+`--results gains.json` of the first, it trains what that lacks.
 """
 
 import argparse

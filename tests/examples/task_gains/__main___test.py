@@ -15,7 +15,7 @@ def test_it_runs_from_the_text_to_the_table(data: Path, tmp_path: Path) -> None:
         "--overrides",
         '{"trainer.num_epochs": 1}',
         "--only",
-        "entities, 10%: (none|input and|the biLM)",
+        "entities, 1%: (none|input and|the biLM)",
     ]
     done = run_program(STUDY, *words, "--folder", str(folder))
     assert done.status == 0, done.errors
