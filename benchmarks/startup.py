@@ -1,37 +1,60 @@
 """
-How long one waits for the first vectors, in a process that has just begun:
+How long one waits for what a process does first:
 
     python benchmarks/startup.py
 
 Each line is the median over processes that do nothing else: importing PyTorch alone, which nothing
-can be faster than; importing the package; and, from the start of Python on, one sentence embedded
-by a model of the released small model's size with random weights.
+can be faster than; importing the package; reading a biLM of the tests, from an archive and from
+official files; from the start of Python on, one sentence embedded by a model of the released small
+model's size with random weights; the help of a subcommand, and the error that an argument is
+missing. CHECKOUT, the folder of another version, takes turns with this one.
 """
 
 import argparse
 import json
+import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from typing import Dict, List
+from pathlib import Path
+from typing import Dict, List, Tuple
 
 import torch
 from embed import new_bilm
 
 from elmo_scratch import write_official_bilm
 
+ROOT = Path(__file__).resolve().parents[1]
+
 PROGRAMS = {
-    "python": "",
-    "import_torch": "import torch",
-    "import_elmo_scratch": "import elmo_scratch",
-    "first_sentence": (
+    "python": ["-c", ""],
+    "import_torch": ["-c", "import torch"],
+    "import_elmo_scratch": ["-c", "import elmo_scratch"],
+    "import_modules": ["-c", "from elmo_scratch import read_bilm_archive, read_official_bilm"],
+    "archive": [
+        "-c",
+        f"from elmo_scratch import read_bilm_archive, read_official_bilm\n"
+        f"read_bilm_archive('{ROOT}/tests/golden/characters/model.tar.gz')",
+    ],
+    "official_files": [
+        "-c",
+        "from elmo_scratch import read_bilm_archive, read_official_bilm\n"
+        f"read_official_bilm('{ROOT}/fixtures/elmo/residual/options.json', "
+        f"'{ROOT}/fixtures/elmo/residual/weights.hdf5')",
+    ],
+    "first_sentence": [
+        "-c",
         "from elmo_scratch import ElmoEmbedder\n"
         "embedder = ElmoEmbedder('{folder}/options.json', '{folder}/weights.hdf5')\n"
-        "assert embedder.embed_sentence(['The', 'river', 'bank', '.']).shape == (3, 4, 256)\n"
-    ),
-    "allennlp_imported": "from allennlp.modules.elmo import Elmo",
+        "assert embedder.embed_sentence(['The', 'river', 'bank', '.']).shape == (3, 4, 256)\n",
+    ],
+    "import_allennlp": ["-c", "import allennlp"],
+    "allennlp_elmo": ["-c", "from allennlp.modules.elmo import Elmo"],
+    "help": ["-m", "allennlp", "elmo", "--help"],
+    "mistake": ["-m", "allennlp", "elmo", "text.txt", "layers.hdf5"],
 }
 """What a process runs."""
 
@@ -42,22 +65,41 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--repeats", type=int, default=7, help="processes of each (default: 7)")
+    parser.add_argument("--beside", type=Path, metavar="CHECKOUT", help="another version's folder")
     args = parser.parse_args()
+    versions = {"": ROOT, **({"beside_": args.beside.resolve()} if args.beside else {})}
     with tempfile.TemporaryDirectory() as folder:
         torch.manual_seed(0)
         write_official_bilm(new_bilm("small"), folder)
-        times: Dict[str, List[float]] = {name: [] for name in PROGRAMS}
+        times: Dict[str, List[Tuple[float, float]]] = {}
         for number in range(args.repeats + 1):
             for name, program in PROGRAMS.items():
-                command = [sys.executable, "-c", program.format(folder=folder)]
-                start = time.perf_counter()
-                subprocess.run(command, check=True)
-                if number > 0:  # the first one fills the system's caches
-                    times[name].append(time.perf_counter() - start)
-    found = {name: round(statistics.median(seconds), 2) for name, seconds in times.items()}
-    for name, seconds in found.items():
-        print(f"{name:>20}  {seconds} s")
+                for version, root in versions.items():
+                    words = [word.replace("{folder}", folder) for word in program]
+                    taken = seconds_of([sys.executable, *words], root)
+                    if number > 0:  # the first one fills the system's caches
+                        times.setdefault(f"{version}{name}", []).append(taken)
+    found = {
+        name: [round(statistics.median(numbers), 2) for numbers in zip(*taken)]
+        for name, taken in times.items()
+    }
+    print(f"{'':>26}  {'clock':>7}  {'processor':>9}")
+    for name, (clock, processor) in found.items():
+        print(f"{name:>26}  {clock:>5.2f} s  {processor:>7.2f} s")
     print(json.dumps({"torch": torch.__version__, **found}))
+
+
+def seconds_of(command: List[str], root: Path) -> Tuple[float, float]:
+    """What a process takes, by the clock and of processors, with the package of that checkout."""
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True)
+    clock = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # A missing argument is 2.
+    if done.returncode not in (0, 2):
+        sys.exit(done.stderr)
+    return clock, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 if __name__ == "__main__":

@@ -1,15 +1,22 @@
 """
-Registers everything that a config or a command line can name: a file registers its names when it is
-imported, and this module imports every file of the package.
+Registers everything that a config can name: a file registers its names when it is imported, and
+this module imports every file of the package, but for the rooms of subcommands. Those register what
+only a command line names, and take long.
 
 Nobody needs to import it after `import elmo_scratch`: AllenNLP does so when it first looks a name
 up (`elmo_scratch_compat.registries`).
 """
 
 from importlib import import_module
-from pkgutil import walk_packages
+from pkgutil import iter_modules, walk_packages
 
 import elmo_scratch
 
-for found in walk_packages(elmo_scratch.__path__, f"{elmo_scratch.__name__}."):
-    import_module(found.name)
+ROOMS_OF_SUBCOMMANDS = ("command_line", "commands", "explore", "export", "report", "search")
+
+for room in iter_modules(elmo_scratch.__path__):
+    if room.name not in ROOMS_OF_SUBCOMMANDS:
+        imported = import_module(f"{elmo_scratch.__name__}.{room.name}")
+        if room.ispkg:
+            for found in walk_packages(imported.__path__, f"{imported.__name__}."):
+                import_module(found.name)

@@ -4,9 +4,10 @@ Lets stock AllenNLP 2.10.1, archived in 2022, run on today's PyTorch.
 PyTorch calls `apply` at the end of `import torch` (entry points of the group `torch.backends`), so
 nothing here may import AllenNLP, or the package, or anything slow: `apply` runs in every program of
 the environment that imports PyTorch. It installs an import hook, which patches the few AllenNLP
-modules in `HELP` when they are imported, and lets `torch.load` read the kinds of numbers that
-checkpoints of AllenNLP hold (`checkpoints.py`). Beyond that nothing changes. The environment
-variable `TORCH_DEVICE_BACKEND_AUTOLOAD=0` turns it all off.
+modules in `HELP` when they are imported, lets `torch.load` read the kinds of numbers that
+checkpoints of AllenNLP hold (`checkpoints.py`), and in the program `allennlp` reads what was typed
+(`command_line.py`). Beyond that nothing changes. The environment variable
+`TORCH_DEVICE_BACKEND_AUTOLOAD=0` turns it all off.
 
 Each function that `HELP` names explains what breaks without it.
 """
@@ -22,6 +23,7 @@ from types import ModuleType
 from typing import Callable, Dict, Optional, Sequence
 
 from elmo_scratch_compat.checkpoints import allow_numpy_scalars
+from elmo_scratch_compat.command_line import begin_command
 
 HELP: Dict[str, str] = {
     "allennlp.commands.evaluate": "commands.evaluate_plainly",
@@ -68,10 +70,11 @@ module has run or, if it is a generator, runs around it."""
 
 
 def apply() -> None:
-    """Installs the import hook. PyTorch calls this; a second call changes nothing."""
+    """Does all this. PyTorch calls it; a second call changes nothing."""
     if not any(isinstance(finder, _HelpingFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _HelpingFinder())
         allow_numpy_scalars()
+        begin_command()
 
 
 class _HelpingFinder(MetaPathFinder):

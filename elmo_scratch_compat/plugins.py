@@ -1,14 +1,19 @@
 """AllenNLP's search for plugins, which runs at the start of every command."""
 
+import logging
+import sys
 from typing import Any, Iterator
 
 
 def find_plugin(plugins: Any) -> None:
     """
     AllenNLP looks for plugins in a file of the current folder or of the home folder. It loads those
-    of `DEFAULT_PLUGINS` in any folder, if they are installed.
+    of `DEFAULT_PLUGINS` in any folder, if they are installed. Each command began with a line for
+    each of them; `--verbose` brings these back.
     """
     plugins.DEFAULT_PLUGINS += ("elmo_scratch",)
+    if "--verbose" not in sys.argv:
+        plugins.logger.setLevel(logging.WARNING)
 
 
 def without_downloads(narrativeqa: Any) -> Iterator[None]:

@@ -53,7 +53,11 @@ def _is_of_kind(found: Any, base: type) -> bool:
 
 
 def _import_all(base: type) -> None:
-    """Imports all that the package registers, if it is in use and the registry isn't its own."""
+    """
+    Imports what the package registers for configs, or the subcommands, if it is in use and the
+    registry isn't its own.
+    """
     # A registry of the package's own is filled by the folder that defines it.
     if "elmo_scratch" in sys.modules and not base.__module__.startswith("elmo_scratch."):
-        import_module("elmo_scratch.registered")
+        of_commands = base.__module__ == "allennlp.commands.subcommand"
+        import_module("elmo_scratch.commands" if of_commands else "elmo_scratch.registered")

@@ -2,20 +2,22 @@ import ast
 import inspect
 import re
 import sys
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Callable, Dict, Iterator, List, Sequence, Set, Union
 
 import pytest
 
-import elmo_scratch.registered  # (every class of the package)
+import elmo_scratch
 from tests import PROJECT_ROOT
 
 PACKAGE = PROJECT_ROOT / "elmo_scratch"
 TESTS = PROJECT_ROOT / "tests"
 
 FLOORS = [
-    ["alphabet", "files"],
+    ["alphabet", "command_line", "files"],
     ["data", "kernels", "metrics", "terminal"],
     ["modules"],
     ["interop"],
@@ -327,6 +329,8 @@ def test_the_compatibility_package_does_not_import_the_package() -> None:
 
 
 def classes_of_the_package() -> Set[type]:
+    for found in walk_packages(elmo_scratch.__path__, f"{elmo_scratch.__name__}."):
+        import_module(found.name)
     return {
         value
         for name, module in list(sys.modules.items())

@@ -14,7 +14,8 @@ from allennlp.predictors import Predictor
 from allennlp.training import Checkpointer, TrainerCallback
 from allennlp.training.optimizers import Optimizer
 
-import elmo_scratch.registered  # noqa: F401  (all names that there are)
+import elmo_scratch.commands  # noqa: F401  (all names that command lines know)
+import elmo_scratch.registered  # noqa: F401  (and all that configs do)
 from elmo_scratch.embedders.layer_cache import LayerStore
 from elmo_scratch.modules import LayerMix, OutputSoftmax, TokenEncoder
 from tests import PROJECT_ROOT

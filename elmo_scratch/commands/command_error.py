@@ -3,11 +3,13 @@
 import signal
 import sys
 import threading
+from argparse import Namespace
 from contextlib import contextmanager
 from typing import Any, Callable, Iterator, List
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.command_line import CommandLine
 from elmo_scratch.files.signals import Terminated
 
 
@@ -20,6 +22,13 @@ class CommandError(ConfigurationError, SystemExit):
     def __init__(self, command: str, message: object) -> None:
         super().__init__(f"allennlp {command}: error: {message}")
         self.code = self.message
+
+
+def check_arguments(command: CommandLine, args: Namespace) -> None:
+    """Raises `ConfigurationError` if arguments don't go together."""
+    mistake = command.mistake_in(args)
+    if mistake:
+        raise ConfigurationError(mistake)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import argparse
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Dict, List, Optional
+from typing import List, Optional
 
 import h5py
 from allennlp.commands.subcommand import Subcommand
@@ -12,7 +12,8 @@ from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 
-from elmo_scratch.commands.command_error import command_errors
+from elmo_scratch.command_line.elmo_explore import ELMO_EXPLORE
+from elmo_scratch.commands.command_error import check_arguments, command_errors
 from elmo_scratch.data.lines import text_lines
 from elmo_scratch.explore import (
     ExportedTokens,
@@ -21,80 +22,12 @@ from elmo_scratch.explore import (
     word_lines,
     write_projector,
 )
-from elmo_scratch.explore.page_data import MAX_SENTENCES, MAX_TOKENS, num_steps
+from elmo_scratch.explore.page_data import MAX_TOKENS, num_steps
 from elmo_scratch.explore.projector import CONFIG
 from elmo_scratch.export import ExportSettings, InputText, ModelSource, export_layers
 from elmo_scratch.export.plan import in_words
 from elmo_scratch.files.atomic import atomic_write, check_place
 from elmo_scratch.interop import LayerFile
-
-SHOWN: Dict[str, Dict[str, Any]] = {
-    "--word": {
-        "type": str,
-        "help": "print the word's occurrences, some of them with their nearest neighbours in each "
-        "layer, and the cosines between them",
-    },
-    "--output-file": {
-        "type": str,
-        "metavar": "PAGE",
-        "help": "write a page (layers.html) that shows the neighbours of each word of each "
-        "sentence, and maps of a word's occurrences, in a browser and without a network",
-    },
-    "--neighbours": {
-        "type": int,
-        "metavar": "K",
-        "help": "how many for a token (default: 5 in the terminal, 8 on the page)",
-    },
-    "--labels": {
-        "type": str,
-        "metavar": "FILE",
-        "help": "a label for each line of the text, one a line, by which the page colours its maps",
-    },
-    "--projector": {
-        "type": str,
-        "metavar": "FOLDER",
-        "help": "write the vectors of one layer and their words for the embedding projector of "
-        "TensorBoard (tensorboard --logdir FOLDER)",
-    },
-    "--layer": {
-        "type": int,
-        "help": "which layer, for --projector (default: the highest); 0 is the static one",
-    },
-    "--max-sentences": {
-        "type": int,
-        "default": MAX_SENTENCES,
-        "metavar": "N",
-        "help": f"the page and the projector's files have the first N sentences (default: "
-        f"{MAX_SENTENCES}), and no more than {MAX_TOKENS} tokens",
-    },
-    "--overwrite": {"action": "store_true", "help": "replace what is there of these names"},
-    "--file-friendly-logging": {
-        "action": "store_true",
-        "help": "print the progress bar on lines of its own, and less often",
-    },
-}
-"""The arguments for what is shown."""
-
-MODEL: Dict[str, Dict[str, Any]] = {
-    "--archive": {"type": str, "help": "the archive of a trained biLM (model.tar.gz)"},
-    "--options-file": {"type": str, "help": "or an official options.json, a path or an address"},
-    "--weight-file": {"type": str, "help": "and its weights.hdf5"},
-    "--cuda-device": {
-        "type": int,
-        "default": -1,
-        "help": "the number of a GPU, or -1 for the processor (default)",
-    },
-}
-"""The arguments for the biLM that reads a text."""
-
-SHORT = {"--output-file": ["-o"], "--neighbours": ["-k"]}
-
-DESCRIPTION = """
-Reads the layers of a text and tells which of its tokens have vectors near to each other. The input
-is a file that `allennlp elmo` wrote, with --all to have each layer; or a text, one sentence a line,
-its tokens separated by white space, and a model, by which its layers are computed first, each
-sentence from zeros. In the static layer neighbours are other words; above it tokens in sentences.
-"""
 
 
 @Subcommand.register("elmo-explore")
@@ -102,19 +35,7 @@ class ElmoExplore(Subcommand):
     """Shows nearest neighbours layer by layer; see `allennlp elmo-explore --help`."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = parser.add_parser(
-            self.name,
-            description=DESCRIPTION,
-            help="Show nearest neighbours of words layer by layer, in a terminal or on a page.",
-        )
-        subparser.add_argument(
-            "input_file", type=str, help="a file of layers (layers.hdf5), or a text"
-        )
-        shown = subparser.add_argument_group("what is shown")
-        model = subparser.add_argument_group("the model, for a text")
-        for group, arguments in ((shown, SHOWN), (model, MODEL)):
-            for name, declared in arguments.items():
-                group.add_argument(*SHORT.get(name, []), name, **declared)
+        subparser = ELMO_EXPLORE.add_to(parser)
         subparser.set_defaults(func=explore_from_args)
         return subparser
 
@@ -127,6 +48,7 @@ def explore_from_args(args: argparse.Namespace) -> None:
         command_errors("elmo-explore", args.output_file or args.projector or args.input_file),
         ExitStack() as opened,
     ):
+        check_arguments(ELMO_EXPLORE, args)
         _check(args)
         source = _source(args)
         layer_file, num_lines = Path(args.input_file), None
@@ -148,24 +70,9 @@ def explore_from_args(args: argparse.Namespace) -> None:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Checks the arguments before any work."""
-    if args.word is None and args.output_file is None and args.projector is None:
-        raise ConfigurationError(
-            "expected something to show: name a word of the text (--word bank), a page to write "
-            "(-o layers.html), or a folder for TensorBoard (--projector)"
-        )
+    """Checks the files that the arguments name, before any work."""
     if not Path(args.input_file).is_file():
         raise ConfigurationError(f"{args.input_file}: there is no such file")
-    for option, number in (
-        ("--neighbours", args.neighbours),
-        ("--max-sentences", args.max_sentences),
-    ):
-        if number is not None and number < 1:
-            raise ConfigurationError(f"expected {option} of 1 or more, got {number}")
-    if args.labels is not None and args.output_file is None and args.projector is None:
-        raise ConfigurationError("--labels colour the maps of a page: name one with -o")
-    if args.layer is not None and args.projector is None:
-        raise ConfigurationError("--layer chooses what --projector writes: name a folder for it")
     if args.output_file is not None:
         _check_output(Path(args.output_file), args)
     if args.projector is not None:
@@ -203,10 +110,6 @@ def _source(args: argparse.Namespace) -> Optional[ModelSource]:
     if holds_layers:
         raise ConfigurationError(
             f"{args.input_file}: it holds layers already: leave the model {named[0]} out"
-        )
-    if args.archive is not None and len(named) > 1:
-        raise ConfigurationError(
-            "expected one model: --archive alone, or --options-file and --weight-file"
         )
     weight_file = args.archive or args.weight_file
     return ModelSource(args.options_file, weight_file, "reset", cuda_device=args.cuda_device)

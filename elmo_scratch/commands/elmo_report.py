@@ -10,7 +10,8 @@ from typing import Dict, List
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.commands.command_error import command_errors
+from elmo_scratch.command_line.elmo_report import ELMO_REPORT
+from elmo_scratch.commands.command_error import check_arguments, command_errors
 from elmo_scratch.files.atomic import check_place
 from elmo_scratch.report import (
     Errors,
@@ -25,14 +26,6 @@ from elmo_scratch.report import (
 )
 from elmo_scratch.report.errors import ARCHIVE, CLASSIFIER
 
-DESCRIPTION = """
-Writes a report of trainings: what was run, learning curves, metrics, precision, recall and F1 of
-each class, confusion matrices, the course of the layers' weights, and comparisons of experiments
-over their seeds. RUN is the output folder of `allennlp train`, of a biLM or of any other model,
-finished or not; or a folder of such folders, as a study or a search has them. The page needs no
-network and no other file.
-"""
-
 WRITERS = {".html": write_page, ".pdf": write_pdf}
 """By the ends of names of files."""
 
@@ -42,34 +35,7 @@ class ElmoReport(Subcommand):
     """Shows what trainings have come to; see `allennlp elmo-report --help`."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = parser.add_parser(
-            self.name,
-            description=DESCRIPTION,
-            help="Show what trainings have come to, as a page or as a PDF.",
-        )
-        subparser.add_argument(
-            "runs",
-            type=str,
-            nargs="+",
-            metavar="RUN",
-            help="the output folder of a training, or a folder of such folders",
-        )
-        subparser.add_argument(
-            "-o",
-            "--output",
-            type=str,
-            required=True,
-            metavar="FILE",
-            help="the file to write; its name ends in .html or .pdf. A file that is there is "
-            "replaced",
-        )
-        subparser.add_argument(
-            "--errors",
-            type=str,
-            metavar="DATA",
-            help="also show the errors in this data that each classifier is surest of, with their "
-            "texts: the archives of the trainings classify it, by elmo_scratch_classifier",
-        )
+        subparser = ELMO_REPORT.add_to(parser)
         subparser.set_defaults(func=report_from_args)
         return subparser
 
@@ -77,11 +43,8 @@ class ElmoReport(Subcommand):
 def report_from_args(args: argparse.Namespace) -> None:
     """Runs the command; raises as `command_errors` says."""
     with command_errors("elmo-report", args.output):
+        check_arguments(ELMO_REPORT, args)
         output = Path(args.output)
-        if output.suffix not in WRITERS:
-            raise ConfigurationError(
-                f"{output}: expected the name of a file that ends in {' or '.join(WRITERS)}"
-            )
         check_matplotlib()
         check_place(output)
         runs: List[Run] = []

@@ -1,0 +1,43 @@
+"""The arguments of one subcommand."""
+
+import argparse
+from typing import Any, Callable, NamedTuple
+
+
+def no_mistake(args: argparse.Namespace) -> str:
+    """Of a subcommand whose arguments never contradict each other."""
+    return ""
+
+
+class CommandLine(NamedTuple):
+    """
+    The arguments of a subcommand.
+
+    # Parameters
+
+    name : `str`
+        The word after `allennlp`.
+    summary : `str`
+        A line for the list of all subcommands.
+    description : `str`
+        For its own help.
+    add_arguments : `Callable[[argparse.ArgumentParser], None]`
+        Adds them to a parser.
+    mistake_in : `Callable[[argparse.Namespace], str]`, optional
+        What is wrong with arguments that don't go together, in a sentence; `""` if nothing is. No
+        file is looked at.
+    """
+
+    name: str
+    summary: str
+    description: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    mistake_in: Callable[[argparse.Namespace], str] = no_mistake
+
+    def add_to(self, subparsers: Any) -> argparse.ArgumentParser:
+        """Adds its parser to those of other subcommands."""
+        subparser = subparsers.add_parser(
+            self.name, description=self.description, help=self.summary
+        )
+        self.add_arguments(subparser)
+        return subparser
