@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, spec_from_file_location
 from inspect import isgeneratorfunction
 from types import ModuleType
 from typing import Callable, Dict, Optional, Sequence
@@ -68,6 +69,9 @@ HELP: Dict[str, str] = {
 """The modules that need help, and the function of this package that helps: it is called when the
 module has run or, if it is a generator, runs around it."""
 
+ADDED: Dict[str, str] = {"allennlp.commands.elmo": "elmo_scratch.export.allennlp_names"}
+"""Modules that AllenNLP had before and old code imports, and what is found in their place."""
+
 
 def apply() -> None:
     """Does all this. PyTorch calls it; a second call changes nothing."""
@@ -78,11 +82,16 @@ def apply() -> None:
 
 
 class _HelpingFinder(MetaPathFinder):
-    """Finds the modules of `HELP` by the other finders, and patches each when it has run."""
+    """
+    Finds the modules of `HELP` by the other finders, and patches each when it has run; and those of
+    `ADDED`, which no other finder finds.
+    """
 
     def find_spec(
         self, name: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
+        if name in ADDED:
+            return spec_from_file_location(name, _file_of(ADDED[name]))
         if name not in HELP:
             return None
         for finder in sys.meta_path:
@@ -93,6 +102,12 @@ class _HelpingFinder(MetaPathFinder):
                 )
                 return spec
         return None
+
+
+def _file_of(module: str) -> str:
+    spec = find_spec(module)
+    assert spec is not None and spec.origin is not None, module
+    return spec.origin
 
 
 def _run_and_help(run: Callable[[ModuleType], None], module: ModuleType) -> None:
