@@ -10,7 +10,7 @@ the layers, under the first word of the sequence's header.
 
 import argparse
 from pathlib import Path
-from typing import Dict, Iterator, Tuple
+from typing import Any, Dict, Iterator, Tuple
 
 import numpy
 from allennlp.commands.elmo import ElmoEmbedder
@@ -47,7 +47,7 @@ def main() -> None:
     # Sequences of like length share a batch.
     sequences = sorted(sequences_of(args.sequences), key=lambda one: len(one[1]))
     layers = embedder.embed_sentences([list(residues) for _, residues in sequences], batch_size=8)
-    vectors: Dict[str, numpy.ndarray] = {
+    vectors: Dict[str, Any] = {
         name: three.sum(axis=0) for (name, _), three in zip(sequences, layers)
     }
     Path(args.vectors).parent.mkdir(parents=True, exist_ok=True)
