@@ -188,19 +188,45 @@ def may_be_best(scores: Sequence[Sequence[float]]) -> List[bool]:
     Hsu 1984, "Constrained simultaneous confidence intervals for multiple comparisons with the
     best", by the distribution of Dunnett 1955, which takes all ways to have the same variance.
     """
-    from scipy.stats import dunnett  # slow to import
-
     means = [mean(numbers) for numbers in scores]
     has_noise = any(len(set(numbers)) > 1 for numbers in scores)
     if len(scores) < 2 or not has_noise:
         return [score == max(means) for score in means]
-    open_ones = []
-    for place, numbers in enumerate(scores):
-        others = [*scores[:place], *scores[place + 1 :]]
-        # The integral is by random points: the same ones give the same answer.
-        compared = dunnett(*others, control=numbers, alternative="greater", random_state=0)
-        open_ones.append(bool(min(compared.pvalue) >= CERTAIN))
-    return open_ones
+    spread = sum((score - mean(numbers)) ** 2 for numbers in scores for score in numbers)
+    freedom = sum(map(len, scores)) - len(scores)
+    return [
+        _p_value(scores, place, spread / freedom, freedom) >= CERTAIN
+        for place in range(len(scores))
+    ]
+
+
+def _p_value(scores: Sequence[Sequence[float]], place: int, variance: float, freedom: int) -> float:
+    """
+    The probability that one of the others lies as far above the way at `place` as the furthest does
+    if all are equal; a bound of it where that settles the question. `scipy.stats.dunnett` gives the
+    same, but computes it for each of the others, which takes a minute with 20 ways.
+    """
+    from scipy.stats import multivariate_t, t  # slow to import
+
+    way, others = scores[place], [*scores[:place], *scores[place + 1 :]]
+    furthest = max(
+        (mean(other) - mean(way)) / math.sqrt(variance * (1 / len(other) + 1 / len(way)))
+        for other in others
+    )
+    alone = float(t.sf(furthest, freedom))
+    if alone >= CERTAIN or alone * len(others) < CERTAIN:
+        return alone
+    # All differences share the mean of this way.
+    loads = [math.sqrt(len(other) / (len(other) + len(way))) for other in others]
+    correlation = [
+        [1.0 if one == other else loads[one] * loads[other] for other in range(len(loads))]
+        for one in range(len(loads))
+    ]
+    # The integral is by random points: the same ones give the same answer.
+    below = multivariate_t.cdf(
+        [furthest] * len(others), shape=correlation, df=freedom, random_state=0
+    )
+    return 1.0 - float(below)
 
 
 def settings_label(differing: Dict[str, str]) -> str:

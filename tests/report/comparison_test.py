@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Tuple
 
 import numpy
 import pytest
-from scipy.stats import ttest_ind
+from scipy.stats import dunnett, ttest_ind
 
 from elmo_scratch.report import Run, read_run
 from elmo_scratch.report.comparison import Verdict, compared, may_be_best, settings_label
@@ -33,6 +33,21 @@ def test_two_ways_are_compared_as_by_student() -> None:
         outcomes.append(bool(p >= 0.05))
         assert may_be_best([better, worse])[1] == outcomes[-1]
         assert may_be_best([worse, better])[0] == outcomes[-1]
+    assert len(set(outcomes)) == 2
+
+
+def test_several_ways_are_compared_as_by_dunnett() -> None:
+    random = numpy.random.default_rng(1)
+    outcomes = []
+    for _ in range(7):
+        ways = [random.normal(random.uniform(0, 3), 1, size).tolist() for size in (5, 3, 2, 1)]
+        p_values = [
+            min(dunnett(*others, control=way, alternative="greater", random_state=0).pvalue)
+            for place, way in enumerate(ways)
+            for others in [[*ways[:place], *ways[place + 1 :]]]
+        ]
+        outcomes += [bool(p >= 0.05) for p in p_values]
+        assert may_be_best(ways) == outcomes[-4:]
     assert len(set(outcomes)) == 2
 
 
