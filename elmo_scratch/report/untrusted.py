@@ -21,7 +21,17 @@ JOINERS = "\u200c\u200d"
 
 def read_json_object(path: Path) -> Dict[str, Any]:
     """
-    The JSON object that a file holds. Raises `ConfigurationError` if it holds none, is longer than
+    The JSON object that a file holds. Raises `ConfigurationError` if it holds none, or as
+    `read_json` does.
+    """
+    record = read_json(path)
+    StrictJson(str(path), "", record)
+    return dict(record)
+
+
+def read_json(path: Path) -> Any:
+    """
+    The JSON that a file holds. Raises `ConfigurationError` if it holds none, is longer than
     `MAX_BYTES`, or is nested deeper than `MAX_DEPTH`.
     """
     try:
@@ -38,13 +48,12 @@ def read_json_object(path: Path) -> Dict[str, Any]:
         raise _too_deep(path) from None
     except ValueError as error:
         raise ConfigurationError(f"{path}: expected JSON, but {error}") from None
-    StrictJson(str(path), "", record)
     _check_depth(path, record)
-    return dict(record)
+    return record
 
 
 def _check_depth(path: Path, record: Any) -> None:
-    level = [record]
+    level = [record] if isinstance(record, (dict, list)) else []
     for _ in range(MAX_DEPTH):
         level = [
             part
