@@ -5,7 +5,7 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Dict, List
+from typing import Dict, Sequence
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
@@ -17,8 +17,8 @@ from elmo_scratch.report import (
     Errors,
     Run,
     check_matplotlib,
-    find_runs,
-    read_run,
+    in_numbers,
+    read_contents,
     report_of,
     surest_errors,
     write_page,
@@ -47,23 +47,15 @@ def report_from_args(args: argparse.Namespace) -> None:
         output = Path(args.output)
         check_matplotlib()
         check_place(output)
-        runs: List[Run] = []
-        left_out: List[str] = []
-        for folder in [found for name in args.runs for found in find_runs(Path(name))]:
-            try:
-                runs.append(read_run(folder))
-            except ConfigurationError as error:
-                left_out.append(str(error.message))
-        if not runs:
-            raise ConfigurationError(left_out[0])
-        for reason in left_out:
+        contents = read_contents([Path(name) for name in args.runs])
+        for reason in contents.left_out:
             print(f"allennlp elmo-report: left out: {reason}", file=sys.stderr)
-        errors = {} if args.errors is None else _errors(runs, args.errors)
-        WRITERS[output.suffix](report_of(runs, left_out, errors), output)
-        print(f"{output}: a report of {len(runs)} training{'s' * (len(runs) > 1)}")
+        errors = {} if args.errors is None else _errors(contents.runs, args.errors)
+        WRITERS[output.suffix](report_of(contents, errors), output)
+        print(f"{output}: a report of {in_numbers(contents)}")
 
 
-def _errors(runs: List[Run], data: str) -> Dict[Path, Errors]:
+def _errors(runs: Sequence[Run], data: str) -> Dict[Path, Errors]:
     """Of each training of a classifier that has left an archive; there has to be one."""
     classifiers = [
         run for run in runs if run.model_type == CLASSIFIER and (run.folder / ARCHIVE).is_file()

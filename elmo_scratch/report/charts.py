@@ -259,7 +259,7 @@ def dots(caption: str, label: str, groups: Sequence[Tuple[str, List[float]]]) ->
     """
     from statistics import mean, stdev
 
-    names = [printable(name, 24) for name, _ in groups]
+    names = [printable(name, 30) for name, _ in groups]
 
     def draw(axes: "Axes") -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -290,3 +290,56 @@ def dots(caption: str, label: str, groups: Sequence[Tuple[str, List[float]]]) ->
     left = 0.25 + 0.075 * max(map(len, names))
     height = 0.75 + 0.3 * len(groups)
     return Chart(caption, f"Means of {label}: {means}.", draw, (left + 3.3, height), (left, 0.48))
+
+
+def stacked(caption: str, groups: Sequence[Tuple[str, List[float]]]) -> Chart:
+    """
+    # Parameters
+
+    caption : `str`
+        What the chart shows.
+    groups : `Sequence[Tuple[str, List[float]]]`
+        Names, and the shares of layers from the token layer on; at least one of each.
+
+    # Returns
+
+    `Chart`
+        A line for each name, from the top, divided as the shares are.
+    """
+    names = [printable(name, 30) for name, _ in groups]
+
+    def draw(axes: "Axes") -> None:
+        from matplotlib import rcParams
+        from matplotlib.ticker import PercentFormatter
+
+        for place, (_, shares) in enumerate(groups):
+            left = 0.0
+            for layer, share in enumerate(shares):
+                color = SERIES[layer % len(SERIES)]
+                axes.barh(place, share, 0.72, left, facecolor=(color, 0.5), edgecolor=color)
+                if share >= 0.08:
+                    axes.text(
+                        left + share / 2,
+                        place,
+                        f"{layer}: {100 * share:.0f} %",
+                        ha="center",
+                        va="center",
+                        fontsize=rcParams["font.size"] * 0.85,
+                    )
+                left += share
+        axes.set_yticks(range(len(groups)), names)
+        axes.set_ylim(len(groups) - 0.5, -0.5)
+        axes.set_xlim(0, max(1.0, *(sum(shares) for _, shares in groups)))
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axes.grid(False, axis="y")
+        axes.set_xlabel("share of the mix; layer 0 is the token layer")
+
+    shown_shares = "; ".join(
+        f"{name} {', '.join(f'{100 * share:.0f} %' for share in shares)}"
+        for name, (_, shares) in zip(names, groups)
+    )
+    left = 0.25 + 0.07 * max(map(len, names))
+    height = 0.6 + 0.26 * len(groups)
+    return Chart(
+        caption, f"Shares of layers: {shown_shares}.", draw, (left + 3.3, height), (left, 0.48)
+    )

@@ -8,6 +8,7 @@ from enum import Enum
 from statistics import mean, stdev
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from elmo_scratch.report.document import shown_mean
 from elmo_scratch.report.run import Measure, Run, State, is_seed
 from elmo_scratch.report.untrusted import printable
 
@@ -92,6 +93,13 @@ class Comparison(NamedTuple):
         differing = [name for name in names if len({one.get(name) for one in settings}) > 1]
         return [{name: one.get(name, "–") for name in differing} for one in settings]
 
+    def in_words(self) -> str:
+        """What it comes to."""
+        metric, first = self.measure.name, self.experiments[0]
+        best = shown_mean(metric, first.mean(metric), first.deviation(metric))
+        names = [one.name for one in self.experiments]
+        return verdicts_in_words(self.measure, names, best, self.verdicts)
+
 
 def compared(runs: Sequence[Run], names: Sequence[str]) -> List[Comparison]:
     """
@@ -164,6 +172,30 @@ def verdicts(scores: Sequence[Sequence[float]]) -> List[Verdict]:
         Verdict.BEST if place == 0 else Verdict.NOISE if is_open[place] else Verdict.WORSE
         for place in range(len(scores))
     ]
+
+
+def verdicts_in_words(
+    measure: Measure, names: Sequence[str], best: str, verdicts: Sequence[Verdict]
+) -> str:
+    """
+    A few sentences on experiments, the best first, whose mean for readers is `best`.
+    """
+    if len(names) == 1:
+        return f"“{names[0]}” reaches {measure.name} {best}."
+    better = "higher" if measure.higher_is_better else "lower"
+    if Verdict.UNKNOWN in verdicts:
+        return (
+            f"“{names[0]}” has the best {measure.name}, {best} ({better} is better). No experiment "
+            "has two seeds: how much of the differences is noise is not known."
+        )
+    close = [f"“{name}”" for name, verdict in zip(names, verdicts) if verdict is Verdict.NOISE]
+    end = f"Within noise of it: {', '.join(close)}." if close else "All others are worse."
+    return (
+        f"“{names[0]}” has the best mean {measure.name}, {best} ({better} is better). {end} An "
+        "experiment is called worse where its seeds rule out, at 5 % for all experiments together, "
+        "that it is the best (Hsu 1984); all are taken to have the same variance. The seeds of one "
+        "text say nothing of other texts."
+    )
 
 
 def may_be_best(scores: Sequence[Sequence[float]]) -> List[bool]:

@@ -36,14 +36,11 @@ class Table(NamedTuple):
         Their titles.
     rows : `Sequence[Sequence[Cell]]`
         A cell for each column.
-    is_folded : `bool`
-        Whether a page shows it only on demand.
     """
 
     caption: str
     columns: Sequence[Column]
     rows: Sequence[Sequence[Cell]]
-    is_folded: bool = False
 
 
 class Chart(NamedTuple):
@@ -77,7 +74,23 @@ class Paragraph(NamedTuple):
     text: str
 
 
-Block = Union[Paragraph, Table, Chart]
+class Folded(NamedTuple):
+    """
+    What a page shows on demand, and a PDF in any case.
+
+    # Parameters
+
+    title : `str`
+        What it is.
+    blocks : `Sequence[Union[Paragraph, Table, Chart]]`
+        What is shown then.
+    """
+
+    title: str
+    blocks: Sequence[Union[Paragraph, Table, Chart]]
+
+
+Block = Union[Paragraph, Table, Chart, Folded]
 
 
 class Section(NamedTuple):
@@ -131,6 +144,15 @@ def metric_cell(metric: str, number: Optional[float]) -> Cell:
     if number is None:
         return Cell("")
     return Cell(shown_metric(metric, number), number if math.isfinite(number) else None)
+
+
+def difference_cell(metric: str, difference: float) -> Cell:
+    """The cell of a difference between two numbers, of shares in points; empty where it is 0."""
+    if difference == 0:
+        return Cell("", 0.0)
+    if is_share(metric):
+        return Cell(f"{100 * difference:+.2f} points".replace("-", "−"), difference)
+    return Cell(f"{difference:+.4g}".replace("-", "−"), difference)
 
 
 def shown_seconds(seconds: float) -> str:

@@ -145,7 +145,7 @@ def read_metrics(path: Path, problems: List[str]) -> Metrics:
         if name in record:
             names = next((f"{name}_{end}" for end in NAMES if f"{name}_{end}" in record), name)
             structured |= {name, names}
-            confusion = _confusion(record[name], record[names])
+            confusion = confusion_of(record[name], record[names])
             if confusion is not None:
                 metrics.confusions[part] = confusion
             else:
@@ -180,8 +180,8 @@ def _seconds(value: Any) -> Optional[float]:
     return 86400 * int(days) + 3600 * int(hours) + 60 * int(minutes) + float(seconds)
 
 
-def _confusion(counts: Any, names: Any) -> Optional[Confusion]:
-    """The matrix, or `None` if it is none."""
+def confusion_of(counts: Any, names: Any) -> Optional[Confusion]:
+    """The matrix of what a file has as its counts and names, or `None` if it is none."""
     if not _is_list(names, str) or not _is_list(counts, list) or len(counts) != len(names):
         return None
     if not 0 < len(names) <= MAX_CLASSES:

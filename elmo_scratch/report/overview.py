@@ -1,11 +1,13 @@
 """The whole report: all trainings beside each other, experiments compared, then each training."""
 
 import math
+import os
 from pathlib import Path
 from typing import List, Mapping, Optional, Sequence
 
 from elmo_scratch.report.charts import Series, curves, dots
-from elmo_scratch.report.comparison import Comparison, Experiment, Verdict, compared, settings_label
+from elmo_scratch.report.comparison import Comparison, Experiment, compared, settings_label
+from elmo_scratch.report.contents import Contents
 from elmo_scratch.report.document import (
     Block,
     Cell,
@@ -14,13 +16,14 @@ from elmo_scratch.report.document import (
     Report,
     Section,
     Table,
-    is_share,
+    difference_cell,
     shown_mean,
     shown_metric,
     shown_seconds,
 )
 from elmo_scratch.report.errors import Errors
 from elmo_scratch.report.run import Run, run_names
+from elmo_scratch.report.study import study_sections
 from elmo_scratch.report.training import (
     shown_epochs,
     shown_seeds,
@@ -33,41 +36,58 @@ HEADLINES = ("perplexity", "accuracy", "macro_f1")
 """Metrics that experiments are also shown by, where all have them."""
 
 
-def report_of(
-    runs: Sequence[Run],
-    left_out: Sequence[str] = (),
-    errors: Optional[Mapping[Path, Errors]] = None,
-) -> Report:
+def report_of(contents: Contents, errors: Optional[Mapping[Path, Errors]] = None) -> Report:
     """
     # Parameters
 
-    runs : `Sequence[Run]`
-        At least one.
-    left_out : `Sequence[str]`
-        Why others that were asked for are not among them, a line each.
+    contents : `Contents`
+        At least one thing.
     errors : `Mapping[Path, Errors]`, optional
         Of those runs that have been asked for them, by their folders.
 
     # Returns
 
     `Report`
-        The same for the same content of the runs' folders.
+        The same for the same content of the files.
     """
-    names = run_names([run.folder for run in runs])
-    title = f"Training {names[0]}" if len(runs) == 1 else f"{len(runs)} trainings"
+    runs, studies, left_out = contents
+    names = run_names([run.folder for run in runs]) if runs else []
+    study_names = _file_names([study.path for study in studies])
+    titles = [f"Training {name}" for name in names] + [f"Study {name}" for name in study_names]
     sections = []
     if len(runs) > 1 or left_out:
         notes = [Paragraph(f"Left out: {printable(reason, 1000)}") for reason in left_out]
-        sections.append(Section("Overview", [_overview(runs, names), *notes]))
-    comparisons = compared(runs, names)
-    for comparison in comparisons:
+        sections.append(Section("Overview", [*([_overview(runs, names)] if runs else []), *notes]))
+    for study, name in zip(studies, study_names):
+        sections += study_sections(study, name)
+    for comparison in compared(runs, names):
         heading = f"Comparison by {comparison.measure.name}"
         sections.append(Section(heading, _comparison(comparison)))
     sections += [
         training_section(run, name, (errors or {}).get(run.folder))
         for run, name in zip(runs, names)
     ]
-    return Report(title, sections)
+    return Report(titles[0] if len(titles) == 1 else in_numbers(contents), sections)
+
+
+def in_numbers(contents: Contents) -> str:
+    """What there is, counted, for readers."""
+    counts = {"training": len(contents.runs), "study": len(contents.studies)}
+    plurals = {"study": "studies"}
+    return ", ".join(
+        f"{count} {kind if count == 1 else plurals.get(kind, f'{kind}s')}"
+        for kind, count in counts.items()
+        if count
+    )
+
+
+def _file_names(paths: Sequence[Path]) -> List[str]:
+    """The name of each file's folder, where that tells it from the others."""
+    names = [Path(os.path.abspath(path)).parent.name for path in paths]
+    return [
+        printable(name if name and names.count(name) == 1 else str(path))
+        for name, path in zip(names, paths)
+    ]
 
 
 def _overview(runs: Sequence[Run], names: Sequence[str]) -> Table:
@@ -107,7 +127,7 @@ def _comparison(comparison: Comparison) -> List[Block]:
     metric, experiments = comparison.measure.name, comparison.experiments
     found: List[Block] = []
     if experiments:
-        found += [Paragraph(_in_words(comparison)), _table(comparison)]
+        found += [Paragraph(comparison.in_words()), _table(comparison)]
         groups = [(one.name, one.values(metric)) for one in experiments]
         caption = (
             f"The best {metric} of each training on the validation data, and one standard "
@@ -123,32 +143,6 @@ def _comparison(comparison: Comparison) -> List[Block]:
         names = ", ".join(one.name for one in comparison.unjudged)
         found.append(Paragraph(f"Without a finished training that measures {metric}: {names}."))
     return found
-
-
-def _in_words(comparison: Comparison) -> str:
-    """What the comparison comes to."""
-    metric, first = comparison.measure.name, comparison.experiments[0]
-    value = shown_mean(metric, first.mean(metric), first.deviation(metric))
-    if len(comparison.experiments) == 1:
-        return f"“{first.name}” reaches {metric} {value}."
-    better = "higher" if comparison.measure.higher_is_better else "lower"
-    if Verdict.UNKNOWN in comparison.verdicts:
-        return (
-            f"“{first.name}” has the best {metric}, {value} ({better} is better). No experiment "
-            "has two seeds: how much of the differences is noise is not known."
-        )
-    close = [
-        f"“{one.name}”"
-        for one, verdict in zip(comparison.experiments, comparison.verdicts)
-        if verdict is Verdict.NOISE
-    ]
-    end = f"Within noise of it: {', '.join(close)}." if close else "All others are worse."
-    return (
-        f"“{first.name}” has the best mean {metric}, {value} ({better} is better). {end} An "
-        "experiment is called worse where its seeds rule out, at 5 % for all experiments together, "
-        "that it is the best (Hsu 1984); all are taken to have the same variance. The seeds of one "
-        "text say nothing of other texts."
-    )
 
 
 def _table(comparison: Comparison) -> Table:
@@ -178,7 +172,7 @@ def _table(comparison: Comparison) -> Table:
                 Cell(settings_label(differing)),
                 Cell(shown_count, count),
                 Cell(shown_mean(metric, mean, one.deviation(metric)), mean),
-                _difference(metric, mean - best),
+                difference_cell(metric, mean - best),
                 Cell(verdict.value),
                 *(
                     Cell(shown_mean(name, one.mean(name), one.deviation(name)), one.mean(name))
@@ -193,14 +187,6 @@ def _table(comparison: Comparison) -> Table:
     if "perplexity" in (metric, *others):
         caption += " Perplexities compare over one vocabulary only."
     return Table(caption, columns, rows)
-
-
-def _difference(metric: str, difference: float) -> Cell:
-    if difference == 0:
-        return Cell("", 0.0)
-    if is_share(metric):
-        return Cell(f"{100 * difference:+.2f} points".replace("-", "−"), difference)
-    return Cell(f"{difference:+.4g}".replace("-", "−"), difference)
 
 
 def _series(experiments: Sequence[Experiment], name: str) -> List[Series]:

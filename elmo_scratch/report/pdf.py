@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, List, NamedTuple, Sequence
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.report.charts import FAINT, FONT_SIZE, INK, check_matplotlib, drawing
-from elmo_scratch.report.document import Block, Chart, Paragraph, Report, Table
+from elmo_scratch.report.document import Block, Chart, Folded, Paragraph, Report, Table
 
 if TYPE_CHECKING:
     from matplotlib.backends.backend_pdf import PdfPages
@@ -84,6 +84,10 @@ def _write_blocks(pages: "_Pages", blocks: Sequence[Block]) -> None:
         if isinstance(block, Paragraph):
             pages.text(block.text, TEXT, INK)
             pages.skip(GAP)
+        elif isinstance(block, Folded):
+            pages.text(block.title, TEXT, INK)
+            pages.skip(GAP)
+            _write_blocks(pages, block.blocks)
         else:
             pages.table(block)
     if waiting:
@@ -228,7 +232,7 @@ class _Pages:
         chart.draw(axes)
 
     def table(self, table: Table) -> None:
-        """In full, folded or not; the titles of its columns again on each page."""
+        """In full; the titles of its columns again on each page."""
         widths = _column_widths(table)
         has_titles = any(column.title for column in table.columns)
         head = _row([column.title for column in table.columns], widths, "bold")

@@ -2,14 +2,15 @@
 
 import json
 import math
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
-from elmo_scratch.report.charts import Series, curves, heat_map
+from elmo_scratch.report.charts import Series, curves
+from elmo_scratch.report.classes import class_table, matrix, most_confused
 from elmo_scratch.report.document import (
     Block,
     Cell,
-    Chart,
     Column,
+    Folded,
     Paragraph,
     Section,
     Table,
@@ -20,7 +21,7 @@ from elmo_scratch.report.document import (
     shown_seconds,
 )
 from elmo_scratch.report.errors import Errors
-from elmo_scratch.report.metrics import SCORES, ClassScores, Confusion
+from elmo_scratch.report.metrics import SCORES
 from elmo_scratch.report.run import Run, State
 from elmo_scratch.report.untrusted import printable
 
@@ -39,9 +40,6 @@ DATA = {
 
 SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
 """AllenNLP's settings of seeds."""
-
-MAX_CONFUSED = 12
-"""Pairs of classes in a table."""
 
 CHOSEN_PARTS = {
     "test": "the test data",
@@ -155,13 +153,12 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _settings(run: Run) -> Table:
+def _settings(run: Run) -> Folded:
     rows = [
         [Cell(name), Cell(printable(_as_text(value), 500))] for name, value in run.settings.items()
     ]
-    return Table(
-        "All settings of the config.", [Column("setting"), Column("value")], rows, is_folded=True
-    )
+    table = Table("By their dotted names.", [Column("setting"), Column("value")], rows)
+    return Folded("All settings of the config", [table])
 
 
 def _curves(run: Run) -> List[Block]:
@@ -253,56 +250,11 @@ def _classes(run: Run) -> List[Block]:
     for part in parts[:2]:
         confusion = run.final.confusions.get(part)
         if confusion is not None:
-            found.append(_matrix(confusion, part))
-        found.append(_class_table(run.final.class_scores(part), part))
+            found.append(matrix(confusion, CHOSEN_PARTS[part]))
+        found.append(class_table(run.final.class_scores(part), CHOSEN_PARTS[part]))
         if confusion is not None:
-            found += _most_confused(confusion)
+            found += most_confused(confusion)
     return found
-
-
-def _class_table(scores: Sequence[ClassScores], part: str) -> Table:
-    columns = [
-        Column("class"),
-        *(Column(title, is_number=True) for title in ("true", "precision", "recall", "F1")),
-    ]
-    rows = [
-        [
-            Cell(one.name),
-            Cell("" if one.num_true is None else f"{one.num_true:,}", one.num_true),
-            *(metric_cell("f1", value) for value in (one.precision, one.recall, one.f1)),
-        ]
-        for one in scores
-    ]
-    return Table(f"Precision, recall and F1 of each class on {CHOSEN_PARTS[part]}.", columns, rows)
-
-
-def _matrix(confusion: Confusion, part: str) -> Chart:
-    is_small = len(confusion.names) <= 8
-    numbers = "Numbers are counts" if is_small else "Numbers are percents of the true class"
-    caption = (
-        f"Which class was predicted for which on {CHOSEN_PARTS[part]}. {numbers}; the stronger "
-        "the colour of a cell, the larger its share of the true class, which has the row."
-    )
-    return heat_map(caption, confusion)
-
-
-def _most_confused(confusion: Confusion) -> List[Table]:
-    columns = [
-        Column("true"),
-        Column("predicted"),
-        Column("times", is_number=True),
-        Column("of the true class", is_number=True),
-    ]
-    rows = [
-        [
-            Cell(true),
-            Cell(predicted),
-            Cell(f"{count:,}", count),
-            Cell(f"{100 * share:.1f} %", share),
-        ]
-        for true, predicted, count, share in confusion.most_confused(MAX_CONFUSED)
-    ]
-    return [Table("What was confused most often.", columns, rows)] if rows else []
 
 
 def _surest_errors(errors: Errors) -> Block:

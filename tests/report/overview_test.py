@@ -1,13 +1,13 @@
 from pathlib import Path
 from typing import List
 
-from elmo_scratch.report import Report, read_run, report_of
-from elmo_scratch.report.document import Chart, Paragraph, Table
+from elmo_scratch.report import Contents, Report, read_run, report_of
+from elmo_scratch.report.document import Chart, Folded, Paragraph, Table
 from tests.report.run_folders import write_crash, write_run
 
 
 def report(*folders: Path) -> Report:
-    return report_of([read_run(folder) for folder in folders])
+    return report_of(Contents([read_run(folder) for folder in folders]))
 
 
 def tables(found: Report, section: int) -> List[Table]:
@@ -27,7 +27,11 @@ def test_a_training_is_told_from_its_state_to_its_settings(tmp_path: Path) -> No
     folder = write_run(tmp_path / "cats", more={**mix, "gamma_elmo.mix": 1.5})
     found = report(folder)
     assert found.title == "Training cats"
-    facts, measured, classes, confused, settings = tables(found, 0)
+    facts, measured, classes, confused = tables(found, 0)
+    folded = found.sections[0].blocks[-1]
+    assert isinstance(folded, Folded) and folded.title == "All settings of the config"
+    (settings,) = folded.blocks
+    assert isinstance(settings, Table)
     told = dict(texts(facts))
     assert told["state"] == "finished"
     assert told["validation data"] == "dev.csv"
@@ -37,7 +41,7 @@ def test_a_training_is_told_from_its_state_to_its_settings(tmp_path: Path) -> No
     assert texts(measured)[0] == ["accuracy", "", "75.00 %", "75.00 %"]
     assert texts(classes)[0] == ["cats", "4", "60.00 %", "75.00 %", "66.67 %"]
     assert texts(confused)[0] == ["dogs", "cats", "2", "28.6 %"]
-    assert ["trainer.num_epochs", "2"] in texts(settings) and settings.is_folded
+    assert ["trainer.num_epochs", "2"] in texts(settings)
     assert [chart.alternative.split(":")[0] for chart in charts(found, 0)] == [
         "Curves of loss over epochs",
         "Curves of accuracy over epochs",

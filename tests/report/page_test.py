@@ -3,14 +3,14 @@ from pathlib import Path
 from typing import Any, List
 from xml.etree import ElementTree
 
-from elmo_scratch.report import read_run, report_of, write_page
+from elmo_scratch.report import Contents, read_run, report_of, write_page
 from tests.report.run_folders import write_run
 
 HOSTILE = '<script>document.title = "hijacked"</script>'
 
 
 def page_of(output: Path, *folders: Path) -> str:
-    write_page(report_of([read_run(folder) for folder in folders]), output)
+    write_page(report_of(Contents([read_run(folder) for folder in folders])), output)
     return output.read_text(encoding="utf-8")
 
 

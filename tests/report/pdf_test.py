@@ -7,7 +7,7 @@ from typing import List
 
 import pytest
 
-from elmo_scratch.report import Report, read_run, report_of, write_pdf
+from elmo_scratch.report import Contents, Report, read_run, report_of, write_pdf
 from elmo_scratch.report.document import Block, Cell, Column, Paragraph, Section, Table
 from elmo_scratch.report.pdf import shared_out, wrapped
 from tests.report.page_test import hostile_run
@@ -20,8 +20,8 @@ def num_pages(file: Path) -> int:
 
 def test_each_training_gets_its_pages(tmp_path: Path) -> None:
     runs = [read_run(write_run(tmp_path / "one")), read_run(hostile_run(tmp_path / "two"))]
-    write_pdf(report_of(runs[:1]), tmp_path / "one.pdf")
-    write_pdf(report_of(runs), tmp_path / "two.pdf")
+    write_pdf(report_of(Contents(runs[:1])), tmp_path / "one.pdf")
+    write_pdf(report_of(Contents(runs)), tmp_path / "two.pdf")
     assert num_pages(tmp_path / "one.pdf") == 2
     assert num_pages(tmp_path / "two.pdf") == 4
 
@@ -37,9 +37,9 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from typing import List
-from elmo_scratch.report import read_run, report_of, write_page, write_pdf
+from elmo_scratch.report import Contents, read_run, report_of, write_page, write_pdf
 
-report = report_of([read_run(Path(sys.argv[1]))])
+report = report_of(Contents([read_run(Path(sys.argv[1]))]))
 write_page(report, Path(sys.argv[2] + ".html"))
 write_pdf(report, Path(sys.argv[2] + ".pdf"))
 """
@@ -56,7 +56,7 @@ def test_another_process_writes_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_the_same_trainings_give_the_same_bytes(tmp_path: Path) -> None:
-    report = report_of([read_run(write_run(tmp_path / "run"))])
+    report = report_of(Contents([read_run(write_run(tmp_path / "run"))]))
     for name in ("a", "b"):
         write_pdf(report, tmp_path / f"{name}.pdf")
     assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()

@@ -1,0 +1,88 @@
+"""Finds and reads all that a report is of."""
+
+from pathlib import Path
+from typing import Callable, List, NamedTuple, Sequence, TypeVar
+
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.report.results import Study, find_results, read_results
+from elmo_scratch.report.run import Run, find_runs, read_run
+
+Read = TypeVar("Read")
+
+
+class Contents(NamedTuple):
+    """
+    # Parameters
+
+    runs : `Sequence[Run]`
+        Trainings.
+    studies : `Sequence[Study]`, optional (default = none)
+        Result files of studies.
+    left_out : `Sequence[str]`, optional (default = none)
+        Why others that were asked for are not among them, a line each.
+    """
+
+    runs: Sequence[Run]
+    studies: Sequence[Study] = ()
+    left_out: Sequence[str] = ()
+
+
+def read_contents(paths: Sequence[Path]) -> Contents:
+    """
+    # Parameters
+
+    paths : `Sequence[Path]`
+        Each is the output folder of a training; a folder of such folders, which may have the result
+        file of a study too; or such a file.
+
+    # Returns
+
+    `Contents`
+        What is there, in this order. What can't be read within folders is left out.
+
+    # Raises
+
+    ConfigurationError
+        If one of them is something else, or nothing can be read.
+    """
+    runs: List[Run] = []
+    studies: List[Study] = []
+    left_out: List[str] = []
+    for path in paths:
+        if path.is_file():
+            studies.append(_read_file(path))
+            continue
+        results = find_results(path)
+        studies += _readable(results, read_results, left_out)
+        try:
+            folders = find_runs(path)
+        except ConfigurationError:
+            if not results:
+                raise
+            folders = []
+        runs += _readable(folders, read_run, left_out)
+    if not runs and not studies:
+        raise ConfigurationError(left_out[0])
+    return Contents(runs, studies, left_out)
+
+
+def _read_file(path: Path) -> Study:
+    if path.suffix != ".json":
+        raise ConfigurationError(
+            f"{path}: expected the output folder of a training, or the result file of a study "
+            "(.json), but it is another file"
+        )
+    return read_results(path)
+
+
+def _readable(
+    paths: Sequence[Path], read: Callable[[Path], Read], left_out: List[str]
+) -> List[Read]:
+    found = []
+    for path in paths:
+        try:
+            found.append(read(path))
+        except ConfigurationError as error:
+            left_out.append(str(error.message))
+    return found
