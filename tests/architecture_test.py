@@ -23,7 +23,8 @@ FLOORS = [
     ["interop"],
     ["static_vectors", "training"],
     ["embedders", "models", "predictors"],
-    ["explore", "export", "report", "search"],
+    ["explore", "export", "search"],
+    ["report"],
     ["commands"],
     ["registered"],
 ]

@@ -3,7 +3,7 @@
 import math
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
@@ -290,6 +290,65 @@ def dots(caption: str, label: str, groups: Sequence[Tuple[str, List[float]]]) ->
     left = 0.25 + 0.075 * max(map(len, names))
     height = 0.75 + 0.3 * len(groups)
     return Chart(caption, f"Means of {label}: {means}.", draw, (left + 3.3, height), (left, 0.48))
+
+
+def scatter(
+    caption: str,
+    labels: Tuple[str, str],
+    groups: Mapping[str, Sequence[Tuple[float, float]]],
+    line: Sequence[Tuple[float, float]] = (),
+) -> Chart:
+    """
+    # Parameters
+
+    caption : `str`
+        What the chart shows.
+    labels : `Tuple[str, str]`
+        What its axes show: the second is the name of a metric.
+    groups : `Mapping[str, Sequence[Tuple[float, float]]]`
+        Finite points by what they are.
+    line : `Sequence[Tuple[float, float]]`, optional (default = none)
+        Finite points that steps lead through.
+
+    # Returns
+
+    `Chart`
+        The points; on a logarithmic axis where what they are beside spans several magnitudes.
+    """
+    name, label = labels
+
+    def draw(axes: "Axes") -> None:
+        from matplotlib.ticker import FuncFormatter, NullFormatter
+
+        if line:
+            axes.step(*zip(*line), where="post", color=INK, linewidth=1.0)
+        for place, (group, points) in enumerate(groups.items()):
+            axes.plot(
+                *zip(*points),
+                linestyle="",
+                marker=MARKERS[place],
+                color=SERIES[place],
+                markersize=5.5,
+                label=group,
+            )
+        values = [place for points in groups.values() for place, _ in points]
+        if min(values) > 0 and max(values) / min(values) > LOGARITHMIC:
+            axes.set_xscale("log")
+            axes.xaxis.set_minor_formatter(NullFormatter())
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: shown_metric(label, value)))
+        axes.set_xlabel(name)
+        axes.set_ylabel(label)
+        if len(groups) > 1:
+            axes.legend()
+
+    spans = "; ".join(
+        f"{len(points)} {group}, from {shown_metric(label, min(value for _, value in points))} to "
+        f"{shown_metric(label, max(value for _, value in points))}"
+        for group, points in groups.items()
+    )
+    size, (left, below) = CURVES
+    return Chart(caption, f"{label} beside {name}: {spans}.", draw, size, (left + 0.15, below))
 
 
 def stacked(caption: str, groups: Sequence[Tuple[str, List[float]]]) -> Chart:

@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.report.results import Study, find_results, read_results
 from elmo_scratch.report.run import Run, find_runs, read_run
+from elmo_scratch.search import KeptSearch, holds_search, read_search
 
 Read = TypeVar("Read")
 
@@ -19,12 +20,15 @@ class Contents(NamedTuple):
         Trainings.
     studies : `Sequence[Study]`, optional (default = none)
         Result files of studies.
+    searches : `Sequence[KeptSearch]`, optional (default = none)
+        Of which `runs` has the trainings that are left.
     left_out : `Sequence[str]`, optional (default = none)
         Why others that were asked for are not among them, a line each.
     """
 
     runs: Sequence[Run]
     studies: Sequence[Study] = ()
+    searches: Sequence[KeptSearch] = ()
     left_out: Sequence[str] = ()
 
 
@@ -33,8 +37,8 @@ def read_contents(paths: Sequence[Path]) -> Contents:
     # Parameters
 
     paths : `Sequence[Path]`
-        Each is the output folder of a training; a folder of such folders, which may have the result
-        file of a study too; or such a file.
+        Each is the output folder of a training; a folder of such folders, which may be that of a
+        search, or have the result file of a study too; or such a file.
 
     # Returns
 
@@ -48,6 +52,7 @@ def read_contents(paths: Sequence[Path]) -> Contents:
     """
     runs: List[Run] = []
     studies: List[Study] = []
+    searches: List[KeptSearch] = []
     left_out: List[str] = []
     for path in paths:
         if path.is_file():
@@ -55,16 +60,18 @@ def read_contents(paths: Sequence[Path]) -> Contents:
             continue
         results = find_results(path)
         studies += _readable(results, read_results, left_out)
+        found = [path] if holds_search(path) else []
+        searches += _readable(found, read_search, left_out)
         try:
             folders = find_runs(path)
         except ConfigurationError:
-            if not results:
+            if not results and not found:
                 raise
             folders = []
         runs += _readable(folders, read_run, left_out)
-    if not runs and not studies:
+    if not (runs or studies or searches):
         raise ConfigurationError(left_out[0])
-    return Contents(runs, studies, left_out)
+    return Contents(runs, studies, searches, left_out)
 
 
 def _read_file(path: Path) -> Study:

@@ -23,6 +23,7 @@ from elmo_scratch.report.document import (
 )
 from elmo_scratch.report.errors import Errors
 from elmo_scratch.report.run import Run, run_names
+from elmo_scratch.report.search import search_section
 from elmo_scratch.report.study import study_sections
 from elmo_scratch.report.training import (
     shown_epochs,
@@ -50,14 +51,18 @@ def report_of(contents: Contents, errors: Optional[Mapping[Path, Errors]] = None
     `Report`
         The same for the same content of the files.
     """
-    runs, studies, left_out = contents
+    runs, studies, searches, left_out = contents
     names = run_names([run.folder for run in runs]) if runs else []
-    study_names = _file_names([study.path for study in studies])
+    study_names = _folder_names([study.path.parent for study in studies])
+    search_names = _folder_names([search.folder for search in searches])
     titles = [f"Training {name}" for name in names] + [f"Study {name}" for name in study_names]
+    titles += [f"Search {name}" for name in search_names]
     sections = []
     if len(runs) > 1 or left_out:
         notes = [Paragraph(f"Left out: {printable(reason, 1000)}") for reason in left_out]
         sections.append(Section("Overview", [*([_overview(runs, names)] if runs else []), *notes]))
+    for search, name in zip(searches, search_names):
+        sections.append(search_section(search, name))
     for study, name in zip(studies, study_names):
         sections += study_sections(study, name)
     for comparison in compared(runs, names):
@@ -72,8 +77,12 @@ def report_of(contents: Contents, errors: Optional[Mapping[Path, Errors]] = None
 
 def in_numbers(contents: Contents) -> str:
     """What there is, counted, for readers."""
-    counts = {"training": len(contents.runs), "study": len(contents.studies)}
-    plurals = {"study": "studies"}
+    counts = {
+        "training": len(contents.runs),
+        "study": len(contents.studies),
+        "search": len(contents.searches),
+    }
+    plurals = {"study": "studies", "search": "searches"}
     return ", ".join(
         f"{count} {kind if count == 1 else plurals.get(kind, f'{kind}s')}"
         for kind, count in counts.items()
@@ -81,12 +90,12 @@ def in_numbers(contents: Contents) -> str:
     )
 
 
-def _file_names(paths: Sequence[Path]) -> List[str]:
-    """The name of each file's folder, where that tells it from the others."""
-    names = [Path(os.path.abspath(path)).parent.name for path in paths]
+def _folder_names(folders: Sequence[Path]) -> List[str]:
+    """The last part of each folder's path, where that tells it from the others."""
+    names = [Path(os.path.abspath(folder)).name for folder in folders]
     return [
-        printable(name if name and names.count(name) == 1 else str(path))
-        for name, path in zip(names, paths)
+        printable(name if name and names.count(name) == 1 else str(folder))
+        for name, folder in zip(names, folders)
     ]
 
 

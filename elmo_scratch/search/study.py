@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     import optuna
     from optuna.trial import FrozenTrial
 
-if TYPE_CHECKING:
-    import optuna
-
 
 WRITTEN = "keep_layers"
 """The name of a setting whose file is written by trainings themselves."""
@@ -113,7 +110,7 @@ def table(study: "optuna.Study", sweep: Sweep) -> str:
     `str`
         A table in Markdown: the best trials first, then those that were stopped early or failed.
     """
-    heads = ["trial", sweep.metric.name, *_short(list(sweep.parameters)), ""]
+    heads = ["trial", sweep.metric.name, *short_names(list(sweep.parameters)), ""]
     rows = [heads, ["---:", "---:", *["---"] * (len(heads) - 2)]]
     for trial in _best_first(study):
         values = trial.user_attrs.get("values", {})
@@ -147,7 +144,7 @@ def _ended(trial: "FrozenTrial") -> str:
     return "failed" if trial.state.name == "FAIL" else ""
 
 
-def _short(names: Sequence[str]) -> List[str]:
+def short_names(names: Sequence[str]) -> List[str]:
     """Shortens dotted names to their last two parts, where these are unique."""
     short = [".".join(name.split(".")[-2:]) for name in names]
     return [one if short.count(one) == 1 else name for one, name in zip(short, names)]
