@@ -351,6 +351,58 @@ def scatter(
     return Chart(caption, f"{label} beside {name}: {spans}.", draw, size, (left + 0.15, below))
 
 
+def histogram(caption: str, label: str, groups: Mapping[str, Sequence[float]]) -> Chart:
+    """
+    # Parameters
+
+    caption : `str`
+        What the chart shows.
+    label : `str`
+        What the numbers are.
+    groups : `Mapping[str, Sequence[float]]`
+        Finite numbers by what they are of, at least one of each.
+
+    # Returns
+
+    `Chart`
+        How often which numbers occur, as a share of all, an outline for each group.
+    """
+
+    def draw(axes: "Axes") -> None:
+        from matplotlib.lines import Line2D
+        from matplotlib.ticker import PercentFormatter
+
+        everything = [number for numbers in groups.values() for number in numbers]
+        span = (min(everything), max(everything))
+        lines = []
+        for place, (name, numbers) in enumerate(groups.items()):
+            color = SERIES[place % len(SERIES)]
+            style = "-" if place < len(SERIES) else "--"
+            axes.hist(
+                numbers,
+                bins=40,
+                range=span,
+                weights=[1 / len(numbers)] * len(numbers),
+                histtype="step",
+                color=color,
+                linestyle=style,
+                linewidth=1.6,
+            )
+            lines.append(Line2D([], [], color=color, linestyle=style, label=printable(name, 30)))
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axes.set_xlabel(label)
+        axes.set_ylabel("share of pairs")
+        if 1 < len(groups) <= 8:
+            axes.legend(handles=lines)
+
+    spans = "; ".join(
+        f"{name} from {shown(min(numbers))} to {shown(max(numbers))}, mean "
+        f"{shown(sum(numbers) / len(numbers))}"
+        for name, numbers in groups.items()
+    )
+    return Chart(caption, f"Histograms of {label}: {spans}.", draw, *CURVES)
+
+
 def stacked(caption: str, groups: Sequence[Tuple[str, List[float]]]) -> Chart:
     """
     # Parameters

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Callable, List, NamedTuple, Sequence, TypeVar
 
 from allennlp.common.checks import ConfigurationError
+from h5py import is_hdf5
 
+from elmo_scratch.report.layer_statistics import DescribedLayers, describe_layers
 from elmo_scratch.report.results import Study, find_results, read_results
 from elmo_scratch.report.run import Run, find_runs, read_run
 from elmo_scratch.search import KeptSearch, holds_search, read_search
@@ -22,6 +24,8 @@ class Contents(NamedTuple):
         Result files of studies.
     searches : `Sequence[KeptSearch]`, optional (default = none)
         Of which `runs` has the trainings that are left.
+    layer_files : `Sequence[DescribedLayers]`, optional (default = none)
+        Files that `allennlp elmo` wrote.
     left_out : `Sequence[str]`, optional (default = none)
         Why others that were asked for are not among them, a line each.
     """
@@ -29,6 +33,7 @@ class Contents(NamedTuple):
     runs: Sequence[Run]
     studies: Sequence[Study] = ()
     searches: Sequence[KeptSearch] = ()
+    layer_files: Sequence[DescribedLayers] = ()
     left_out: Sequence[str] = ()
 
 
@@ -38,7 +43,7 @@ def read_contents(paths: Sequence[Path]) -> Contents:
 
     paths : `Sequence[Path]`
         Each is the output folder of a training; a folder of such folders, which may be that of a
-        search, or have the result file of a study too; or such a file.
+        search, or have the result file of a study too; such a file; or a file of layers.
 
     # Returns
 
@@ -53,10 +58,14 @@ def read_contents(paths: Sequence[Path]) -> Contents:
     runs: List[Run] = []
     studies: List[Study] = []
     searches: List[KeptSearch] = []
+    layer_files: List[DescribedLayers] = []
     left_out: List[str] = []
     for path in paths:
         if path.is_file():
-            studies.append(_read_file(path))
+            if is_hdf5(path):
+                layer_files.append(describe_layers(path))
+            else:
+                studies.append(_read_study(path))
             continue
         results = find_results(path)
         studies += _readable(results, read_results, left_out)
@@ -69,16 +78,16 @@ def read_contents(paths: Sequence[Path]) -> Contents:
                 raise
             folders = []
         runs += _readable(folders, read_run, left_out)
-    if not (runs or studies or searches):
+    if not (runs or studies or searches or layer_files):
         raise ConfigurationError(left_out[0])
-    return Contents(runs, studies, searches, left_out)
+    return Contents(runs, studies, searches, layer_files, left_out)
 
 
-def _read_file(path: Path) -> Study:
+def _read_study(path: Path) -> Study:
     if path.suffix != ".json":
         raise ConfigurationError(
-            f"{path}: expected the output folder of a training, or the result file of a study "
-            "(.json), but it is another file"
+            f"{path}: expected the output folder of a training, the result file of a study (.json) "
+            "or an HDF5 file of layers, but it is another file"
         )
     return read_results(path)
 

@@ -22,6 +22,7 @@ from elmo_scratch.report.document import (
     shown_seconds,
 )
 from elmo_scratch.report.errors import Errors
+from elmo_scratch.report.layers import layers_section
 from elmo_scratch.report.run import Run, run_names
 from elmo_scratch.report.search import search_section
 from elmo_scratch.report.study import study_sections
@@ -51,12 +52,14 @@ def report_of(contents: Contents, errors: Optional[Mapping[Path, Errors]] = None
     `Report`
         The same for the same content of the files.
     """
-    runs, studies, searches, left_out = contents
+    runs, studies, searches, layer_files, left_out = contents
     names = run_names([run.folder for run in runs]) if runs else []
     study_names = _folder_names([study.path.parent for study in studies])
     search_names = _folder_names([search.folder for search in searches])
     titles = [f"Training {name}" for name in names] + [f"Study {name}" for name in study_names]
     titles += [f"Search {name}" for name in search_names]
+    layer_names = run_names([one.path for one in layer_files]) if layer_files else []
+    titles += [f"Layers {name}" for name in layer_names]
     sections = []
     if len(runs) > 1 or left_out:
         notes = [Paragraph(f"Left out: {printable(reason, 1000)}") for reason in left_out]
@@ -68,6 +71,8 @@ def report_of(contents: Contents, errors: Optional[Mapping[Path, Errors]] = None
     for comparison in compared(runs, names):
         heading = f"Comparison by {comparison.measure.name}"
         sections.append(Section(heading, _comparison(comparison)))
+    for described, name in zip(layer_files, layer_names):
+        sections.append(layers_section(described, name))
     sections += [
         training_section(run, name, (errors or {}).get(run.folder))
         for run, name in zip(runs, names)
@@ -81,8 +86,9 @@ def in_numbers(contents: Contents) -> str:
         "training": len(contents.runs),
         "study": len(contents.studies),
         "search": len(contents.searches),
+        "file of layers": len(contents.layer_files),
     }
-    plurals = {"study": "studies", "search": "searches"}
+    plurals = {"study": "studies", "search": "searches", "file of layers": "files of layers"}
     return ", ".join(
         f"{count} {kind if count == 1 else plurals.get(kind, f'{kind}s')}"
         for kind, count in counts.items()
