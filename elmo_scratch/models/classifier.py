@@ -157,9 +157,11 @@ class Classifier(Model):
 
         `Dict[str, torch.Tensor]`
             `probabilities`, shape `(batch, classes)`; with `label` also `loss`, shape `()`, the
-            mean cross entropy in nats, in training with smoothed labels.
+            mean cross entropy in nats, in training with smoothed labels; in training also
+            `num_tokens`, shape `()`, the number of tokens in the batch, for `elmo_scratch_speed`.
         """
         mask: torch.Tensor = get_text_field_mask(text)  # (batch, tokens)
+        num_tokens = mask.sum()
         tokens = self.dropout(self.text_field_embedder(text))  # (batch, tokens, embedding)
         tokens, mask = _with_a_token_in_each(tokens, mask)
         encoded = self.seq2seq_encoder(tokens, mask)  # (batch, tokens, encoding)
@@ -172,6 +174,8 @@ class Classifier(Model):
                 scores, label, label_smoothing=smoothing
             )
             self._confusion(scores.argmax(dim=-1), label)
+            if self.training:
+                output["num_tokens"] = num_tokens
         return output
 
     def make_output_human_readable(self, output_dict: Dict[str, torch.Tensor]) -> Dict[str, Any]:

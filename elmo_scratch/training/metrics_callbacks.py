@@ -313,7 +313,8 @@ class Speed(TrainerCallback):
     # Raises
 
     ConfigurationError
-        If the model's outputs have no `num_tokens`.
+        If the model's outputs have no `num_tokens`, as those of `elmo_scratch_bilm` and
+        `elmo_scratch_classifier` have.
     """
 
     def __init__(self, serialization_dir: str) -> None:

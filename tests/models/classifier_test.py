@@ -163,6 +163,14 @@ def test_in_training_the_loss_may_be_that_of_smoothed_classes() -> None:
     assert torch.equal(model.eval()(**batch)["loss"], plain(**batch)["loss"])
 
 
+def test_in_training_it_counts_its_tokens() -> None:
+    vocab = vocabulary("a", "b", "c")
+    model = model_for(vocab)
+    batch = batch_of(instances_of("a b c", "", "b c"), vocab)
+    assert model.train()(**batch)["num_tokens"].item() == 5
+    assert "num_tokens" not in model.eval()(**batch)
+
+
 @pytest.mark.parametrize("share", [-0.1, 1.0])
 def test_more_than_all_cannot_be_spread(share: float) -> None:
     with pytest.raises(ConfigurationError, match="expected `label_smoothing` of 0 or more"):
