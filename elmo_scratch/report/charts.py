@@ -3,7 +3,7 @@
 import math
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterator, List, Literal, Mapping, NamedTuple, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
@@ -377,7 +377,7 @@ def histogram(caption: str, label: str, groups: Mapping[str, Sequence[float]]) -
         lines = []
         for place, (name, numbers) in enumerate(groups.items()):
             color = SERIES[place % len(SERIES)]
-            style = "-" if place < len(SERIES) else "--"
+            style: Literal["-", "--"] = "-" if place < len(SERIES) else "--"
             axes.hist(
                 numbers,
                 bins=40,

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, List, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, FrozenSet, List, NamedTuple, Sequence, Set
 
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.quiet_loggers import without_information
@@ -40,6 +40,11 @@ MAX_CELL_LINES = 6
 CELL_GAP = 0.2
 """Inches between columns."""
 
+MISSING_LETTERS = (
+    "Letters that the font of this PDF, DejaVu Sans, lacks are shown as boxes; the page (.html) "
+    "has them in the reader's own fonts."
+)
+
 MAX_TITLE = 1.1
 """Inches from which on the title of a column is broken into lines."""
 
@@ -48,6 +53,10 @@ MAX_TITLE = 1.1
 def write_pdf(report: Report, path: Path) -> None:
     """
     Writes the PDF whole or not at all. Raises `ConfigurationError` if Matplotlib is missing.
+
+    Matplotlib writes no tags into a PDF, which would give a picture its alternative text. So
+    pictures have numbers, and the end says in words what each shows. It says too where letters are
+    missing: Matplotlib brings DejaVu Sans alone, in which Hindi and Chinese have none.
     """
     check_matplotlib()
     from matplotlib.backends.backend_pdf import PdfPages
@@ -65,6 +74,8 @@ def write_pdf(report: Report, path: Path) -> None:
             if len(report.sections) > 1:
                 pages.heading(section.title, HEADING)
             _write_blocks(pages, section.blocks)
+        pages.words_for_pictures()
+        pages.missing_letters()
         pages.finish()
 
 
@@ -96,6 +107,14 @@ def _write_blocks(pages: "_Pages", blocks: Sequence[Block]) -> None:
 
 def _width(charts: Sequence[Chart]) -> float:
     return SCALE * sum(chart.size[0] for chart in charts)
+
+
+@lru_cache(maxsize=1)
+def _letters_of_the_font() -> FrozenSet[str]:
+    """The letters of DejaVu Sans."""
+    from matplotlib.font_manager import findfont, get_font
+
+    return frozenset(map(chr, get_font(findfont("DejaVu Sans")).get_charmap()))
 
 
 @lru_cache(maxsize=2**16)
@@ -153,6 +172,8 @@ class _Pages:
         self._file = file
         self._title = title
         self._number = 0
+        self._alternatives: List[str] = []
+        self._letters: Set[str] = set()
         self._figure: "Figure" = self._new_page()
 
     def _new_page(self) -> "Figure":
@@ -180,7 +201,22 @@ class _Pages:
             self.finish()
             self._new_page()
 
+    def words_for_pictures(self) -> None:
+        """What each picture shows, for those who can't see it."""
+        if self._alternatives:
+            self.heading("The pictures in words", HEADING)
+        for number, alternative in enumerate(self._alternatives):
+            self.text(f"Picture {number + 1}. {alternative}", SMALL, INK)
+            self.skip(GAP / 2)
+
+    def missing_letters(self) -> None:
+        """A line on the letters that are shown as boxes, if there are any."""
+        if not self._letters <= _letters_of_the_font():
+            self.skip(GAP)
+            self.text(MISSING_LETTERS, SMALL, SOFT)
+
     def _put(self, text: str, x: float, y: float, size: float, color: str, **how: Any) -> None:
+        self._letters.update(text)
         self._figure.text(x / PAGE[0], y / PAGE[1], text, fontsize=size, color=color, **how)
 
     def heading(self, text: str, size: float) -> None:
@@ -203,9 +239,11 @@ class _Pages:
         """Beside each other, each with its caption below it."""
         room = PAGE[0] - 2 * MARGIN
         widths = [min(SCALE * chart.size[0], room) for chart in charts]
+        first = len(self._alternatives) + 1
+        self._alternatives += [chart.alternative for chart in charts]
         captions = [
-            wrapped(chart.caption, SMALL, width if len(charts) > 1 else room)
-            for chart, width in zip(charts, widths)
+            wrapped(f"Picture {number}. {chart.caption}", SMALL, width if len(charts) > 1 else room)
+            for number, (chart, width) in enumerate(zip(charts, widths), first)
         ]
         top = max(SCALE * chart.size[1] for chart in charts)
         self._need(top + max(map(len, captions)) * LINE * SMALL / 72 + GAP)

@@ -29,7 +29,7 @@ MAX_CHOICES = 16
 
 def search_section(search: KeptSearch, name: str) -> Section:
     """What was searched, all trials, and each parameter beside what was reached."""
-    blocks = [_facts(search), Paragraph(_in_words(search)), _trials(search)]
+    blocks: List[Block] = [_facts(search), Paragraph(_in_words(search)), _trials(search)]
     failed = [one for one in search.trials if one.reason]
     if failed:
         columns = [Column("trial", is_number=True), Column("the end of its log")]

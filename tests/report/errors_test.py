@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.report import read_run, report_of, surest_errors
+from elmo_scratch.report import Contents, read_run, report_of, surest_errors
 from elmo_scratch.report.document import Table
 from elmo_scratch.report.errors import Errors, WrongPrediction
 from tests import FIXTURES_ROOT
@@ -42,7 +42,7 @@ def test_they_are_in_the_report(tmp_path: Path) -> None:
     run = read_run(write_run(tmp_path))
     wrong = WrongPrediction("cats", "dogs", 0.987, "a <script> purrs")
     errors = {tmp_path: Errors("dev.csv", 70, 7, [wrong])}
-    report = report_of([run], errors=errors)
+    report = report_of(Contents([run]), errors=errors)
     (table,) = [
         block
         for block in report.sections[0].blocks

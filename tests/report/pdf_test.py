@@ -1,5 +1,6 @@
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,8 @@ from typing import List
 import pytest
 
 from elmo_scratch.report import Contents, Report, read_run, report_of, write_pdf
-from elmo_scratch.report.document import Block, Cell, Column, Paragraph, Section, Table
+from elmo_scratch.report.charts import dots
+from elmo_scratch.report.document import Block, Cell, Column, Folded, Paragraph, Section, Table
 from elmo_scratch.report.pdf import shared_out, wrapped
 from tests.report.page_test import hostile_run
 from tests.report.run_folders import write_run
@@ -61,6 +63,41 @@ def test_the_same_trainings_give_the_same_bytes(tmp_path: Path) -> None:
         write_pdf(report, tmp_path / f"{name}.pdf")
     assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
     assert b"CreationDate" not in (tmp_path / "a.pdf").read_bytes()
+
+
+LETTERS = "Hindi नमस्ते, Chinese 銀行, emoji 😀, Hebrew שלום"
+
+
+def test_other_scripts_are_written_without_a_warning_and_named_at_the_end(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    pages = []
+    for letters in (LETTERS, "Latin, Ελληνικά"):
+        chart = dots(letters, "accuracy", [(letters, [0.5])])
+        table = Table(letters, [Column(letters)], [[Cell(letters)]])
+        report = Report(letters, [Section(letters, [Paragraph(letters), table, chart])])
+        write_pdf(report, tmp_path / "letters.pdf")
+        pages.append(text_of(tmp_path / "letters.pdf"))
+    assert not recwarn.list and not caplog.records
+    assert ["shown as boxes" in page for page in pages] == [True, False]
+
+
+def text_of(file: Path) -> str:
+    program = shutil.which("pdftotext")
+    if program is None:
+        pytest.skip("there is no pdftotext here: apt install poppler-utils")
+    told = subprocess.run([program, str(file), "-"], check=True, capture_output=True, text=True)
+    return " ".join(told.stdout.split())
+
+
+def test_pictures_are_told_in_words_at_the_end(tmp_path: Path) -> None:
+    charts = [dots("First.", "accuracy", [("a", [0.5])]), dots("Other.", "loss", [("b", [7.0])])]
+    folded = Folded("On demand", charts[1:])
+    write_pdf(Report("Both", [Section("Both", [charts[0], folded])]), tmp_path / "both.pdf")
+    text = text_of(tmp_path / "both.pdf")
+    assert "Picture 1. First." in text and "On demand" in text and "Picture 2. Other." in text
+    words = text.partition("The pictures in words")[2]
+    assert "Picture 1. Means of accuracy: a 50.00 % (of 1). Picture 2. Means of loss: b 7" in words
 
 
 def test_text_is_broken_at_spaces_and_within_long_words() -> None:

@@ -27,7 +27,12 @@ def way(name: str, accuracies: List[float], part: str = "texts", **more: Any) ->
     return {"part": part, "name": name, "means": {"accuracy": 7}, "trainings": trainings}
 
 
-MIXED = {"confusion": COUNTS, "classes": ["cats", "dogs"], "shares": [0.25, 0.75], "seconds": 61}
+MIXED: Dict[str, Any] = {
+    "confusion": COUNTS,
+    "classes": ["cats", "dogs"],
+    "shares": [0.25, 0.75],
+    "seconds": 61,
+}
 STUDY = [way("no biLM", [0.5, 0.6]), way("biLM", [0.8, 0.9], **MIXED), way("SVM", [0.7])]
 
 
