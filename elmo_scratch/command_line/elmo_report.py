@@ -10,8 +10,9 @@ DESCRIPTION = """
 Writes a report of trainings: what was run, learning curves, metrics, precision, recall and F1 of
 each class, confusion matrices, the course of the layers' weights, and comparisons of experiments
 over their seeds. RUN is the output folder of `allennlp train`, of a biLM or of any other model,
-finished or not; or a folder of such folders, as a study or a search has them. The page needs no
-network and no other file.
+finished or not; a folder of such folders, as a study or a search has them; the result file of a
+study, such as examples/ag_news_study/study.json; or a file of layers that `allennlp elmo` wrote.
+The page needs no network and no other file.
 """
 
 
@@ -22,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=str,
         nargs="+",
         metavar="RUN",
-        help="the output folder of a training, or a folder of such folders",
+        help="the output folder of a training, a folder of such folders, the result file of a "
+        "study, or a file of layers",
     )
     parser.add_argument(
         "-o",
