@@ -4,9 +4,12 @@
 """
 
 import argparse
+import json
 import logging
+import shlex
 import shutil
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,8 +35,11 @@ from elmo_scratch.export import (
     join_shards,
 )
 from elmo_scratch.export.export import has_parts
+from elmo_scratch.export.plan import Span, in_words
 from elmo_scratch.files.atomic import check_place
 from elmo_scratch.files.paths import resolve_path
+from elmo_scratch.interop import LayerFile
+from elmo_scratch.terminal import closing_lines, counted, duration
 
 STANDARD_INPUT = "-"
 
@@ -76,16 +82,60 @@ def export_from_args(args: argparse.Namespace) -> None:
         # Check first, so that no model is fetched and loaded for nothing.
         check_settings(text, settings, args.state, span, engine)
         check_place(output_file)
+        layers = source.load()
+        started = time.perf_counter()
         export_layers(
             text,
             output_file,
-            source.load(),
+            layers,
             settings,
             span=span,
             resume=args.resume,
             overwrite=args.overwrite,
             engine=engine,
         )
+        read = _read(text, span, time.perf_counter() - started, is_timed=not args.resume)
+        steps = None
+        if shard is not None:
+            join = shlex.join(["allennlp", "elmo-join", args.output_file])
+            steps = [f"{join}  # when all {shard.total} are there"]
+        _close(read, output_file, steps)
+
+
+def _read(text: InputText, span: Optional[Span], seconds: float, is_timed: bool) -> str:
+    """
+    Tells how much was read in what time, and how fast. A resumed export, which is not timed, has
+    found some of it done; how many tokens a shard has nobody has counted.
+    """
+    if span is not None:
+        return f"{counted(span.num_sentences, 'sentence')} in {duration(seconds)}"
+    read = f"{counted(text.num_sentences, 'sentence')}, {counted(text.num_tokens, 'token')}"
+    if not is_timed:
+        return read
+    return f"{read} in {duration(seconds)}: {text.num_tokens / seconds:,.0f} tokens/s"
+
+
+def _close(read: str, output_file: Path, steps: Optional[List[str]] = None) -> None:
+    """Prints what was read and written, and what to do with it unless `steps` says that."""
+    with LayerFile(output_file) as file:
+        facts = file.facts
+        has_tokens = facts.pool is None and (file.has_index or facts.keys == "sentences")
+    kept = {
+        "all": counted(facts.layers, "layer"),
+        "top": "the top layer",
+        "average": f"the mean of {counted(facts.layers, 'layer')}",
+    }[facts.kept]
+    owner = "token" if facts.pool is None else f"sentence, the {facts.pool} over its tokens"
+    size = in_words(output_file.stat().st_size)
+    written = f"{kept} of {facts.width:,} numbers for each {owner}: {facts.dtype}, {size}"
+    if steps is None:
+        page = str(output_file.with_suffix(".html"))
+        words = ["allennlp", "elmo-explore", str(output_file), "-o", page]
+        if not has_tokens:
+            name = json.dumps(str(output_file))
+            words = ["python", "-c", f"import elmo_scratch as e; print(e.LayerFile({name}).facts)"]
+        steps = [shlex.join(words)]
+    print("\n".join(closing_lines([read, written], {"layers": output_file}, steps)))
 
 
 def _file_of_input(input_file: str, name: str, opened: ExitStack) -> Path:
@@ -158,4 +208,8 @@ class ElmoJoin(Subcommand):
 def join_from_args(args: argparse.Namespace) -> None:
     """Runs the command; raises as `command_errors` says."""
     with command_errors("elmo-join", args.output_file):
-        join_shards(Path(args.output_file), remove=args.remove_shards, overwrite=args.overwrite)
+        output_file = Path(args.output_file)
+        join_shards(output_file, remove=args.remove_shards, overwrite=args.overwrite)
+        with LayerFile(output_file) as layers:
+            read = counted(len(layers), "sentence")
+        _close(read, output_file)

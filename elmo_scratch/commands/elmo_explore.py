@@ -1,6 +1,7 @@
 """`allennlp elmo-explore`: shows which tokens of a text are near each other, layer by layer."""
 
 import argparse
+import shlex
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +29,7 @@ from elmo_scratch.export import ExportSettings, InputText, ModelSource, export_l
 from elmo_scratch.export.plan import in_words
 from elmo_scratch.files.atomic import atomic_write, check_place
 from elmo_scratch.interop import LayerFile
+from elmo_scratch.terminal import closing_lines, counted
 
 
 @Subcommand.register("elmo-explore")
@@ -67,6 +69,29 @@ def explore_from_args(args: argparse.Namespace) -> None:
             _write_page(tokens, args, labels)
         if args.projector is not None:
             _write_projector(tokens, args, labels)
+        print("\n".join(_closing(tokens, args)))
+
+
+def _closing(tokens: ExportedTokens, args: argparse.Namespace) -> List[str]:
+    """Returns the lines that tell what was written, and how to see it."""
+    told = ", ".join(
+        (
+            counted(len(tokens.sentences), "sentence"),
+            counted(len(tokens), "token"),
+            counted(tokens.num_layers, "layer"),
+        )
+    )
+    places: Dict[str, object] = {}
+    steps = []
+    if args.output_file is not None:
+        size = in_words(Path(args.output_file).stat().st_size)
+        places["page"] = f"{args.output_file}, {size}, for a browser"
+        address = Path(args.output_file).resolve().as_uri()
+        steps.append(shlex.join(["python", "-m", "webbrowser", address]))
+    if args.projector is not None:
+        places["vectors"] = args.projector
+        steps.append(shlex.join(["tensorboard", "--logdir", args.projector]))
+    return closing_lines([told], places, steps)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -136,27 +161,21 @@ def _print_word(tokens: ExportedTokens, word: str, k: int) -> None:
 def _write_page(
     tokens: ExportedTokens, args: argparse.Namespace, labels: Optional[List[str]]
 ) -> None:
-    """Writes the page, and says where it is."""
+    """Writes the page."""
     with Tqdm.tqdm(total=num_steps(tokens), unit=" blocks", delay=1, leave=False) as progress:
         page = layer_page(tokens, k=args.neighbours or 8, labels=labels, done=progress.update)
     with atomic_write(Path(args.output_file)) as temporary:
         temporary.write_bytes(page)
-    print(
-        f"{args.output_file}: {len(tokens.sentences):,} sentences, {in_words(len(page))}. Open it "
-        "in a browser."
-    )
 
 
 def _write_projector(
     tokens: ExportedTokens, args: argparse.Namespace, labels: Optional[List[str]]
 ) -> None:
-    """Writes the files for TensorBoard, and says how to see them."""
+    """Writes the files for TensorBoard."""
     layer = tokens.num_layers - 1 if args.layer is None else args.layer
     try:
         tokens.check_layer(layer)
     except IndexError as error:
         raise ConfigurationError(str(error)) from None
     with Tqdm.tqdm(total=len(tokens), unit=" tokens", delay=1, leave=False) as progress:
-        folder = Path(args.projector)
-        write_projector(tokens, layer, folder, labels=labels, done=progress.update)
-    print(f"{folder}: {len(tokens):,} vectors. To see them: tensorboard --logdir {folder}")
+        write_projector(tokens, layer, Path(args.projector), labels=labels, done=progress.update)

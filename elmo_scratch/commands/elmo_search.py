@@ -3,6 +3,7 @@
 """
 
 import argparse
+import shlex
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
@@ -10,6 +11,7 @@ from allennlp.commands.subcommand import Subcommand
 from elmo_scratch.command_line.elmo_search import ELMO_SEARCH
 from elmo_scratch.commands.command_error import command_errors
 from elmo_scratch.search import Search, interrupted_by_signals, read_sweep, table, write_best
+from elmo_scratch.terminal import closing_lines, counted
 
 
 @Subcommand.register("elmo-search")
@@ -35,4 +37,14 @@ def search_from_args(args: argparse.Namespace) -> None:
         )
         study = search.run(args.trials, args.jobs)
         print(table(study, sweep))
-        print(f"\nThe best one's overrides: {write_best(study, search.overrides, folder)}")
+        write_best(study, search.overrides, folder)
+    given = Path(args.serialization_dir)
+    best = study.best_trial
+    archive = given / f"trial-{best.number}" / "model.tar.gz"
+    told = counted(len(study.trials), "training")
+    lines = closing_lines(
+        [f"{told}, the best: trial {best.number}, {sweep.metric.name} {best.value:.4g}"],
+        {"model": archive, "overrides": given / "best.json"},
+        [f"allennlp evaluate {shlex.quote(str(archive))} TEXTS"],
+    )
+    print("\n".join(lines))

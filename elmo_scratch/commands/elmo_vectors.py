@@ -6,6 +6,8 @@ import argparse
 import json
 import logging
 import os
+import shlex
+import time
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Dict, Optional, Type
@@ -22,11 +24,13 @@ from elmo_scratch.data.corpus import list_shards
 from elmo_scratch.files.atomic import check_place
 from elmo_scratch.interop.static_vectors import check_name, write_static_vectors
 from elmo_scratch.static_vectors import NumberedText, PpmiSvd, VectorMethod, VectorText, Word2Vec
+from elmo_scratch.terminal import closing_lines, counted, duration
 
 METHODS: Dict[str, Type[Any]] = {"word2vec": Word2Vec, "svd": PpmiSvd}
 """The methods by their names for `--method`."""
 
-logger = logging.getLogger(__name__)
+MOST_FREQUENT = 100
+"""How many of the most frequent words the closing lines choose an example from."""
 
 
 @Subcommand.register("elmo-vectors")
@@ -59,9 +63,27 @@ def vectors_from_args(args: argparse.Namespace) -> None:
             max_words=args.max_words,
             lowercase=args.lowercase,
         )
+        started = time.perf_counter()
         vectors = method.vectors_of(text)
         write_static_vectors(text.words, vectors, output_file)
-        logger.info("%s: %d words of %d numbers", output_file, *vectors.shape)
+        seconds = time.perf_counter() - started
+    num_words, dim = vectors.shape
+    # Of the frequent words a long one is seldom a mark or an article.
+    word = max(text.words[:MOST_FREQUENT], key=len)
+    program = (
+        "from gensim.models import KeyedVectors; "
+        f"print(KeyedVectors.load_word2vec_format({json.dumps(args.output_file)})"
+        f".most_similar({json.dumps(word, ensure_ascii=False)}))"
+    )
+    lines = closing_lines(
+        [
+            f"{counted(num_words, 'word')} of {dim:,} numbers, from "
+            f"{counted(text.num_tokens, 'token')} in {duration(seconds)}"
+        ],
+        {"vectors": output_file},
+        [shlex.join(["python", "-c", program])],
+    )
+    print("\n".join(lines))
 
 
 def _method(args: argparse.Namespace) -> VectorMethod:

@@ -14,14 +14,15 @@ import traceback
 from argparse import Namespace
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, List
 
 from allennlp.common import Params
 from allennlp.common.util import SigTermReceived
 
 from elmo_scratch.commands.command_error import CommandError
 from elmo_scratch.commands.mistakes import mistake_of
-from elmo_scratch.terminal import course_of_training, result_lines
+from elmo_scratch.terminal import closing_lines, course_of_training, result_lines
+from elmo_scratch_compat.terminal import quiet_terminal
 
 OURS = '"elmo_scratch'
 """The beginning of each name that this package registers for models and what they are made of."""
@@ -58,7 +59,7 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
         is_quiet = OURS in json.dumps(config) and not args.verbose
         with ExitStack() as stack:
             if is_quiet:
-                stack.enter_context(_quiet())
+                stack.enter_context(quiet_terminal())
             result = run(args)
         if is_quiet:
             for line in _closing(command, args, config, result):
@@ -73,13 +74,6 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
             raise
         _log_to_files(error)
         raise CommandError(command, mistake) from None
-
-
-def _quiet() -> Any:
-    """The terminal of a quiet command."""
-    from elmo_scratch_compat.terminal import quiet_terminal
-
-    return quiet_terminal()
 
 
 def _config(command: str, args: Namespace) -> Dict[str, Any]:
@@ -106,42 +100,37 @@ def _packed_config(archive: Path) -> bytes:
         return b"{}" if file is None else file.read(LARGEST_CONFIG)
 
 
-def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any) -> Iterator[str]:
-    """Yields the lines that tell what was reached, where it lies, and what to type next."""
+def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any) -> List[str]:
+    """Returns the lines that tell what was reached, where it lies, and what to type next."""
     if command == "train" and not args.dry_run:
         folder = Path(args.serialization_dir)
-        archive = folder / "model.tar.gz"
         course = course_of_training(folder)
-        yield ""
-        yield f"On the {course.data} data, after epoch {course.best_epoch + 1}, the best:"
-        yield from (f"  {line}" for line in result_lines(course.best, course.epochs))
-        yield ""
-        yield f"model        {archive}"
-        yield f"all metrics  {folder / 'metrics.json'}"
-        yield f"whole log    {folder / 'out.log'}"
-        yield from _next(archive, config, ["evaluate", "use"])
+        told = f"On the {course.data} data, after epoch {course.best_epoch + 1}, the best:"
+        results = result_lines(course.best, course.epochs)
+        archive = folder / "model.tar.gz"
+        places: Dict[str, object] = {
+            "model": archive,
+            "all metrics": folder / "metrics.json",
+            "whole log": folder / "out.log",
+        }
+        steps = [f"allennlp evaluate {shlex.quote(str(archive))} TEXTS"]
     elif command == "evaluate":
-        yield ""
-        yield f"On {args.input_file}:"
-        yield from (f"  {line}" for line in result_lines(result))
-        yield ""
-        if args.output_file:
-            yield f"all metrics  {args.output_file}"
-        yield from _next(Path(args.archive_file), config, ["use"])
+        told, results = f"On {args.input_file}:", result_lines(result)
+        archive = Path(args.archive_file)
+        places = {"all metrics": args.output_file} if args.output_file else {}
+        steps = []
+    else:
+        return []
+    steps.append(_use(archive, config))
+    return closing_lines([told, *(f"  {line}" for line in results)], places, steps)
 
 
-def _next(archive: Path, config: Dict[str, Any], steps: List[str]) -> Iterator[str]:
-    """What can be done with a trained model."""
+def _use(archive: Path, config: Dict[str, Any]) -> str:
+    """The command that uses a trained model."""
     name = shlex.quote(str(archive))
-    is_language_model = str(config["model"].get("type", "")).startswith(LANGUAGE_MODELS)
-    commands = {
-        "evaluate": f"allennlp evaluate {name} TEXTS",
-        "use": f"allennlp elmo TEXT layers.hdf5 --all --weight-file {name}"
-        if is_language_model
-        else f"allennlp predict {name} TEXTS.jsonl",
-    }
-    for number, step in enumerate(steps):
-        yield f"{'next' if number == 0 else '':11}  {commands[step]}"
+    if str(config["model"].get("type", "")).startswith(LANGUAGE_MODELS):
+        return f"allennlp elmo TEXT layers.hdf5 --all --weight-file {name}"
+    return f"allennlp predict {name} TEXTS.jsonl"
 
 
 def _way_on(command: str, args: Namespace) -> str:

@@ -1,8 +1,19 @@
-"""What a command tells a person: sparklines, and the results of a run as a few lines."""
+"""What a command tells a person: sparklines, results as a few lines, and how it closes."""
 
+from elmo_scratch.terminal.closing import closing_lines as closing_lines
+from elmo_scratch.terminal.closing import counted as counted
+from elmo_scratch.terminal.closing import duration as duration
 from elmo_scratch.terminal.results import Course as Course
 from elmo_scratch.terminal.results import course_of_training as course_of_training
 from elmo_scratch.terminal.results import result_lines as result_lines
 from elmo_scratch.terminal.sparkline import sparkline as sparkline
 
-__all__ = ["Course", "course_of_training", "result_lines", "sparkline"]
+__all__ = [
+    "Course",
+    "closing_lines",
+    "counted",
+    "course_of_training",
+    "duration",
+    "result_lines",
+    "sparkline",
+]

@@ -43,8 +43,10 @@ def test_a_page_is_written_whole_and_replaced_only_if_wished(
     explore: Callable[..., None], capsys: pytest.CaptureFixture, tmp_path: Path
 ) -> None:
     explore("layers.hdf5", "-o", "layers.html", "--max-sentences", "2")
-    told = r"layers.html: 2 sentences, \d\d\.\d KB. Open it in a browser.\n"
-    assert re.fullmatch(told, capsys.readouterr().out)
+    _, reached, _, place, step = capsys.readouterr().out.splitlines()
+    assert reached == "2 sentences, 15 tokens, 3 layers"
+    assert re.fullmatch(r"page {9}layers.html, \d\d\.\d KB, for a browser", place)
+    assert step == f"next         python -m webbrowser {(tmp_path / 'layers.html').as_uri()}"
     page = (tmp_path / "layers.html").read_bytes()
     assert page.startswith(b"<!doctype html>") and page.endswith(b"</html>\n")
     assert "Choose another name, or replace it with --overwrite" in fails(
@@ -100,9 +102,10 @@ def test_files_for_tensorboard_are_written(
     explore: Callable[..., None], capsys: pytest.CaptureFixture, tmp_path: Path
 ) -> None:
     explore("layers.hdf5", "--projector", "projector", "--layer", "1")
-    assert capsys.readouterr().out == (
-        "projector: 38 vectors. To see them: tensorboard --logdir projector\n"
-    )
+    _, reached, _, place, step = capsys.readouterr().out.splitlines()
+    assert reached == "6 sentences, 38 tokens, 3 layers"
+    assert place == "vectors      projector"
+    assert step == "next         tensorboard --logdir projector"
     assert len((tmp_path / "projector" / "vectors.tsv").read_text("utf-8").splitlines()) == 38
     assert '"layer 1"' in (tmp_path / "projector" / "projector_config.pbtxt").read_text("utf-8")
     assert "there already" in fails(lambda: explore("layers.hdf5", "--projector", "projector"))

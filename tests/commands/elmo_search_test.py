@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Iterator
@@ -42,11 +43,14 @@ def test_it_trains_tells_and_keeps_the_best(
     mix = "model.text_field_embedder.token_embedders.elmo.mix.type"
     assert best == {**overrides, mix: "trainable"}
     assert (tmp_path / "found" / "trial-0" / "model.tar.gz").is_file()
-    head, _, first, second, _, last = capsys.readouterr().out.strip().splitlines()
+    head, _, first, second, _, told, _, *places, step = capsys.readouterr().out.splitlines()
     assert head.startswith("| trial | validation/accuracy | mix.type ")
     assert first.startswith("| 0     |") and "| trainable |" in first
     assert second.startswith("| 1     |") and second.endswith("| failed |")
-    assert last.endswith("found/best.json")
+    assert re.fullmatch(r"2 trainings, the best: trial 0, validation/accuracy 0\.\d+", told)
+    archive = "found/trial-0/model.tar.gz"
+    assert places == [f"model        {archive}", "overrides    found/best.json"]
+    assert step == f"next         allennlp evaluate {archive} TEXTS"
 
 
 @pytest.fixture

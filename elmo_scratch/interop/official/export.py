@@ -81,7 +81,7 @@ FILES = (WEIGHTS_NAME, VOCABULARY_NAME, OPTIONS_NAME)
 
 def export_bilm(
     archive_file: Union[str, PathLike], folder: Union[str, PathLike], *, overwrite: bool = False
-) -> None:
+) -> BiLm:
     """
     Writes `options.json`, `weights.hdf5` and `vocab.txt`, all three or none. The vocabulary begins
     with `<S>`, `</S>` and `<UNK>`; the other words follow in the order of their ids. The rows of
@@ -96,6 +96,11 @@ def export_bilm(
         The output folder, made if it doesn't exist.
     overwrite : `bool`, optional (default = `False`)
         Replace an older export.
+
+    # Returns
+
+    `BiLm`
+        What was written.
 
     # Raises
 
@@ -118,6 +123,7 @@ def export_bilm(
         except ValueError as error:
             raise ConfigurationError(f"{archive_file}: {error}") from None
         write_vocabulary_file(official.words, temporary / VOCABULARY_NAME)
+    return bilm
 
 
 def shortcomings(pretrained: PretrainedBiLm, official: OfficialWords) -> List[str]:
