@@ -9,7 +9,7 @@ import sys
 import time
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 QUIET = "ELMO_SCRATCH_QUIET"
 """
@@ -48,31 +48,9 @@ def tell(message: str) -> None:
         logger.info("%s", message)
 
 
-@contextmanager
-def quiet_terminal() -> Iterator[None]:
-    """Makes the commands in the block print only what a person reads; log files stay whole."""
-    handlers = [handler for handler in logging.getLogger().handlers if is_of_terminal(handler)]
-    formatters = [handler.formatter for handler in handlers]
-    os.environ[QUIET] = "1"
-    for handler in handlers:
-        _make_quiet(handler)
-    try:
-        yield
-    finally:
-        del os.environ[QUIET]
-        for handler, formatter in zip(handlers, formatters, strict=True):
-            handler.removeFilter(is_for_people)
-            handler.setFormatter(formatter)
-
-
 def is_of_terminal(handler: logging.Handler) -> bool:
     """Whether it prints, and doesn't write to a file."""
     return isinstance(handler, logging.StreamHandler) and handler.stream in (sys.stdout, sys.stderr)
-
-
-def _make_quiet(handler: logging.Handler) -> None:
-    handler.addFilter(is_for_people)
-    handler.setFormatter(_PlainFormatter())
 
 
 def is_for_people(record: logging.LogRecord) -> bool:
@@ -83,6 +61,11 @@ def is_for_people(record: logging.LogRecord) -> bool:
         return True
     is_of_allennlp = record.name == "root" or record.name.startswith("allennlp.")
     return is_of_allennlp and _told(record.getMessage()) is not None
+
+
+def is_of_package(record: logging.LogRecord) -> bool:
+    """Whether one of the package's own commands prints a message: warnings, and its own."""
+    return record.levelno >= logging.WARNING or record.name.startswith("elmo_scratch.")
 
 
 def _told(message: str) -> Optional[str]:
@@ -103,11 +86,40 @@ class _PlainFormatter(logging.Formatter):
         return _told(record.message) or record.message
 
 
+@contextmanager
+def quiet_terminal(
+    is_told: Callable[[logging.LogRecord], bool] = is_for_people,
+) -> Iterator[None]:
+    """
+    Makes the commands in the block print only the messages that `is_told` chooses, by default
+    those `is_for_people`, and lines of progress that fit. Log files stay whole.
+    """
+    handlers = [handler for handler in logging.getLogger().handlers if is_of_terminal(handler)]
+    formatters = [handler.formatter for handler in handlers]
+    os.environ[QUIET] = "1"
+    for handler in handlers:
+        _make_quiet(handler, is_told)
+    try:
+        yield
+    finally:
+        os.environ.pop(QUIET, None)
+        for handler, formatter in zip(handlers, formatters, strict=True):
+            handler.removeFilter(is_told)
+            handler.setFormatter(formatter)
+
+
+def _make_quiet(handler: logging.Handler, is_told: Callable[[logging.LogRecord], bool]) -> None:
+    handler.addFilter(is_told)
+    handler.setFormatter(_PlainFormatter())
+
+
 def print_less(common_logging: Any) -> None:
     """
     AllenNLP prints 1,900 lines for a training of five epochs: a line for each parameter of the
-    config, the tensors of the first batch, all metrics as JSON. They stand in `out.log` too.
+    config, the tensors of the first batch, all metrics as JSON. They stand in `out.log` too. And
+    each command begins with a line for each plugin, before its arguments are known.
     """
+    logging.getLogger("allennlp.common.plugins").addFilter(_is_no_greeting)
     original = common_logging.prepare_global_logging
 
     @functools.wraps(original)
@@ -116,9 +128,13 @@ def print_less(common_logging: Any) -> None:
         if is_quiet():
             for handler in logging.getLogger().handlers:
                 if is_of_terminal(handler):
-                    _make_quiet(handler)
+                    _make_quiet(handler, is_for_people)
 
     common_logging.prepare_global_logging = prepare_global_logging
+
+
+def _is_no_greeting(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.WARNING or "--verbose" in sys.argv
 
 
 def fit_progress(tqdm: Any) -> None:

@@ -1,4 +1,7 @@
-"""Errors and interruptions of commands: one line on stderr and an exit status."""
+"""
+Errors and interruptions of commands: one line on stderr and an exit status. Messages meanwhile are
+plain lines.
+"""
 
 import signal
 import sys
@@ -11,6 +14,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.command_line import CommandLine
 from elmo_scratch.files.signals import Terminated
+from elmo_scratch_compat.terminal import is_of_package, quiet_terminal
 
 
 class CommandError(ConfigurationError, SystemExit):
@@ -37,7 +41,8 @@ def command_errors(
 ) -> Iterator[None]:
     """
     Turns errors in the block that the command line, a file or the disk causes into a
-    `CommandError`, and an interruption into one line.
+    `CommandError`, and an interruption into one line. The terminal gets the messages of the
+    package, without time and logger, and warnings of others.
 
     # Parameters
 
@@ -60,7 +65,7 @@ def command_errors(
     """
     numbers: List[int] = []
     try:
-        with _terminated_by_signal(numbers):
+        with _terminated_by_signal(numbers), quiet_terminal(is_of_package):
             yield
     except ConfigurationError as error:
         raise CommandError(command, error.message) from None
