@@ -11,7 +11,6 @@ from allennlp.commands.subcommand import Subcommand
 from elmo_scratch.command_line.elmo_export import ELMO_EXPORT
 from elmo_scratch.commands.command_error import command_errors
 from elmo_scratch.interop import export_bilm
-from elmo_scratch.modules.token_encoders import CharCnnEncoder
 from elmo_scratch.terminal import closing_lines, counted
 
 
@@ -31,7 +30,7 @@ def export_from_args(args: argparse.Namespace) -> None:
         bilm = export_bilm(args.archive_file, args.folder, overwrite=args.overwrite)
     folder = Path(args.folder)
     options, weights = folder / "options.json", folder / "weights.hdf5"
-    reads_characters = isinstance(bilm.token_encoder, CharCnnEncoder)
+    reads_characters = bilm.token_encoder.reads_characters
     unit = "characters" if reads_characters else "words"
     size = counted(sum(weight.numel() for weight in bilm.parameters()), "weight")
     # Official files of words don't say which word has which vector.
