@@ -17,6 +17,9 @@ The environment variable that is set while a quiet command runs: the processes o
 training get nothing else from the command that has started them.
 """
 
+WITHOUT_PROGRESS = "without progress"
+"""Its value in the workers of such a training beside the first, whose progress is that of all."""
+
 TOLD = {
     r"Recovering from prior training at (.+)\.": r"going on with the training in \1",
     r"Number of trainable parameters: (\d+)": r"weights to train: \1",
@@ -31,8 +34,12 @@ TOLD = {
 FILE_WIDTH, SECONDS_BETWEEN_LINES = 79, 10.0
 """The most characters of a line of progress where stderr is a file, and how often it gets one."""
 
-LEFT_OUT = ("You provided a validation dataset but patience was set to None",)
-"""How warnings begin that tell what is the default."""
+LEFT_OUT = (
+    "You provided a validation dataset but patience was set to None",
+    "Parameter local_rank for class GradientDescentTrainer was found in both",
+    "Worker 0 completed its entire epoch",
+)
+"""How warnings begin that tell what is the default, or what each distributed training does."""
 
 logger = logging.getLogger(__name__)
 
@@ -123,9 +130,11 @@ def print_less(common_logging: Any) -> None:
     original = common_logging.prepare_global_logging
 
     @functools.wraps(original)
-    def prepare_global_logging(*args: Any, **kwargs: Any) -> None:
-        original(*args, **kwargs)
+    def prepare_global_logging(serialization_dir: Any, rank: int = 0, world_size: int = 1) -> None:
+        original(serialization_dir, rank, world_size)
         if is_quiet():
+            if rank > 0:
+                os.environ[QUIET] = WITHOUT_PROGRESS
             for handler in logging.getLogger().handlers:
                 if is_of_terminal(handler):
                     _make_quiet(handler, is_for_people)
@@ -155,6 +164,8 @@ class _ProgressStream:
     def write(self, message: str) -> None:
         if not is_quiet():
             sys.stderr.write(message)
+        elif os.environ[QUIET] == WITHOUT_PROGRESS:
+            return
         elif sys.stderr.isatty():
             sys.stderr.write(fitted(message, shutil.get_terminal_size().columns - 1))
         elif self._is_due(message):

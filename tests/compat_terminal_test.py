@@ -74,6 +74,19 @@ def test_a_terminal_gets_lines_of_its_width(
     assert len(capsys.readouterr().err) == 60
 
 
+def test_workers_beside_the_first_show_no_progress(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    with quiet_terminal():
+        common_logging.prepare_global_logging(str(tmp_path), rank=1, world_size=2)
+        common_tqdm.TqdmToLogsWriter().write("\r100%|##########| 7/7 [00:00]")
+        logging.getLogger("allennlp").warning("Worker 1 completed its entire epoch (training).")
+    assert capsys.readouterr().err == ""
+    assert "Worker 1" in (tmp_path / "out_worker1.log").read_text()
+    common_tqdm.TqdmToLogsWriter().write("\r100%|##########| 7/7 [00:00]")
+    assert "7/7" in capsys.readouterr().err
+
+
 def test_an_epoch_is_one_line() -> None:
     metrics = {
         "training_duration": "0:01:20.123456",

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict
 
@@ -16,9 +17,10 @@ from allennlp.common import Params
 from allennlp.common.util import find_open_port
 from allennlp.models import load_archive
 
+from benchmarks.terminal import in_terminal, rows_of
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.recover_test import PROGRAM
-from tests.tiny_training import logging_as_before
+from tests.tiny_training import CONFIGS, EXT_VARS, logging_as_before
 
 # Each of its processes imports PyTorch and AllenNLP; `recover_machines_test.py` and other files
 # ask workers that are forks.
@@ -63,6 +65,26 @@ def config(num_workers: int, folder: Path) -> Dict[str, Any]:
         "trainer": {"num_epochs": 2, "optimizer": {"type": "sgd", "lr": 0.1}, "grad_norm": 1.0},
         **parallel,
     }
+
+
+def test_they_print_as_much_as_an_ordinary_training(tmp_path: Path) -> None:
+    options = {"trainer.num_epochs": 1, "distributed": {"cuda_devices": [-1, -1]}}
+    words = ["train", str(CONFIGS / "bilm" / "fixture.jsonnet"), "-s", "run"]
+    program = [sys.executable, "-m", "allennlp", *words, "-o", json.dumps(options)]
+    path = os.pathsep.join([str(PROJECT_ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, **EXT_VARS, "PYTHONPATH": path}
+    output = in_terminal(partial(subprocess.run, program, cwd=tmp_path, env=environment))
+    starts = [row.partition(":")[0].partition(" ||")[0][:17] for row in rows_of(output)]
+    assert starts[:9] == [
+        *["loading instances", "building vocab"],  # for the vocabulary
+        *["loading instances"] * 2,
+        "weights to train",
+        *["perplexity"] * 2,
+        "epoch 1 of 1  0",
+        "packing the archi",
+    ]
+    assert starts.count("On the validation") == 1
+    assert "whole log    run/out_worker0.log" in rows_of(output)
 
 
 def metrics_of(folder: Path) -> Dict[str, Any]:

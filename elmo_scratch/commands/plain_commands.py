@@ -108,10 +108,12 @@ def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any)
         told = f"On the {course.data} data, after epoch {course.best_epoch + 1}, the best:"
         results = result_lines(course.best, course.epochs)
         archive = folder / "model.tar.gz"
+        # What is trained by several processes each logs for itself.
+        log = "out_worker0.log" if config.get("distributed") else "out.log"
         places: Dict[str, object] = {
             "model": archive,
             "all metrics": folder / "metrics.json",
-            "whole log": folder / "out.log",
+            "whole log": folder / log,
         }
         steps = [f"allennlp evaluate {shlex.quote(str(archive))} TEXTS"]
     elif command == "evaluate":
