@@ -115,7 +115,7 @@ no such options. An unknown key AllenNLP itself ignores: it trains for its defau
 |---|---:|---:|"""
 
 
-def in_terminal(run: Callable[[], None]) -> str:
+def in_terminal(run: Callable[[], object]) -> str:
     """Calls `run` in a copy of this process, in a terminal of 80 columns; returns its output."""
     process, terminal = pty.fork()
     if process == 0:

@@ -201,7 +201,8 @@ def fitted(message: str, width: int) -> str:
             break
         kept.append(metric)
     line = f"{', '.join(kept)}  {bar}".strip()[:width]
-    return start + (line.ljust(width) if start else line)
+    end = "\n" if message.endswith("\n") else ""
+    return start + (line.ljust(width) if start else line) + end
 
 
 def epoch_line(metrics: Dict[str, Any], tracked: List[str], epoch: int, num_epochs: int) -> str:

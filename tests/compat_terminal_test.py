@@ -19,6 +19,7 @@ def test_a_line_of_progress_keeps_as_many_metrics_as_fit() -> None:
     assert fitted(f"\r{LONG}{BAR}", 79) == f"\rperplexity: 18923.3878  {BAR}".ljust(80)
     assert fitted(f"\r{LONG}{BAR}", 60) == f"\r{BAR}".ljust(61)
     assert len(fitted(f"\r{LONG}{BAR}", 20)) == 21
+    assert fitted(f"{LONG}{BAR}\n", 60) == f"{BAR}\n"
     assert fitted("\r 50%|#####     | 2/4", 79) == "\r 50%|#####     | 2/4"
 
 
