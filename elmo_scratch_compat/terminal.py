@@ -123,10 +123,8 @@ def _make_quiet(handler: logging.Handler, is_told: Callable[[logging.LogRecord],
 def print_less(common_logging: Any) -> None:
     """
     AllenNLP prints 1,900 lines for a training of five epochs: a line for each parameter of the
-    config, the tensors of the first batch, all metrics as JSON. They stand in `out.log` too. And
-    each command begins with a line for each plugin, before its arguments are known.
+    config, the tensors of the first batch, all metrics as JSON. They stand in `out.log` too.
     """
-    logging.getLogger("allennlp.common.plugins").addFilter(_is_no_greeting)
     original = common_logging.prepare_global_logging
 
     @functools.wraps(original)
@@ -140,10 +138,6 @@ def print_less(common_logging: Any) -> None:
                     _make_quiet(handler, is_for_people)
 
     common_logging.prepare_global_logging = prepare_global_logging
-
-
-def _is_no_greeting(record: logging.LogRecord) -> bool:
-    return record.levelno >= logging.WARNING or "--verbose" in sys.argv
 
 
 def fit_progress(tqdm: Any) -> None:

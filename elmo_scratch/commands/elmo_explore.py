@@ -5,7 +5,7 @@ import shlex
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 import h5py
 from allennlp.commands.subcommand import Subcommand
