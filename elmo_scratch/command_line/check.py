@@ -24,7 +24,7 @@ COMMANDS: Dict[str, CommandLine] = {
         ELMO_VECTORS,
     )
 }
-"""All of them, by their names."""
+"""The command lines of all subcommands, by their names."""
 
 
 def check_words(words: Sequence[str]) -> None:

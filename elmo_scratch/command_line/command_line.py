@@ -5,7 +5,7 @@ from typing import Any, Callable, NamedTuple
 
 
 def no_mistake(args: argparse.Namespace) -> str:
-    """Of a subcommand whose arguments never contradict each other."""
+    """Returns `""`: any arguments of the subcommand go together."""
     return ""
 
 

@@ -120,7 +120,7 @@ is done lies beside it, in OUTPUT.parts, for --resume.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds those of `elmo` to a parser."""
+    """Adds the arguments of `elmo` to a parser."""
     parser.add_argument(
         "input_file", type=str, help="the text, one sentence a line; - for standard input"
     )
@@ -139,7 +139,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def mistake_in(args: argparse.Namespace) -> str:
-    """What doesn't go together."""
+    """Tells which arguments don't go together, in a sentence; `""` if all do."""
     if args.workers is not None and args.engine != "ray":
         return "--workers needs --engine ray: one process does the work otherwise"
     return ""
@@ -152,7 +152,7 @@ ELMO = CommandLine(
     add_arguments,
     mistake_in,
 )
-"""`allennlp elmo`."""
+"""The command line of `allennlp elmo`."""
 
 JOIN_DESCRIPTION = """
 Writes OUTPUT from OUTPUT.1-of-N ... OUTPUT.N-of-N, which `allennlp elmo --shard I/N` wrote beside
@@ -161,7 +161,7 @@ it. The result is the same as if one process had written it all.
 
 
 def _add_join_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds those of `elmo-join` to a parser."""
+    """Adds the arguments of `elmo-join` to a parser."""
     parser.add_argument("output_file", type=str, help="the HDF5 file to write")
     parser.add_argument(
         "--remove-shards", action="store_true", help="remove their files when OUTPUT is whole"
@@ -177,4 +177,4 @@ ELMO_JOIN = CommandLine(
     JOIN_DESCRIPTION,
     _add_join_arguments,
 )
-"""`allennlp elmo-join`."""
+"""The command line of `allennlp elmo-join`."""

@@ -75,7 +75,7 @@ sentence from zeros. In the static layer neighbours are other words; above it to
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds them to a parser."""
+    """Adds the arguments to a parser."""
     parser.add_argument("input_file", type=str, help="a file of layers (layers.hdf5), or a text")
     shown = parser.add_argument_group("what is shown")
     model = parser.add_argument_group("the model, for a text")
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def mistake_in(args: argparse.Namespace) -> str:
-    """What is missing, makes no sense, or doesn't go together."""
+    """Tells what is missing, makes no sense, or doesn't go together; `""` if nothing does."""
     if args.word is None and args.output_file is None and args.projector is None:
         return (
             "expected something to show: name a word of the text (--word bank), a page to write "
@@ -113,4 +113,4 @@ ELMO_EXPLORE = CommandLine(
     add_arguments,
     mistake_in,
 )
-"""`allennlp elmo-explore`."""
+"""The command line of `allennlp elmo-explore`."""

@@ -13,7 +13,7 @@ from batch to batch.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds them to a parser."""
+    """Adds the arguments to a parser."""
     parser.add_argument(
         "archive_file",
         type=str,
@@ -33,4 +33,4 @@ ELMO_EXPORT = CommandLine(
     DESCRIPTION,
     add_arguments,
 )
-"""All of this."""
+"""The command line of `allennlp elmo-export`."""

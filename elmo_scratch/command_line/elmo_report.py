@@ -17,7 +17,7 @@ The page needs no network and no other file.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds them to a parser."""
+    """Adds the arguments to a parser."""
     parser.add_argument(
         "runs",
         type=str,
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def mistake_in(args: argparse.Namespace) -> str:
-    """A file of another kind."""
+    """Refuses the name of a file of another kind; `""` if there is nothing to refuse."""
     if not args.output.endswith(KINDS):
         return f"{args.output}: expected the name of a file that ends in {' or '.join(KINDS)}"
     return ""
@@ -57,4 +57,4 @@ ELMO_REPORT = CommandLine(
     add_arguments,
     mistake_in,
 )
-"""All of this."""
+"""The command line of `allennlp elmo-report`."""

@@ -14,7 +14,7 @@ overrides of the best training are in FOLDER/best.json.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds them to a parser."""
+    """Adds the arguments to a parser."""
     parser.add_argument(
         "sweep_file",
         type=str,
@@ -59,4 +59,4 @@ ELMO_SEARCH = CommandLine(
     DESCRIPTION,
     add_arguments,
 )
-"""All of this."""
+"""The command line of `allennlp elmo-search`."""

@@ -92,7 +92,7 @@ seed give the same vectors, unless word2vec gets more than one thread.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds them to a parser."""
+    """Adds the arguments to a parser."""
     for name, declared in ARGUMENTS.items():
         parser.add_argument(name, **declared)
     text = parser.add_argument_group("the text")
@@ -117,7 +117,7 @@ def option(name: str) -> str:
 
 
 def mistake_in(args: argparse.Namespace) -> str:
-    """A setting of another method."""
+    """Names a setting that belongs to another method; `""` if there is none."""
     for other in METHODS:
         for name in SETTINGS[other]:
             if name in args and other != args.method:
@@ -135,4 +135,4 @@ ELMO_VECTORS = CommandLine(
     add_arguments,
     mistake_in,
 )
-"""All of this."""
+"""The command line of `allennlp elmo-vectors`."""
