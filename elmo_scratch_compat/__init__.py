@@ -105,6 +105,7 @@ class _HelpingFinder(MetaPathFinder):
 
 
 def _file_of(module: str) -> str:
+    """The path of a module's code, which is not run here; the packages that it is in are."""
     spec = find_spec(module)
     assert spec is not None and spec.origin is not None, module
     return spec.origin

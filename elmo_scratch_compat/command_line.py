@@ -30,7 +30,7 @@ def begin_command() -> None:
 
 
 def typed_words() -> Optional[List[str]]:
-    """What was typed after `allennlp`; `None` in other programs and in workers of this one."""
+    """Returns what was typed after `allennlp`; `None` in other programs and in its workers."""
     # Workers have the command line of the process that started them.
     if not getattr(sys, "argv", None) or multiprocessing.parent_process() is not None:
         return None

@@ -68,7 +68,7 @@ def vectors_from_args(args: argparse.Namespace) -> None:
         write_static_vectors(text.words, vectors, output_file)
         seconds = time.perf_counter() - started
     num_words, dim = vectors.shape
-    # Of the frequent words a long one is seldom a mark or an article.
+    # A long word among the frequent ones is seldom a mark or an article.
     word = max(text.words[:MOST_FREQUENT], key=len)
     program = (
         "from gensim.models import KeyedVectors; "

@@ -240,6 +240,15 @@ def heat_map(caption: str, confusion: Confusion) -> Chart:
     return Chart(caption, alternative, draw, size_of_chart, (left, below))
 
 
+def best_dots(metric: str, groups: Sequence[Tuple[str, List[float]]]) -> Chart:
+    """Returns `dots` of the best value of each training, with the caption that says so."""
+    caption = (
+        f"The best {metric} of each training on the validation data, and one standard deviation "
+        "around the mean of each experiment."
+    )
+    return dots(caption, metric, groups)
+
+
 def dots(caption: str, label: str, groups: Sequence[Tuple[str, List[float]]]) -> Chart:
     """
     # Parameters

@@ -19,12 +19,12 @@ NUM_PAIRS = 10_000
 """Random pairs of vectors of which the cosine is taken, in each layer."""
 
 SEED = 13
-"""Of the sample and of the pairs: the same file gives the same numbers."""
+"""It decides on the sample and the pairs: the same file gives the same numbers."""
 
 
 class LayerStatistics(NamedTuple):
     """
-    Of one layer.
+    What the vectors of one layer are like.
 
     # Parameters
 
@@ -144,7 +144,7 @@ def _by_layer(file: LayerFile, key: str) -> numpy.ndarray:
 
 
 def _statistics(sampled: Sequence[numpy.ndarray], chooser: random.Random) -> List[LayerStatistics]:
-    """Of each layer of sentences of shape `(layers, tokens, width)`."""
+    """Measures each layer of sentences, each of shape `(layers, tokens, width)`."""
     if not sum(one.shape[1] for one in sampled):
         return []
     vectors = numpy.concatenate(sampled, axis=1).astype("float64")
@@ -168,7 +168,7 @@ def _statistics(sampled: Sequence[numpy.ndarray], chooser: random.Random) -> Lis
 
 
 def _pair_cosines(units: numpy.ndarray, first: numpy.ndarray, second: numpy.ndarray) -> List[float]:
-    """In steps, so that pairs take no more memory than the sample."""
+    """Takes pairs in steps, so that they need no more memory than the sample."""
     step = max(1, len(units))
     found: List[float] = []
     for start in range(0, len(first), step):

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import List, Mapping, Optional, Sequence
 
-from elmo_scratch.report.charts import Series, curves, dots
+from elmo_scratch.report.charts import Series, best_dots, curves
 from elmo_scratch.report.comparison import Comparison, Experiment, compared, settings_label
 from elmo_scratch.report.contents import Contents
 from elmo_scratch.report.document import (
@@ -144,11 +144,7 @@ def _comparison(comparison: Comparison) -> List[Block]:
     if experiments:
         found += [Paragraph(comparison.in_words()), _table(comparison)]
         groups = [(one.name, one.values(metric)) for one in experiments]
-        caption = (
-            f"The best {metric} of each training on the validation data, and one standard "
-            "deviation around the mean of each experiment."
-        )
-        found.append(dots(caption, metric, groups))
+        found.append(best_dots(metric, groups))
     everything = [*experiments, *comparison.unjudged]
     series = _series(everything, f"validation_{metric}")
     if any(len(one.points) > 1 for one in series):

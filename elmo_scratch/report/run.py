@@ -256,7 +256,7 @@ def _read_or_none(path: Path, problems: List[str]) -> Optional[Metrics]:
 
 
 def _read_if_there(path: Path) -> Dict[str, Any]:
-    """Of what a run can do without."""
+    """Reads what a run can do without: what isn't there, or can't be read, is empty."""
     try:
         return read_json_object(path)
     except ConfigurationError:

@@ -21,14 +21,14 @@ from elmo_scratch.search.kept import KeptTrial
 from elmo_scratch.search.study import BEST_FILE, short_names
 
 MAX_CHARTS = 12
-"""Of parameters beside the metric."""
+"""So many parameters are drawn beside the metric."""
 
 MAX_CHOICES = 16
 """A parameter that isn't a number is drawn with at most so many values."""
 
 
 def search_section(search: KeptSearch, name: str) -> Section:
-    """What was searched, all trials, and each parameter beside what was reached."""
+    """Shows what was searched, all trials, and each parameter beside what was reached."""
     blocks: List[Block] = [_facts(search), Paragraph(_in_words(search)), _trials(search)]
     failed = [one for one in search.trials if one.reason]
     if failed:

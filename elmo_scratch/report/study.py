@@ -3,7 +3,7 @@
 import math
 from typing import List, Tuple
 
-from elmo_scratch.report.charts import dots, stacked
+from elmo_scratch.report.charts import best_dots, stacked
 from elmo_scratch.report.classes import class_table, matrix, most_confused
 from elmo_scratch.report.comparison import Verdict, verdicts, verdicts_in_words
 from elmo_scratch.report.document import (
@@ -98,11 +98,7 @@ def _part(ways: List[Way], scores: Tuple[str, ...]) -> List[Block]:
     names = [way.name for way in ordered]
     words = verdicts_in_words(Measure(score, True), names, best, judged)
     found: List[Block] = [Paragraph(words), _ways(ordered, score, judged)]
-    caption = (
-        f"The best {score} of each training on the validation data, and one standard deviation "
-        "around the mean of each experiment."
-    )
-    found.append(dots(caption, score, [(way.name, way.values(score)) for way in ordered]))
+    found.append(best_dots(score, [(way.name, way.values(score)) for way in ordered]))
     if scores[1:]:
         found.append(_other_scores(ordered, scores[1:]))
     shares = [(way.name, way.shares()) for way in ordered if way.shares()]

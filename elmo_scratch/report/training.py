@@ -51,7 +51,7 @@ CHOSEN_PARTS = {
 
 
 def training_section(run: Run, name: str, errors: Optional[Errors] = None) -> Section:
-    """What was run, how it went, and what it came to, with its errors if there are any."""
+    """Shows what was run, how it went, and what it came to, with its errors if there are any."""
     blocks: List[Block] = [_facts(run)]
     if run.problems:
         blocks.append(Paragraph(f"What couldn't be read: {'; '.join(run.problems)}."))

@@ -87,8 +87,9 @@ def test_what_argparse_refuses_ends_the_program(capsys: pytest.CaptureFixture) -
 @pytest.mark.parametrize(
     "words", ["", "train config.jsonnet", "elmo in.txt out.hdf5 --all --include-package mine"]
 )
-def test_all_else_goes_on(words: str) -> None:
+def test_all_else_goes_on(words: str, capsys: pytest.CaptureFixture) -> None:
     check_words(words.split())
+    assert capsys.readouterr() == ("", "")
 
 
 def test_a_subcommand_adds_its_arguments_to_those_of_others() -> None:

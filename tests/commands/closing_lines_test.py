@@ -88,7 +88,7 @@ def test_official_files_are_named_to_what_reads_them(
         "vocabulary   official/vocab.txt",
     ]
     closing(*[str(TOUR) if word == "TEXT" else word for word in step_of(step)[1:]])
-    # Those of words can't be read by their files alone.
+    # A biLM of words can't be read by its official files alone.
     *_, step = closing("elmo-export", bilm_archive, "words")
     assert step_of(step)[-2:] == ["--weight-file", str(bilm_archive)]
 
