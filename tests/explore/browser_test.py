@@ -41,6 +41,17 @@ def page(browser: Any, path: Path, tmp_path: Path, complaints: List[str]) -> Ite
     page.close()
 
 
+def choose(page: Any, button: Any) -> None:
+    """Presses `button`, and waits until the page shows the word that it leads to."""
+    button.click()
+    wait_for_chosen(page)
+
+
+def wait_for_chosen(page: Any) -> None:
+    row = page.evaluate("location.hash.slice(1)")
+    page.locator(f"#sentence [aria-pressed=true][data-row='{row}']").wait_for()
+
+
 def shown(page: Any) -> List[List[str]]:
     """The cosines and marked words of each layer of the page, from the top."""
     sections = page.locator("#neighbours section").all()
@@ -60,8 +71,8 @@ def told(neighbours: List[Neighbour]) -> List[str]:
 def test_a_click_on_a_word_shows_its_neighbours(
     page: Any, path: Path, complaints: List[str]
 ) -> None:
-    page.locator("#sentences").get_by_text(SENTENCES[2]).click()
-    page.locator("#sentence button", has_text="bank").click()
+    choose(page, page.locator("#sentences").get_by_text(SENTENCES[2]))
+    choose(page, page.locator("#sentence button", has_text="bank"))
     assert page.locator("#word-title").inner_text() == "Nearest neighbours of “bank”"
     assert page.locator("#sentence-title").inner_text() == "Sentence 2, labelled “animal”"
     assert shown(page) == [
@@ -69,16 +80,17 @@ def test_a_click_on_a_word_shows_its_neighbours(
     ]
     # A neighbour leads to its own neighbours, and the browser's button back.
     (upper, *_) = nearest(path, 2, 8, 2, k=1)
-    page.locator("#neighbours .row").first.click()
+    choose(page, page.locator("#neighbours .row").first)
     assert page.locator("#sentence [aria-pressed=true]").inner_text() == upper.word
     assert shown(page)[0] == told(nearest(path, upper.sentence, upper.position, 2, k=3))
     page.go_back()
+    wait_for_chosen(page)
     assert page.locator("#word-title").inner_text() == "Nearest neighbours of “bank”"
     assert complaints == []
 
 
 def test_occurrences_have_maps_and_cosines(page: Any, path: Path, complaints: List[str]) -> None:
-    page.locator("#sentence button", has_text="bank").click()
+    choose(page, page.locator("#sentence button", has_text="bank"))
     maps = page.locator("#maps svg")
     assert maps.count() == 2
     for picture in maps.all():
@@ -92,7 +104,7 @@ def test_occurrences_have_maps_and_cosines(page: Any, path: Path, complaints: Li
     rows = [row.inner_text().split() for row in page.locator("#pairs tbody tr").all()]
     others = [one for one in nearest(path, 0, 4, 2, k=100) if one.word == "bank"]
     assert [row[0] for row in rows] == [f"{one.cosine:.2f}" for one in others]
-    page.locator("#sentence button", has_text="sat").click()
+    choose(page, page.locator("#sentence button", has_text="sat"))
     assert not page.locator("#occurrences").is_visible()
     assert complaints == []
 
@@ -100,26 +112,28 @@ def test_occurrences_have_maps_and_cosines(page: Any, path: Path, complaints: Li
 def test_it_is_worked_by_the_keyboard(page: Any, complaints: List[str]) -> None:
     page.locator("#search").focus()
     page.keyboard.type("slept")
-    assert page.locator("#found").inner_text() == "1 to 1 of 1 sentence"
+    page.locator("#found", has_text="1 to 1 of 1 sentence").wait_for()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.wait_for_function("location.hash === '#15'")
+    wait_for_chosen(page)
+    assert page.url.endswith("#15")
     assert page.locator("#sentence-title").inner_text().startswith("Sentence 2")
     page.keyboard.press("Tab")  # from the sentence's first word to the next
     page.keyboard.press("Enter")
-    page.wait_for_function("location.hash === '#16'")
+    wait_for_chosen(page)
+    assert page.url.endswith("#16")
     assert page.locator("#sentence [aria-pressed=true]").inner_text() == "bat"
     assert page.evaluate("document.activeElement.textContent") == "bat"
     assert complaints == []
 
 
 def test_hostile_sentences_and_labels_are_text(page: Any, complaints: List[str]) -> None:
-    page.locator("#sentences li").nth(3).locator("button").click()
+    choose(page, page.locator("#sentences li").nth(3).locator("button"))
     assert page.locator("#sentence button").all_inner_texts() == SENTENCES[3].split()
     assert page.locator("#sentence-title").inner_text() == "Sentence 3, labelled “</script>”"
     assert page.locator("script").count() == 2
     page.evaluate("location.hash = '<img src=x onerror=alert(1)>'")
-    assert page.locator("#sentence-title").inner_text().startswith("Sentence 0")
+    page.locator("#sentence-title", has_text="Sentence 0").wait_for()
     assert complaints == []
 
 
