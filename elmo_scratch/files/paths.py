@@ -8,20 +8,28 @@ from typing import Union
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
+from elmo_scratch.files.download import fetched
+
+
+def is_address(source: Union[str, PathLike]) -> bool:
+    """Whether it is no path, but the address of a file somewhere else."""
+    return "://" in str(source)
+
 
 def resolve_path(source: Union[str, PathLike]) -> Path:
     """
-    The local path of a path or of an address that AllenNLP's `cached_path` can fetch. Local files
-    are used where they lie: `cached_path` would make its cache for them too, which fails if the
-    home folder is missing or can't be written to.
+    The local path of a path, of an address of HTTP, or of another that AllenNLP's `cached_path` can
+    fetch. Local files are used where they lie: `cached_path` would make its cache for them too,
+    which fails if the home folder is missing or can't be written to.
 
     Raises `FileNotFoundError` if there is no file or folder of this name, `ConfigurationError` if
     an address can't be fetched or the system refuses a path.
     """
-    if "://" in str(source):
+    if is_address(source):
+        fetch = fetched if str(source).startswith(("http://", "https://")) else cached_path
         try:
-            return Path(cached_path(source))
-        except FileNotFoundError:
+            return Path(fetch(str(source)))
+        except (FileNotFoundError, ConfigurationError):
             raise
         # Each kind of address has errors of its own, from libraries that may be missing.
         except Exception as error:

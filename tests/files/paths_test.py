@@ -34,11 +34,13 @@ def test_what_is_not_here_is_missing(tmp_path: Path) -> None:
         resolve_path(tmp_path / "none.txt")
 
 
-def test_addresses_are_left_to_allennlp(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "elmo_scratch.files.paths.cached_path", lambda address: f"/kept/{address[-5:]}"
-    )
-    assert resolve_path("https://somewhere/a.txt") == Path("/kept/a.txt")
+def test_addresses_but_those_of_http_are_left_to_allennlp(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("cached_path", "fetched"):
+        monkeypatch.setattr(
+            f"elmo_scratch.files.paths.{name}", lambda address, name=name: f"/{name}/{address[-5:]}"
+        )
+    assert resolve_path("s3://somewhere/a.txt") == Path("/cached_path/a.txt")
+    assert resolve_path("https://somewhere/a.txt") == Path("/fetched/a.txt")
 
 
 @pytest.mark.parametrize("error", [requests.ConnectionError, ValueError, OSError])
@@ -57,7 +59,7 @@ def test_an_address_of_nothing_is_missing(monkeypatch: pytest.MonkeyPatch) -> No
     def fail(address: str) -> str:
         raise FileNotFoundError(address)
 
-    monkeypatch.setattr("elmo_scratch.files.paths.cached_path", fail)
+    monkeypatch.setattr("elmo_scratch.files.paths.fetched", fail)
     with pytest.raises(FileNotFoundError):
         resolve_path("https://somewhere/none.txt")
 

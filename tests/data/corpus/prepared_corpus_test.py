@@ -203,7 +203,7 @@ def test_a_table_that_is_fetched_is_none_either(
 ) -> None:
     fetched = tmp_path / "0123abcd"
     fetched.write_bytes((FIXTURES_ROOT / "news" / "train.csv").read_bytes())
-    monkeypatch.setattr("elmo_scratch.files.paths.cached_path", lambda address: str(fetched))
+    monkeypatch.setattr("elmo_scratch.files.paths.fetched", lambda address: str(fetched))
     address = "https://example.com/train.csv"
     with pytest.raises(ConfigurationError, match=f"{address}: a corpus is plain text"):
         PreparedCorpus.of([TOUR, address])

@@ -50,9 +50,7 @@ def test_a_name_with_the_signs_of_a_pattern_is_a_name(folder: Path) -> None:
 
 
 def test_an_address_is_fetched(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "elmo_scratch.files.paths.cached_path", lambda address: str(folder / "a.txt")
-    )
+    monkeypatch.setattr("elmo_scratch.files.paths.fetched", lambda address: str(folder / "a.txt"))
     assert list_shards("https://example.com/a.txt") == [folder / "a.txt"]
 
 

@@ -123,7 +123,7 @@ def test_an_address_that_cannot_be_reached_is_an_error(monkeypatch: pytest.Monke
     def fail(_: str) -> str:
         raise requests.ConnectionError("offline")
 
-    monkeypatch.setattr("elmo_scratch.files.paths.cached_path", fail)
+    monkeypatch.setattr("elmo_scratch.files.paths.fetched", fail)
     with pytest.raises(ConfigurationError, match="http://x/options.json: .*offline"):
         read_official_options("http://x/options.json")
 
