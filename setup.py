@@ -77,10 +77,12 @@ setup(
     install_requires=[
         "torch>=2.6",
         "numpy>=1.26",
+        "cached-path>=1.1",
         "filelock",
         "h5py>=3.6",
         "lmdb>=1.2",
         "pyyaml>=5.4",
+        "requests>=2.28",
         "scipy>=1.9",
         "threadpoolctl>=2.0",
         "spacy>=3.8",

@@ -54,13 +54,20 @@ apart = scipy.spatial.distance.cosine(river[2][6], money[2][6])
 
 
 @pytest.fixture
-def released_files(monkeypatch: pytest.MonkeyPatch) -> List[str]:
-    """Answers the addresses of the released model by files of the fixtures; lists those asked."""
+def released_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> List[str]:
+    """
+    Answers the addresses of the released model by files of the fixtures; lists those that AllenNLP
+    itself asks.
+    """
     asked: List[str] = []
+    residual = FIXTURES_ROOT / "elmo" / "residual"
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "original").symlink_to(residual)
+    monkeypatch.setenv("ELMO_SCRATCH_MODELS", str(tmp_path / "models"))
 
     def answer(address: str, *_: Any, **__: Any) -> Any:
         asked.append(address)
-        return str(FIXTURES_ROOT / "elmo" / "residual" / address.replace(ADDRESS, "")), None
+        return str(residual / address.replace(ADDRESS, "")), None
 
     monkeypatch.setattr("cached_path._cached_path.get_from_cache", answer)
     return asked

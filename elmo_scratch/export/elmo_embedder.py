@@ -37,7 +37,8 @@ class ElmoEmbedder:
 
     options_file, weight_file : `Union[str, PathLike]`, optional (default = the released original)
         Paths or addresses of an `options.json` and a `weights.hdf5`; or, as `weight_file` alone,
-        the archive of a trained biLM (`model.tar.gz`).
+        the archive of a trained biLM (`model.tar.gz`), the name of a released model, such as
+        `"small"`, or a folder or `.zip` with official files.
     cuda_device : `int`, optional (default = `-1`)
         The number of a GPU, or -1 for the processor.
     state : `str`, optional (default = `"carry"`, as in AllenNLP)

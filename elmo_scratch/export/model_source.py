@@ -1,6 +1,7 @@
 """The source of an export's biLM."""
 
 import os
+from pathlib import Path
 from typing import NamedTuple, Optional, Sequence
 
 import h5py
@@ -8,7 +9,9 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.files.paths import local_file
+from elmo_scratch.interop.named_models import resolve_model
 from elmo_scratch.interop.official.files import RELEASED_OPTIONS, RELEASED_WEIGHTS
+from elmo_scratch.interop.zipped_models import official_files
 
 
 class ModelSource(NamedTuple):
@@ -18,7 +21,8 @@ class ModelSource(NamedTuple):
     # Parameters
 
     options_file, weight_file : `str`, optional (default = the released original model's addresses)
-        Official files; or an archive of a language model as `weight_file` alone.
+        Official files; or, as `weight_file` alone, an archive of a language model, the name of a
+        released model, or a folder or `.zip` with official files.
     state : `str`, optional (default = `"carry"`)
         The state that a sentence starts from, as in `BiLm`.
     matmul_dtype : `str`, optional (default = `"float32"`)
@@ -83,8 +87,13 @@ class ModelSource(NamedTuple):
 
     def read(self) -> SentenceLayers:
         """Returns the biLM as the files have it: not warmed up, no words cached."""
-        weight_file = self.weight_file or RELEASED_WEIGHTS
-        if self.options_file is None and not _is_hdf5(weight_file):
+        options_file, weight_file = self.options_file, self.weight_file or RELEASED_WEIGHTS
+        if options_file is None:
+            weight_file = resolve_model(weight_file)
+            files = official_files(Path(weight_file))
+            if files is not None:
+                options_file, weight_file = map(str, files)
+        if options_file is None and not _is_hdf5(weight_file):
             return SentenceLayers.from_archive(
                 weight_file,
                 state=self.state,
@@ -97,14 +106,14 @@ class ModelSource(NamedTuple):
             )
         try:
             return SentenceLayers.from_official(
-                self.options_file or RELEASED_OPTIONS,
+                options_file or RELEASED_OPTIONS,
                 weight_file,
                 state=self.state,
                 matmul_dtype=self.matmul_dtype,
                 cuda_device=self.cuda_device,
             )
         except ConfigurationError as error:
-            missing = {"--options-file": self.options_file, "--weight-file": self.weight_file}
+            missing = {"--options-file": options_file, "--weight-file": self.weight_file}
             for option, file in missing.items():
                 if file is None and any(missing.values()):
                     raise ConfigurationError(

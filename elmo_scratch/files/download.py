@@ -107,12 +107,12 @@ def download(
             if target.exists():
                 return
             _receive(address, partial, size)
+            _version_file(partial).unlink(missing_ok=True)
             flaw = flaw_of(partial)
             if flaw:
                 partial.unlink()
                 raise FetchError(address, flaw)
             os.replace(partial, target)
-            _version_file(partial).unlink(missing_ok=True)
     except OSError as error:
         raise ConfigurationError(
             f"{error.filename or target}: cannot be written ({error.strerror}); what is fetched "

@@ -22,7 +22,7 @@ from elmo_scratch.data.spelling import (
 )
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.files.machine import num_processors
-from elmo_scratch.files.paths import local_file
+from elmo_scratch.interop.named_models import official_file
 from elmo_scratch.interop.official.files import read_official_bilm
 from elmo_scratch.kernels import LstmState, MixedPrecision
 from elmo_scratch.modules.bilm import BiLm, read_in_pieces
@@ -134,7 +134,7 @@ class SentenceLayers:
         words: the official files lack the list of words.
         """
         device_of(cuda_device)
-        files = ReadFiles([local_file(options_file), local_file(weight_file)])
+        files = ReadFiles([official_file(options_file), official_file(weight_file)])
         bilm = read_official_bilm(options_file, weight_file, state=state)
         encoder = bilm.token_encoder
         if not isinstance(encoder, CharCnnEncoder):

@@ -20,24 +20,17 @@ from h5py import h5o
 
 from elmo_scratch.alphabet import NUM_CHARACTERS
 from elmo_scratch.files.atomic import atomic_write
-from elmo_scratch.files.paths import local_file
 from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
 from elmo_scratch.interop.layer_files.reader import COMPRESSIBLE, SMALL, refused_size
+from elmo_scratch.interop.named_models import BUCKETS, NAMED_MODELS, official_file
 from elmo_scratch.interop.official.options import MARK_IDS, OfficialBlueprint, Options, build_bilm
+from elmo_scratch.interop.zipped_models import OPTIONS_NAME, WEIGHTS_NAME
 from elmo_scratch.modules import BiLm
 
 Source = Union[str, PathLike]
 Shape = Tuple[int, ...]
 
-OPTIONS_NAME, WEIGHTS_NAME = "options.json", "weights.hdf5"
-
-_MODEL = (
-    "https://allennlp.s3.amazonaws.com/models/elmo/2x4096_512_2048cnn_2xhighway/"
-    "elmo_2x4096_512_2048cnn_2xhighway_"
-)
-
-RELEASED_OPTIONS = _MODEL + "options.json"
-RELEASED_WEIGHTS = _MODEL + "weights.hdf5"
+RELEASED_OPTIONS, RELEASED_WEIGHTS = (BUCKETS[0] + file.path for file in NAMED_MODELS["original"])
 
 
 class Form(Enum):
@@ -188,7 +181,7 @@ def read_official_options(options_file: Source) -> Options:
     ConfigurationError
         If it is missing or makes no sense.
     """
-    return Options.from_json(local_file(options_file).read_bytes(), str(options_file))
+    return Options.from_json(official_file(options_file).read_bytes(), str(options_file))
 
 
 def read_official_bilm(
@@ -273,7 +266,7 @@ def read_tensors(
         shape or type, would take far more memory than the file, or holds a number that is not
         finite.
     """
-    source, path = str(weight_file), local_file(weight_file)
+    source, path = str(weight_file), official_file(weight_file)
     tensors: Dict[str, numpy.ndarray] = {}
     try:
         with h5py.File(path, "r") as file:

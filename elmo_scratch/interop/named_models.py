@@ -1,0 +1,258 @@
+"""
+The released ELMo models by name: found in folders and on mirrors of the user's, or fetched once
+from where they were published.
+
+The addresses are those of the page allennlp.org/elmo in its last version, at the address of the
+bucket that AllenNLP 2.10 uses. Nobody has published checksums: the two SHA-256 come from Git LFS
+pointers to the files in public repositories, `tamu-nlp/Dialogue-Act-Classification` for `original`
+and `why2011btv/tf_1.2.0_event` for `small`. Sizes are known of the same files.
+"""
+
+import difflib
+import logging
+import os
+import re
+import shutil
+from os import PathLike
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+
+import h5py
+from allennlp.common import file_utils
+from allennlp.common.checks import ConfigurationError
+from cached_path.util import find_latest_cached
+
+from elmo_scratch.files.atomic import atomic_write
+from elmo_scratch.files.download import FetchError, download
+from elmo_scratch.files.identity import identity_of
+from elmo_scratch.files.paths import is_address, local_file
+from elmo_scratch.interop.official.options import Options
+from elmo_scratch.interop.zipped_models import (
+    OPTIONS_NAME,
+    WEIGHTS_NAME,
+    ModelFiles,
+    official_files,
+    unpacked,
+)
+
+logger = logging.getLogger(__name__)
+
+PLACES_VARIABLE = "ELMO_SCRATCH_MODELS"
+"""
+The environment variable that names folders and addresses to look for named models at first, parted
+by `:`. Each has the files `NAME/options.json` and `NAME/weights.hdf5`.
+"""
+
+CACHE_VARIABLE = "ELMO_SCRATCH_CACHE"
+"""The environment variable that names the cache, `~/.cache/elmo_scratch` by default."""
+
+BUCKETS = (
+    "https://allennlp.s3.amazonaws.com/models/elmo/",
+    "https://s3-us-west-2.amazonaws.com/allennlp/models/elmo/",
+)
+"""The addresses of the folder of published models. Both lead to the same files."""
+
+
+class PublishedFile(NamedTuple):
+    """The path of a file in the folder of published models, and its bytes and SHA-256 if known."""
+
+    path: str
+    size: Optional[int] = None
+    sha256: Optional[str] = None
+
+    def flaw_of(self, file: Path) -> str:
+        """
+        Tells in words what is wrong with a copy of the file; `""` if nothing is. A page that some
+        networks answer every request with is told from a model.
+        """
+        if self.size is not None and file.stat().st_size != self.size:
+            return f"it has {file.stat().st_size} bytes, but the published file has {self.size}"
+        if self.sha256 is not None and identity_of([file]) != f"sha256:{self.sha256}":
+            return "its SHA-256 is not that of the published file"
+        if not self.path.endswith(".json"):
+            return "" if h5py.is_hdf5(file) else "what came is no HDF5 file"
+        try:
+            Options.from_json(file.read_bytes(), "what came")
+        except ConfigurationError as error:
+            return error.message
+        return ""
+
+
+class NamedModel(NamedTuple):
+    """The published files of a model."""
+
+    options: PublishedFile
+    weights: PublishedFile
+
+
+def _of_sizes(
+    sizes: str, options: Optional[int] = None, weights: Optional[int] = None, sha256: str = ""
+) -> NamedModel:
+    """
+    A model of AllenNLP's own, which are called by their sizes; the bytes of its files and the
+    SHA-256 of its weights, where they are known.
+    """
+    start = f"{sizes}/elmo_{sizes}"
+    return NamedModel(
+        PublishedFile(f"{start}_options.json", options),
+        PublishedFile(f"{start}_weights.hdf5", weights, sha256 or None),
+    )
+
+
+NAMED_MODELS = {
+    "small": _of_sizes(
+        "2x1024_128_2048cnn_1xhighway",
+        weights=54402456,
+        sha256="747ba97abce8a5f446558369e10bb0f7931437a46867476fdd156f5d7f576229",
+    ),
+    "medium": _of_sizes("2x2048_256_2048cnn_1xhighway"),
+    "original": _of_sizes(
+        "2x4096_512_2048cnn_2xhighway",
+        options=336,
+        weights=374434792,
+        sha256="a6b92b9ccbb13fe489faacd2221c795d4bebe84b75f8aded9d85ea464fa5c994",
+    ),
+    "original-5.5B": _of_sizes("2x4096_512_2048cnn_2xhighway_5.5B"),
+    "pt": NamedModel(
+        PublishedFile("contributed/pt/wikipedia/options.json"),
+        PublishedFile("contributed/pt/wikipedia/elmo_pt_weights.hdf5"),
+    ),
+    "pubmed": NamedModel(
+        PublishedFile("contributed/pubmed/elmo_2x4096_512_2048cnn_2xhighway_options.json"),
+        PublishedFile(
+            "contributed/pubmed/elmo_2x4096_512_2048cnn_2xhighway_weights_PubMed_only.hdf5"
+        ),
+    ),
+}
+"""The released models: four of AllenNLP's for English, one of Portuguese, one of PubMed's texts."""
+
+DEFAULT_MODEL = "original"
+"""The model that AllenNLP took where none was named."""
+
+PUBLISHED: Dict[str, Tuple[str, str]] = {
+    bucket + file.path: (name, file_name)
+    for name, model in NAMED_MODELS.items()
+    for file_name, file in zip((OPTIONS_NAME, WEIGHTS_NAME), model)
+    for bucket in BUCKETS
+}
+"""The name of the model and of its file, for each address of a published file."""
+
+
+def resolve_model(name: str) -> str:
+    """
+    The local path of a named or zipped model, fetched or unpacked if need be.
+
+    # Parameters
+
+    name : `str`
+        A path, an address, or a name of `NAMED_MODELS`. A path that is there is never taken for a
+        name.
+
+    # Returns
+
+    `str`
+        The path of a folder with `options.json` and `weights.hdf5` for a name, and for the path or
+        address of a `.zip`; or with the files of ELMoForManyLangs, if the `.zip` has those. All
+        else comes back as it is.
+
+    # Raises
+
+    ConfigurationError
+        If the model can't be found, fetched or unpacked, or `name` is nearly that of a model.
+    """
+    path = Path(os.path.expanduser(name))
+    if os.path.exists(path) or is_address(name):
+        if re.sub("[?#].*", "", name).endswith(".zip") and not path.is_dir():
+            return str(unpacked(local_file(name), _cache() / "zipped"))
+        return name
+    if name in NAMED_MODELS:
+        return str(named_files(name).options.parent)
+    near = difflib.get_close_matches(name, NAMED_MODELS, n=1, cutoff=0.8)
+    if near:
+        raise ConfigurationError(
+            f"{name}: there is no such file, and no model of this name; did you mean {near[0]}? "
+            f"The names are {', '.join(NAMED_MODELS)}"
+        )
+    return name
+
+
+def named_files(name: str) -> ModelFiles:
+    """
+    The official files of a model of `NAMED_MODELS`. The first place that has them is taken: those
+    of `ELMO_SCRATCH_MODELS`, in order, then the address where they were published. What is fetched
+    is checked, and kept in the cache. Raises `ConfigurationError` if the model is nowhere, can't be
+    reached, or is not what was published.
+    """
+    tried: List[str] = []
+    for place in _places():
+        if not is_address(place):
+            folder = Path(os.path.expanduser(place), name)
+            files = official_files(folder)
+            if files is not None:
+                return files
+            tried.append(f"{folder}: there are no {OPTIONS_NAME} and {WEIGHTS_NAME}")
+            continue
+        try:
+            return _fetched_files(name, place)
+        except FetchError as error:
+            tried.append(error.message)
+    raise ConfigurationError(
+        f"the model {name} can't be had: {'; '.join(tried)}. Without a connection, put "
+        f"{name}/{OPTIONS_NAME} and {name}/{WEIGHTS_NAME} into a folder, and name the folder by "
+        f"the environment variable {PLACES_VARIABLE}"
+    )
+
+
+def official_file(source: Union[str, PathLike]) -> Path:
+    """
+    The local path of an official file that is given by its path or address. The address of a
+    published file means the file of the named model. Raises `ConfigurationError` as `local_file`
+    and `named_files` do.
+    """
+    if str(source) not in PUBLISHED:
+        return local_file(source)
+    name, file_name = PUBLISHED[str(source)]
+    files = named_files(name)
+    return files.options if file_name == OPTIONS_NAME else files.weights
+
+
+def _places() -> List[str]:
+    """Folders and addresses, in the order in which they are asked. An address holds a `:` too."""
+    places = re.findall(r"\w+://[^/:]+(?::\d+)?(?:/[^:]*)?|[^:]+", os.getenv(PLACES_VARIABLE, ""))
+    return [*places, BUCKETS[0]]
+
+
+def _cache() -> Path:
+    """The folder for fetched and unpacked models."""
+    cache = os.getenv(CACHE_VARIABLE) or "~/.cache/elmo_scratch"
+    return Path(os.path.expanduser(cache)) / "models"
+
+
+def _fetched_files(name: str, place: str) -> ModelFiles:
+    """
+    The files of a model in the cache. What it lacks comes from a mirror or, where `place` is where
+    models were published, also from AllenNLP's cache.
+    """
+    files = ModelFiles(_cache() / name / OPTIONS_NAME, _cache() / name / WEIGHTS_NAME)
+    for target, file in zip(files, NAMED_MODELS[name]):
+        if target.exists():
+            continue
+        address = f"{place.rstrip('/')}/{name}/{target.name}"
+        if place == BUCKETS[0]:
+            if _take_from_allennlp(file, target):
+                continue
+            address = place + file.path
+        download(address, target, size=file.size, flaw_of=file.flaw_of)
+    return files
+
+
+def _take_from_allennlp(file: PublishedFile, target: Path) -> bool:
+    """Copies a file that AllenNLP has fetched before. Returns whether there was such a one."""
+    for bucket in BUCKETS:
+        kept = find_latest_cached(bucket + file.path, file_utils.CACHE_DIRECTORY)
+        if kept is not None and not file.flaw_of(kept):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_write(target) as temporary:
+                shutil.copyfile(kept, temporary)
+            return True
+    return False

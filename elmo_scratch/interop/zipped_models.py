@@ -1,0 +1,164 @@
+"""
+Models that lie in a folder or a zip file with their official files, under the names that other
+programs give them: `bilm-tf`, simple_elmo, and the repository of the Nordic Language Processing
+Laboratory (NLPL), whose zip files hold `options.json`, `model.hdf5` and a vocabulary. The
+laboratory's models of ELMoForManyLangs have other files.
+"""
+
+import hashlib
+import lzma
+import os
+import shutil
+import stat
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import Dict, List, NamedTuple, Optional
+from zipfile import ZipFile, ZipInfo
+
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.files.identity import stamp_of
+from elmo_scratch.interop.layer_files.reader import COMPRESSIBLE, SMALL
+
+OPTIONS_NAME, WEIGHTS_NAME = "options.json", "weights.hdf5"
+"""The official files, as AllenNLP and this package name them."""
+
+OTHER_WEIGHTS_NAME = "model.hdf5"
+"""The name of the weights in NLPL's repository, and for simple_elmo."""
+
+VOCABULARY_NAME = "vocab.txt"
+"""The words of the model's training, one a line. A biLM of characters does without."""
+
+MANY_LANGS_NAMES = ("char.dic", "word.dic", "encoder.pkl", "token_embedder.pkl")
+"""The files of ELMoForManyLangs, besides `config.json` and another of JSON that it names."""
+
+BY_SYSTEM = "__MACOSX"
+"""The folder in a zip file where a Mac puts what only concerns itself."""
+
+
+class ModelFiles(NamedTuple):
+    """The two official files of a model."""
+
+    options: Path
+    weights: Path
+
+
+def official_files(folder: Path) -> Optional[ModelFiles]:
+    """
+    The official files in a folder: `options.json`, and `weights.hdf5`, `model.hdf5` or the only
+    file of HDF5. `None` if they are not there.
+    """
+    options = folder / OPTIONS_NAME
+    if not options.is_file():
+        return None
+    names = [path.name for path in folder.glob("*.hdf5")]
+    weights = _weights_among(names)
+    return None if weights is None else ModelFiles(options, folder / weights)
+
+
+def _weights_among(names: List[str]) -> Optional[str]:
+    """The name of the file of weights, among those in the folder of `options.json`."""
+    for name in (WEIGHTS_NAME, OTHER_WEIGHTS_NAME):
+        if name in names:
+            return name
+    files = [name for name in names if name.endswith(".hdf5")]
+    return files[0] if len(files) == 1 else None
+
+
+def unpacked(zip_file: Path, folder: Path) -> Path:
+    """
+    Unpacks the model in a zip file, unless it has been before and the file is the same.
+
+    # Parameters
+
+    zip_file : `Path`
+        The zip file of a model; what else it holds stays in it.
+    folder : `Path`
+        The model gets a folder in this one.
+
+    # Returns
+
+    `Path`
+        A folder with `options.json`, `weights.hdf5` and, if the zip file has it, `vocab.txt`; or
+        with the files of ELMoForManyLangs.
+
+    # Raises
+
+    ConfigurationError
+        If the zip file is damaged, holds no model or several, or its files are encrypted, are
+        links, or would be far larger than what is stored of them; or if there is no room.
+    """
+    # Preparing a corpus needs `allennlp.data`, which takes seconds to import.
+    from elmo_scratch.data.corpus.prepared_corpus import make_once
+
+    try:
+        stamp = f"{zip_file.resolve()} {stamp_of(zip_file)}"
+        digest = hashlib.sha256(os.fsencode(stamp)).hexdigest()
+        place = folder / f"{zip_file.stem}-{digest[:16]}"
+        with ZipFile(zip_file) as opened:
+            members = _members(opened, zip_file)
+
+            def unpack(part: Path) -> None:
+                for name, member in members.items():
+                    with opened.open(member) as source, (part / name).open("wb") as target:
+                        shutil.copyfileobj(source, target)
+
+            make_once(place, unpack)
+        return place
+    # Encrypted members raise `RuntimeError`, unknown kinds of compression `NotImplementedError`.
+    except (zipfile.BadZipFile, RuntimeError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise ConfigurationError(
+            f"{zip_file}: expected the zip file of a model, but it can't be unpacked; if it was "
+            f"downloaded, the download may be incomplete. {error}"
+        ) from None
+
+
+def _members(opened: ZipFile, zip_file: Path) -> Dict[str, ZipInfo]:
+    """
+    The members that are the model, by the names that they get; all in one folder of the zip file.
+    """
+    found: Dict[PurePosixPath, Dict[str, ZipInfo]] = {}
+    for member in opened.infolist():
+        path = PurePosixPath(member.filename)
+        if not member.is_dir() and BY_SYSTEM not in path.parts:
+            found.setdefault(path.parent, {})[path.name] = member
+    models = [model for model in map(_model_among, found.values()) if model]
+    if len(models) != 1:
+        raise ConfigurationError(
+            f"{zip_file}: expected one model, {OPTIONS_NAME} and {OTHER_WEIGHTS_NAME} as NLPL's "
+            f"repository has them, but it holds {len(models)}"
+        )
+    for member in models[0].values():
+        reason = _refused(member)
+        if reason:
+            raise ConfigurationError(f"{zip_file}: {member.filename} {reason}")
+    return models[0]
+
+
+def _model_among(members: Dict[str, ZipInfo]) -> Dict[str, ZipInfo]:
+    """The model's files among the members of one folder; empty if there is none."""
+    weights = _weights_among(list(members))
+    if OPTIONS_NAME in members and weights is not None:
+        files = {OPTIONS_NAME: members[OPTIONS_NAME], WEIGHTS_NAME: members[weights]}
+        vocabulary = members.get(VOCABULARY_NAME)
+        return files if vocabulary is None else {**files, VOCABULARY_NAME: vocabulary}
+    if {"config.json", "encoder.pkl"} <= set(members):
+        return {
+            name: member
+            for name, member in members.items()
+            if name in MANY_LANGS_NAMES or name.endswith(".json")
+        }
+    return {}
+
+
+def _refused(member: ZipInfo) -> str:
+    """Why a member is not unpacked; `""` if it may be."""
+    if stat.S_ISLNK(member.external_attr >> 16):
+        return "is a link"
+    if member.file_size > SMALL + COMPRESSIBLE * member.compress_size:
+        return (
+            f"would take {member.file_size} bytes, but no more than {member.compress_size} are "
+            "stored"
+        )
+    return ""
