@@ -29,11 +29,13 @@ from elmo_scratch_compat.command_line import begin_command
 HELP: Dict[str, str] = {
     "allennlp.commands.evaluate": "commands.evaluate_plainly",
     "allennlp.commands.predict": "commands.predict_plainly",
+    "allennlp.commands.push_to_hf": "commands.push_plainly",
     "allennlp.commands.train": "commands.train_plainly",
     "allennlp.common.logging": "terminal.print_less",
     "allennlp.common.from_params": "unread_keys.refuse_unread_keys",
     "allennlp.common.params": "configs.write_whole_files_and_name_unknown_keys",
     "allennlp.common.plugins": "plugins.find_plugin",
+    "allennlp.common.push_to_hf": "hub.push_by_http",
     "allennlp.common.registrable": "registries.look_up_safely",
     "allennlp.common.tqdm": "terminal.fit_progress",
     "allennlp.common.util": "spacy_models.name_what_is_missing",

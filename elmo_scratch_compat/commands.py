@@ -1,4 +1,4 @@
-"""AllenNLP's own subcommands `train`, `evaluate` and `predict`."""
+"""AllenNLP's own subcommands `train`, `evaluate`, `predict` and `push-to-hf`."""
 
 import functools
 from argparse import Namespace
@@ -25,6 +25,34 @@ def predict_plainly(predict: Any) -> None:
     write_whole_file(predict)
     name_bad_lines(predict)
     speak_plainly(predict.Predict)
+
+
+def push_plainly(push_to_hf: Any) -> None:
+    """
+    Mistakes in `allennlp push-to-hf` end in a traceback, one without a token among them, and a push
+    in no word on where the model lies.
+    """
+
+    def push(args: Namespace) -> None:
+        # The plugin's half: how its commands end.
+        command_errors = import_module("elmo_scratch.commands.command_error").command_errors
+        closing_lines = import_module("elmo_scratch.terminal").closing_lines
+        source = args.serialization_dir or args.archive_path
+        with command_errors("push-to-hf", source):
+            print(f"sending {source} to the Hugging Face Hub")
+            url = push_to_hf.push_to_hf(
+                args.repo_name,
+                serialization_dir=args.serialization_dir,
+                archive_path=args.archive_path,
+                organization=args.organization,
+                commit_message=args.commit_message,
+                local_repo_path=args.local_repo_path,
+            )
+        reached = [f"{source} is the newest version of {url.repo_id}"]
+        steps = [f"allennlp evaluate hf://{url.repo_id} TEXTS"]
+        print("\n".join(closing_lines(reached, {"page": url}, steps)))
+
+    push_to_hf.push = push
 
 
 def speak_plainly(command: Any) -> None:
