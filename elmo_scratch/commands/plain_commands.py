@@ -6,11 +6,9 @@ they have reached.
 
 import json
 import logging
-import re
 import shlex
 import sys
 import tarfile
-import traceback
 from argparse import Namespace
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,7 +19,13 @@ from allennlp.common.util import SigTermReceived
 
 from elmo_scratch.commands.command_error import CommandError
 from elmo_scratch.commands.mistakes import mistake_of
-from elmo_scratch.terminal import closing_lines, course_of_training, result_lines
+from elmo_scratch.terminal import (
+    closing_lines,
+    course_of_training,
+    last_checkpoint,
+    result_lines,
+    way_on,
+)
 from elmo_scratch_compat.terminal import quiet_terminal
 
 OURS = '"elmo_scratch'
@@ -140,37 +144,21 @@ def _way_on(command: str, args: Namespace) -> str:
     if command != "train":
         return ""
     folder = Path(args.serialization_dir)
-    words = ["allennlp", "train", args.param_path, "-s", args.serialization_dir]
-    words += ["-o", args.overrides] if args.overrides else []
-    words += [word for name in args.include_package for word in ("--include-package", name)]
-    kept = _last_checkpoint(folder)
+    options = ["-o", args.overrides] if args.overrides else []
+    options += [word for name in args.include_package for word in ("--include-package", name)]
+    command = way_on(folder, args.param_path, options)
+    kept = last_checkpoint(folder)
     if kept:
-        return f" after {kept}, which is kept. Go on with:\n  {shlex.join([*words, '--recover'])}"
-    again = shlex.join([*words, "--force"])
-    return f" before the first checkpoint: nothing is kept. Begin anew with:\n  {again}"
-
-
-def _last_checkpoint(folder: Path) -> str:
-    """What the last checkpoint of a folder holds, in words; `""` if there is none."""
-    names = [
-        re.fullmatch(r"training_state_e(\d+)_b(\d+)\.th", path.name) for path in _files(folder)
-    ]
-    numbers = sorted((int(name[1]), int(name[2])) for name in names if name)
-    if not numbers:
-        return ""
-    epochs, batches = numbers[-1]
-    told = f"{epochs} epoch{'' if epochs == 1 else 's'}"
-    return f"{told} and {batches} batches" if batches else told
-
-
-def _files(folder: Path) -> List[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
+        return f" after {kept}, which is kept. Go on with:\n  {command}"
+    return f" before the first checkpoint: nothing is kept. Begin anew with:\n  {command}"
 
 
 def _log_to_files(error: Exception) -> None:
-    """Writes the traceback of an error to the log files of a training, which stay whole."""
-    text = "".join(traceback.format_exception(error))
-    record = logging.LogRecord(__name__, logging.CRITICAL, __file__, 0, text, None, None)
+    """Writes an error to the log files of a training as AllenNLP does, so that they stay whole."""
+    cause = (type(error), error, error.__traceback__)
+    record = logging.LogRecord(
+        "root", logging.CRITICAL, __file__, 0, "Uncaught exception", None, cause
+    )
     for handler in logging.getLogger().handlers:
         if isinstance(handler, logging.FileHandler):
             handler.handle(record)

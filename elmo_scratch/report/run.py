@@ -17,8 +17,11 @@ from elmo_scratch.training.checkpointer import LOCK, MAX_NAME, training_process
 from elmo_scratch.training.environment import ENVIRONMENT
 from elmo_scratch.training.resume.recovery import METRICS
 
-FINAL, LOG, VOCABULARY = "metrics.json", "out.log", "vocabulary"
+FINAL, VOCABULARY = "metrics.json", "vocabulary"
 """AllenNLP's names of files in the output folder of a training."""
+
+LOGS = ("out.log", "out_worker0.log")
+"""Of a training by one process, and by the first of several."""
 
 RECORD = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - [A-Z]+ - ", re.MULTILINE)
 """The beginning of a record in AllenNLP's log."""
@@ -269,9 +272,10 @@ def _state(folder: Path, is_over: bool) -> Tuple[State, str]:
         return State.RUNNING, printable(process)
     if is_over:
         return State.FINISHED, ""
-    error = _uncaught_error(folder / LOG)
-    if error is not None:
-        return State.FAILED, error
+    for name in LOGS:
+        error = _uncaught_error(folder / name)
+        if error is not None:
+            return State.FAILED, error
     if _trained_here(folder / LOCK):
         return State.STOPPED, ""
     return State.UNFINISHED, "nothing tells whether a process still trains"

@@ -4,6 +4,8 @@ import json
 import math
 from typing import Any, Dict, List, Optional, Tuple
 
+from allennlp.models.archival import CONFIG_NAME
+
 from elmo_scratch.report.charts import Series, curves
 from elmo_scratch.report.classes import class_table, matrix, most_confused
 from elmo_scratch.report.document import (
@@ -24,6 +26,7 @@ from elmo_scratch.report.errors import Errors
 from elmo_scratch.report.metrics import SCORES
 from elmo_scratch.report.run import Run, State
 from elmo_scratch.report.untrusted import printable
+from elmo_scratch.terminal import last_checkpoint, way_on
 
 SHARE, GAMMA = "layer_share_", "gamma_"
 """How the metrics of `elmo_scratch_mix_shares` begin."""
@@ -53,6 +56,8 @@ CHOSEN_PARTS = {
 def training_section(run: Run, name: str, errors: Optional[Errors] = None) -> Section:
     """Shows what was run, how it went, and what it came to, with its errors if there are any."""
     blocks: List[Block] = [_facts(run)]
+    if run.state is not State.FINISHED:
+        blocks.insert(0, Paragraph(_condition(run)))
     if run.problems:
         blocks.append(Paragraph(f"What couldn't be read: {'; '.join(run.problems)}."))
     blocks += [*_curves(run), *_final(run), *_classes(run)]
@@ -65,6 +70,32 @@ def training_section(run: Run, name: str, errors: Optional[Errors] = None) -> Se
 def shown_state(run: Run) -> str:
     """How far it is, in a few words."""
     return f"{run.state.value} ({run.reason})" if run.reason else run.state.value
+
+
+def _condition(run: Run) -> str:
+    """What is to be known of a training that is not finished."""
+    so_far = "What follows is what it has measured so far."
+    if run.state is State.RUNNING:
+        return f"This training is in progress. {so_far}"
+    ends = {
+        State.FAILED: "An error ended this training; the end of its log says where.",
+        State.STOPPED: (
+            "This training stopped before its end, and its log says nothing of it: a signal, a "
+            "lack of memory or the end of the machine does that."
+        ),
+    }
+    end = ends.get(run.state, "This training is not finished, and may still run elsewhere.")
+    kept = last_checkpoint(run.folder)
+    if not kept:
+        return f"{end} There is no checkpoint to go on from. {so_far}"
+    return f"{end} Its last checkpoint holds {kept}. {so_far}"
+
+
+def _way_on(run: Run) -> str:
+    """The command for a training that doesn't run, and is not finished."""
+    if run.state in (State.FINISHED, State.RUNNING):
+        return ""
+    return way_on(run.folder, run.folder / CONFIG_NAME)
 
 
 def shown_epochs(run: Run) -> str:
@@ -86,7 +117,9 @@ def shown_seeds(run: Run) -> str:
 
 
 def _facts(run: Run) -> Table:
-    facts: List[Tuple[str, str]] = [("state", shown_state(run)), ("folder", str(run.folder))]
+    title = "goes on by" if last_checkpoint(run.folder) else "begins anew by"
+    facts: List[Tuple[str, str]] = [("state", shown_state(run)), (title, _way_on(run))]
+    facts.append(("folder", str(run.folder)))
     facts.append(("model", run.model_type))
     for title, setting in DATA.items():
         if run.settings.get(setting):

@@ -1,5 +1,7 @@
 """What a command tells a person: sparklines, results as a few lines, and how it closes."""
 
+from elmo_scratch.terminal.checkpoints import last_checkpoint as last_checkpoint
+from elmo_scratch.terminal.checkpoints import way_on as way_on
 from elmo_scratch.terminal.closing import closing_lines as closing_lines
 from elmo_scratch.terminal.closing import counted as counted
 from elmo_scratch.terminal.closing import duration as duration
@@ -14,6 +16,8 @@ __all__ = [
     "counted",
     "course_of_training",
     "duration",
+    "last_checkpoint",
     "result_lines",
     "sparkline",
+    "way_on",
 ]
