@@ -108,9 +108,10 @@ HEAD = """\
 
 What the commands print in a terminal of 80 columns, on the fixtures, with times and speeds masked.
 `python -m benchmarks.terminal --write` wrote this page. "Before" is the same command with
-`--verbose --debug`, which bring back what AllenNLP itself prints; the package's own commands have
-no such options. Each command begins with the line `loading AllenNLP …`, which is left out here. An
-unknown key AllenNLP itself ignores: it trains for its default of 20 epochs.
+`--verbose --debug`, which bring back what AllenNLP itself prints. The package's own commands take
+`--verbose` too, and are shown as they are. Each command begins with the line
+`loading AllenNLP …`, which is left out here. An unknown key AllenNLP itself ignores: it trains for
+its default of 20 epochs.
 
 | command | rows before | rows now |
 |---|---:|---:|"""

@@ -40,4 +40,9 @@ class CommandLine(NamedTuple):
             self.name, description=self.description, help=self.summary
         )
         self.add_arguments(subparser)
+        subparser.add_argument(
+            "--verbose",
+            action="store_true",
+            help="print all that this and other packages log, and where an error comes from",
+        )
         return subparser

@@ -6,8 +6,9 @@ plain lines.
 import signal
 import sys
 import threading
+import traceback
 from argparse import Namespace
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Callable, Iterator, List
 
 from allennlp.common.checks import ConfigurationError
@@ -37,7 +38,12 @@ def check_arguments(command: CommandLine, args: Namespace) -> None:
 
 @contextmanager
 def command_errors(
-    command: str, output: str, way_on: str = "", is_kept: Callable[[], bool] = lambda: True
+    command: str,
+    output: str,
+    way_on: str = "",
+    is_kept: Callable[[], bool] = lambda: True,
+    *,
+    is_verbose: bool = False,
 ) -> Iterator[None]:
     """
     Turns errors in the block that the command line, a file or the disk causes into a
@@ -54,6 +60,8 @@ def command_errors(
         How to go on after an interruption or an `OSError`, if finished work is kept.
     is_kept : `Callable[[], bool]`, optional (default = always)
         Whether there is finished work to go on with.
+    is_verbose : `bool`, optional (default = `False`)
+        Whether the terminal gets all messages as they are logged, and the traceback of an error.
 
     # Raises
 
@@ -65,7 +73,8 @@ def command_errors(
     """
     numbers: List[int] = []
     try:
-        with _terminated_by_signal(numbers), quiet_terminal(is_of_package):
+        told = nullcontext() if is_verbose else quiet_terminal(is_of_package)
+        with _terminated_by_signal(numbers), told, _tracebacks(is_verbose):
             yield
     except ConfigurationError as error:
         raise CommandError(command, error.message) from None
@@ -82,6 +91,17 @@ def command_errors(
         # While Ray waits, it replaces `Terminated` by an interruption of its own.
         number = numbers[0] if numbers else signal.SIGINT
         raise SystemExit(128 + number) from None
+
+
+@contextmanager
+def _tracebacks(are_shown: bool) -> Iterator[None]:
+    """Prints the traceback of an error, if it is to be shown, before it becomes one line."""
+    try:
+        yield
+    except Exception:
+        if are_shown:
+            traceback.print_exc()
+        raise
 
 
 @contextmanager

@@ -63,7 +63,13 @@ def export_from_args(args: argparse.Namespace) -> None:
     output_file = Path(args.output_file)
     way_on = "go on with --overwrite --resume" if args.overwrite else "go on with --resume"
     with (
-        command_errors("elmo", args.output_file, way_on, lambda: has_parts(output_file)),
+        command_errors(
+            "elmo",
+            args.output_file,
+            way_on,
+            lambda: has_parts(output_file),
+            is_verbose=args.verbose,
+        ),
         ExitStack() as opened,
     ):
         check_arguments(ELMO, args)
@@ -207,7 +213,7 @@ class ElmoJoin(Subcommand):
 
 def join_from_args(args: argparse.Namespace) -> None:
     """Runs the command; raises as `command_errors` says."""
-    with command_errors("elmo-join", args.output_file):
+    with command_errors("elmo-join", args.output_file, is_verbose=args.verbose):
         output_file = Path(args.output_file)
         join_shards(output_file, remove=args.remove_shards, overwrite=args.overwrite)
         with LayerFile(output_file) as layers:

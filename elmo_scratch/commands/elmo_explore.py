@@ -47,7 +47,11 @@ def explore_from_args(args: argparse.Namespace) -> None:
     if args.file_friendly_logging:
         common_logging.FILE_FRIENDLY_LOGGING = True
     with (
-        command_errors("elmo-explore", args.output_file or args.projector or args.input_file),
+        command_errors(
+            "elmo-explore",
+            args.output_file or args.projector or args.input_file,
+            is_verbose=args.verbose,
+        ),
         ExitStack() as opened,
     ):
         check_arguments(ELMO_EXPLORE, args)

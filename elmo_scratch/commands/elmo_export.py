@@ -26,7 +26,7 @@ class ElmoExport(Subcommand):
 
 def export_from_args(args: argparse.Namespace) -> None:
     """Runs the command; raises as `command_errors` says."""
-    with command_errors("elmo-export", args.folder):
+    with command_errors("elmo-export", args.folder, is_verbose=args.verbose):
         bilm = export_bilm(args.archive_file, args.folder, overwrite=args.overwrite)
     folder = Path(args.folder)
     options, weights = folder / "options.json", folder / "weights.hdf5"

@@ -42,7 +42,7 @@ class ElmoReport(Subcommand):
 
 def report_from_args(args: argparse.Namespace) -> None:
     """Runs the command; raises as `command_errors` says."""
-    with command_errors("elmo-report", args.output):
+    with command_errors("elmo-report", args.output, is_verbose=args.verbose):
         check_arguments(ELMO_REPORT, args)
         output = Path(args.output)
         check_matplotlib()

@@ -49,7 +49,7 @@ def vectors_from_args(args: argparse.Namespace) -> None:
         common_logging.FILE_FRIENDLY_LOGGING = True
     # gensim logs its progress every second, which the progress bar shows already.
     logging.getLogger("gensim").setLevel(logging.WARNING)
-    with command_errors("elmo-vectors", args.output_file):
+    with command_errors("elmo-vectors", args.output_file, is_verbose=args.verbose):
         check_arguments(ELMO_VECTORS, args)
         method = _method(args)
         reader = None if args.reader is None else _reader(args.reader)

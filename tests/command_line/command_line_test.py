@@ -96,4 +96,5 @@ def test_a_subcommand_adds_its_arguments_to_those_of_others() -> None:
     parser = argparse.ArgumentParser()
     ELMO_JOIN.add_to(parser.add_subparsers())
     found = vars(parser.parse_args(["elmo-join", "out.hdf5", "--remove-shards"]))
-    assert found == {"output_file": "out.hdf5", "remove_shards": True, "overwrite": False}
+    own = {"output_file": "out.hdf5", "remove_shards": True, "overwrite": False}
+    assert found == {**own, "verbose": False}

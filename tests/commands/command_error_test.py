@@ -1,3 +1,4 @@
+import logging
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.commands.command_error import CommandError, command_errors
+from tests.commands.conftest import Allennlp
 
 
 @pytest.mark.parametrize("kind", [ConfigurationError, SystemExit])
@@ -48,6 +50,49 @@ def test_what_the_disk_causes_names_the_output_and_the_way_out() -> None:
     with pytest.raises(CommandError, match="x.txt: .Errno 28. No space left on device$"):
         with command_errors("elmo-vectors", "x.txt"):
             raise OSError(28, "No space left on device")
+
+
+def test_verbose_commands_show_where_an_error_comes_from(capsys: pytest.CaptureFixture) -> None:
+    for is_verbose in (False, True):
+        with pytest.raises(CommandError, match="^allennlp elmo: error: no such file$"):
+            with command_errors("elmo", "x.hdf5", is_verbose=is_verbose):
+                raise ConfigurationError("no such file")
+        assert ("Traceback (most recent call last)" in capsys.readouterr().err) == is_verbose
+
+
+MISTAKES = {
+    "elmo": "none.txt x.hdf5 --all --weight-file none.tar.gz",
+    "elmo-explore": "none.hdf5 --word x",
+    "elmo-export": "none.tar.gz official",
+    "elmo-join": "none.hdf5",
+    "elmo-report": "none -o x.html",
+    "elmo-search": "none.yaml none.json -s found",
+    "elmo-vectors": "none.txt x.txt --method svd",
+}
+
+
+@pytest.mark.parametrize("command", MISTAKES)
+def test_all_commands_can_be_verbose(
+    command: str, allennlp: Allennlp, capsys: pytest.CaptureFixture
+) -> None:
+    for option in ([], ["--verbose"]):
+        capsys.readouterr()
+        with pytest.raises(CommandError, match=f"^allennlp {command}: error: "):
+            allennlp(command, *MISTAKES[command].split(), *option)
+        assert ("Traceback" in capsys.readouterr().err) == bool(option)
+
+
+def test_a_verbose_command_prints_what_others_log(capsys: pytest.CaptureFixture) -> None:
+    logger, handler = logging.getLogger("somewhere"), logging.StreamHandler(sys.stdout)
+    logging.getLogger().addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        for is_verbose, printed in ((False, ""), (True, "reading line 7\n")):
+            with command_errors("elmo", "x.hdf5", is_verbose=is_verbose):
+                logger.info("reading line 7")
+            assert capsys.readouterr().out == printed
+    finally:
+        logging.getLogger().removeHandler(handler)
 
 
 @pytest.fixture

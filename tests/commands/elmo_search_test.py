@@ -43,14 +43,12 @@ def test_it_trains_tells_and_keeps_the_best(
     mix = "model.text_field_embedder.token_embedders.elmo.mix.type"
     assert best == {**overrides, mix: "trainable"}
     assert (tmp_path / "found" / "trial-0" / "model.tar.gz").is_file()
-    head, _, first, second, _, told, _, *places, step = capsys.readouterr().out.splitlines()
+    head, _, first, second, *closing = capsys.readouterr().out.splitlines()
     assert head.startswith("| trial | validation/accuracy | mix.type ")
     assert first.startswith("| 0     |") and "| trainable |" in first
     assert second.startswith("| 1     |") and second.endswith("| failed |")
-    assert re.fullmatch(r"2 trainings, the best: trial 0, validation/accuracy 0\.\d+", told)
-    archive = "found/trial-0/model.tar.gz"
-    assert places == [f"model        {archive}", "overrides    found/best.json"]
-    assert step == f"next         allennlp evaluate {archive} TEXTS"
+    assert closing[:2] == ["", "2 trainings: 1 finished, 1 failed"]
+    assert re.fullmatch(r"the best is trial 0: validation/accuracy 0\.\d+", closing[2])
 
 
 @pytest.fixture
@@ -63,6 +61,34 @@ def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 WORDS = ("elmo-search", "sweep.yaml", "config.json", "-s", "found")
+
+
+def test_it_closes_with_what_was_reached_and_shows_the_best_trials(
+    allennlp: Allennlp,
+    stub: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    monkeypatch.setattr("elmo_scratch.commands.elmo_search.MOST_TRIALS", 2)
+    sweep = SWEEP.partition("  model.")[0] + "  x: { values: [0.5, -1, 0.75, 0.25] }\n"
+    (tmp_path / "sweep.yaml").write_text(sweep, encoding="utf-8")
+    capsys.readouterr()
+    allennlp(*WORDS, "--jobs", "4")
+    *table, more, empty, told, best, _, model, overrides, step, report = (
+        capsys.readouterr().out.splitlines()
+    )
+    assert [re.split(r"[ |]+", row)[2] for row in table[-2:]] == ["0.75", "0.5"]
+    assert (more, empty, told) == ("and 2 more", "", "4 trainings: 3 finished, 1 failed")
+    number = next(row for row in table if " 0.75 " in row).split()[1]
+    assert best.startswith(f"the best is trial {number}: validation/accuracy 0.75  ")
+    assert best.endswith("  over the finished ones") and "█" in best and "▁" in best
+    archive = f"found/trial-{number}/model.tar.gz"
+    assert (model, overrides) == (f"model        {archive}", "overrides    found/best.json")
+    assert step == f"next         allennlp evaluate {archive} TEXTS"
+    assert report == "             allennlp elmo-report found -o search.html"
+    # And that command is one that works.
+    allennlp("elmo-report", "found", "-o", "search.html")
 
 
 def test_trainings_get_the_packages_that_it_was_given(
