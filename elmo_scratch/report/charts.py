@@ -106,7 +106,7 @@ def drawing(font_size: float) -> Iterator[None]:
                 "ytick.minor.size": 0.0,
             }
         )
-        # A page is shown in fonts of the reader's; a PDF has boxes where DejaVu lacks a letter.
+        # A page is shown in fonts of the reader's, and a PDF in fonts that have its letters.
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*missing")
         yield
 

@@ -1,13 +1,16 @@
 """Writes a report as a PDF, by Matplotlib alone."""
 
+import logging
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, FrozenSet, List, NamedTuple, Sequence, Set
+from typing import TYPE_CHECKING, Any, Iterator, List, NamedTuple, Sequence, Tuple
 
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.report.charts import FAINT, FONT_SIZE, INK, check_matplotlib, drawing
 from elmo_scratch.report.document import Block, Chart, Folded, Paragraph, Report, Table
+from elmo_scratch.report.fonts import Fonts, fonts_for
 
 if TYPE_CHECKING:
     from matplotlib.backends.backend_pdf import PdfPages
@@ -41,8 +44,8 @@ CELL_GAP = 0.2
 """Inches between columns."""
 
 MISSING_LETTERS = (
-    "Letters that the font of this PDF, DejaVu Sans, lacks are shown as boxes; the page (.html) "
-    "has them in the reader's own fonts."
+    "Letters that no font here has are written as their numbers, such as U+9280; the page (.html) "
+    "has them in the reader's own fonts, and so has a PDF where a font for them is installed."
 )
 
 MAX_TITLE = 1.1
@@ -56,7 +59,8 @@ def write_pdf(report: Report, path: Path) -> None:
 
     Matplotlib writes no tags into a PDF, which would give a picture its alternative text. So
     pictures have numbers, and the end says in words what each shows. It says too where letters are
-    missing: Matplotlib brings DejaVu Sans alone, in which Hindi and Chinese have none.
+    missing: Matplotlib brings DejaVu Sans alone, in which Hindi and Chinese have none, and what the
+    system's fonts lack as well is written as numbers.
     """
     check_matplotlib()
     from matplotlib.backends.backend_pdf import PdfPages
@@ -65,10 +69,13 @@ def write_pdf(report: Report, path: Path) -> None:
     metadata = {"Title": report.title, "Creator": "elmo_scratch", "CreationDate": None}
     with (
         drawing(FONT_SIZE * SCALE),
+        _without_advice(),
         atomic_write(path) as part,
         PdfPages(part, metadata=metadata) as file,
     ):
-        pages = _Pages(file, report.title)
+        fonts = fonts_for(report)
+        fonts.use()
+        pages = _Pages(file, report.title, fonts)
         pages.heading(report.title, TITLE)
         for section in report.sections:
             if len(report.sections) > 1:
@@ -109,21 +116,31 @@ def _width(charts: Sequence[Chart]) -> float:
     return SCALE * sum(chart.size[0] for chart in charts)
 
 
-@lru_cache(maxsize=1)
-def _letters_of_the_font() -> FrozenSet[str]:
-    """The letters of DejaVu Sans."""
-    from matplotlib.font_manager import findfont, get_font
+@contextmanager
+def _without_advice() -> Iterator[None]:
+    """Matplotlib warns where a font has no bold face; the ordinary one is as good."""
+    logger = logging.getLogger("matplotlib.font_manager")
+    before = logger.disabled
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
-    return frozenset(map(chr, get_font(findfont("DejaVu Sans")).get_charmap()))
+
+def _text_width(text: str, size: float, weight: str = "normal") -> float:
+    """Inches, in the fonts that are set."""
+    from matplotlib import rcParams
+
+    return _width_in(tuple(rcParams["font.family"]), text, size, weight)
 
 
 @lru_cache(maxsize=2**16)
-def _text_width(text: str, size: float, weight: str = "normal") -> float:
-    """Inches."""
+def _width_in(families: Tuple[str, ...], text: str, size: float, weight: str) -> float:
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    font = FontProperties(family=["DejaVu Sans"], size=size, weight=weight)
+    font = FontProperties(family=list(families), size=size, weight=weight)
     width: float = text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]
     return width / 72
 
@@ -168,12 +185,13 @@ class _Row(NamedTuple):
 class _Pages:
     """Fills pages from top to bottom."""
 
-    def __init__(self, file: "PdfPages", title: str) -> None:
+    def __init__(self, file: "PdfPages", title: str, fonts: Fonts) -> None:
         self._file = file
-        self._title = title
+        self._title = fonts.written(title)
+        self._fonts = fonts
         self._number = 0
         self._alternatives: List[str] = []
-        self._letters: Set[str] = set()
+        self._lacks_letters = False
         self._figure: "Figure" = self._new_page()
 
     def _new_page(self) -> "Figure":
@@ -210,14 +228,19 @@ class _Pages:
             self.skip(GAP / 2)
 
     def missing_letters(self) -> None:
-        """A line on the letters that are shown as boxes, if there are any."""
-        if not self._letters <= _letters_of_the_font():
+        """A line on the letters that are written as numbers, if there are any."""
+        if self._lacks_letters:
             self.skip(GAP)
             self.text(MISSING_LETTERS, SMALL, SOFT)
 
     def _put(self, text: str, x: float, y: float, size: float, color: str, **how: Any) -> None:
-        self._letters.update(text)
         self._figure.text(x / PAGE[0], y / PAGE[1], text, fontsize=size, color=color, **how)
+
+    def _written(self, text: str) -> str:
+        """The text in letters that the fonts have."""
+        written = self._fonts.written(text)
+        self._lacks_letters = self._lacks_letters or written != text
+        return written
 
     def heading(self, text: str, size: float) -> None:
         """With room for something below it on the same page."""
@@ -229,7 +252,7 @@ class _Pages:
 
     def text(self, text: str, size: float, color: str) -> None:
         """Over the whole width."""
-        for line in wrapped(text, size, PAGE[0] - 2 * MARGIN):
+        for line in wrapped(self._written(text), size, PAGE[0] - 2 * MARGIN):
             height = LINE * size / 72
             self._need(height)
             self.skip(height)
@@ -242,7 +265,11 @@ class _Pages:
         first = len(self._alternatives) + 1
         self._alternatives += [chart.alternative for chart in charts]
         captions = [
-            wrapped(f"Picture {number}. {chart.caption}", SMALL, width if len(charts) > 1 else room)
+            wrapped(
+                self._written(f"Picture {number}. {chart.caption}"),
+                SMALL,
+                width if len(charts) > 1 else room,
+            )
             for number, (chart, width) in enumerate(zip(charts, widths), first)
         ]
         top = max(SCALE * chart.size[1] for chart in charts)
@@ -268,9 +295,16 @@ class _Pages:
             )
         )
         chart.draw(axes)
+        self._fonts.write_labels(axes)
 
     def table(self, table: Table) -> None:
         """In full; the titles of its columns again on each page."""
+        table = table._replace(
+            columns=[one._replace(title=self._written(one.title)) for one in table.columns],
+            rows=[
+                [cell._replace(text=self._written(cell.text)) for cell in row] for row in table.rows
+            ],
+        )
         widths = _column_widths(table)
         has_titles = any(column.title for column in table.columns)
         head = _row([column.title for column in table.columns], widths, "bold")

@@ -30,6 +30,7 @@ def test_without_options_all_settings_are_those_of_the_methods() -> None:
         "lowercase": False,
         "min_count": 5,
         "max_words": None,
+        "verbose": False,
     }
 
 

@@ -11,6 +11,7 @@ import pytest
 from elmo_scratch.report import Contents, Report, read_run, report_of, write_pdf
 from elmo_scratch.report.charts import dots
 from elmo_scratch.report.document import Block, Cell, Column, Folded, Paragraph, Section, Table
+from elmo_scratch.report.fonts import Fonts, fonts_for
 from elmo_scratch.report.pdf import shared_out, wrapped
 from tests.report.page_test import hostile_run
 from tests.report.run_folders import write_run
@@ -65,21 +66,112 @@ def test_the_same_trainings_give_the_same_bytes(tmp_path: Path) -> None:
     assert b"CreationDate" not in (tmp_path / "a.pdf").read_bytes()
 
 
-LETTERS = "Hindi नमस्ते, Chinese 銀行, emoji 😀, Hebrew שלום"
+LETTERS = "Hindi नमस्ते, Chinese 銀行, emoji 🦩, Hebrew שלום"
 
 
-def test_other_scripts_are_written_without_a_warning_and_named_at_the_end(
-    tmp_path: Path, recwarn: pytest.WarningsRecorder, caplog: pytest.LogCaptureFixture
+def report_on(letters: str) -> Report:
+    """A report that has these letters everywhere."""
+    chart = dots(letters, "accuracy", [(letters, [0.5])])
+    table = Table(letters, [Column(letters)], [[Cell(letters)]])
+    return Report(letters, [Section(letters, [Paragraph(letters), table, chart])])
+
+
+@pytest.fixture
+def no_other_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a system with Matplotlib's own fonts alone."""
+    from matplotlib import get_data_path
+    from matplotlib.font_manager import fontManager
+
+    own = [font for font in fontManager.ttflist if font.fname.startswith(get_data_path())]
+    monkeypatch.setattr(fontManager, "ttflist", own)
+
+
+def test_letters_of_no_font_are_written_as_numbers_and_named_at_the_end(
+    tmp_path: Path,
+    no_other_fonts: None,
+    recwarn: pytest.WarningsRecorder,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     pages = []
     for letters in (LETTERS, "Latin, Ελληνικά"):
-        chart = dots(letters, "accuracy", [(letters, [0.5])])
-        table = Table(letters, [Column(letters)], [[Cell(letters)]])
-        report = Report(letters, [Section(letters, [Paragraph(letters), table, chart])])
-        write_pdf(report, tmp_path / "letters.pdf")
+        write_pdf(report_on(letters), tmp_path / "letters.pdf")
         pages.append(text_of(tmp_path / "letters.pdf"))
     assert not recwarn.list and not caplog.records
-    assert ["shown as boxes" in page for page in pages] == [True, False]
+    assert ["written as their numbers" in page for page in pages] == [True, False]
+    # Title, footer, sentence, caption, head, cell, and the picture's caption.
+    assert pages[0].count("Chinese U+9280 U+884C, emoji U+1F9A9, Hebrew") == 7
+    assert "U+" not in pages[1]
+
+
+def font_of(letters: str, file: Path, is_blank: bool = False) -> Path:
+    """A font in which each of these letters is a filled square, or nothing."""
+    from fontTools.fontBuilder import FontBuilder
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+
+    pen = TTGlyphPen(None)
+    if not is_blank:
+        for place, point in enumerate([(100, 0), (100, 700), (800, 700), (800, 0)]):
+            (pen.lineTo if place else pen.moveTo)(point)
+        pen.closePath()
+    names = [".notdef", *(f"uni{ord(letter):04X}" for letter in letters)]
+    builder = FontBuilder(1000, isTTF=True)
+    builder.setupGlyphOrder(names)
+    builder.setupCharacterMap({ord(letter): name for letter, name in zip(letters, names[1:])})
+    builder.setupGlyf(dict.fromkeys(names, pen.glyph()))
+    builder.setupHorizontalMetrics(dict.fromkeys(names, (900, 100)))
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupNameTable({"familyName": file.stem, "styleName": "Regular"})
+    builder.setupOS2(sTypoAscender=800, usWinAscent=800, usWinDescent=200)
+    builder.setupPost()
+    builder.save(file)
+    return file
+
+
+@pytest.fixture
+def fonts(tmp_path: Path, no_other_fonts: None) -> None:
+    """Fonts of the system: for Chinese, with less of it, with coloured pictures, a damaged one."""
+    from matplotlib.font_manager import fontManager
+
+    fontManager.addfont(font_of("銀行", tmp_path / "Whole.ttf"))
+    fontManager.addfont(font_of("銀", tmp_path / "Half.ttf"))
+    fontManager.addfont(font_of("🦩", tmp_path / "Colours.ttf", is_blank=True))
+    fontManager.addfont(font_of("🦩", tmp_path / "Damaged.ttf"))
+    (tmp_path / "Damaged.ttf").write_bytes(b"no font")
+
+
+def test_letters_that_dejavu_lacks_come_from_a_font_of_the_system(
+    tmp_path: Path,
+    fonts: None,
+    recwarn: pytest.WarningsRecorder,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    report = report_on("Chinese 銀行, emoji 🦩\ufe0f")
+    assert fonts_for(report).families == ("DejaVu Sans", "Whole")
+    for name in ("a", "b"):
+        write_pdf(report, tmp_path / f"{name}.pdf")
+    assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
+    text = text_of(tmp_path / "a.pdf")
+    assert text.count("Chinese 銀行, emoji U+1F9A9") == 8 and "FE0F" not in text
+    assert not recwarn.list and not caplog.records
+
+
+def test_a_text_is_written_in_letters_that_fonts_have() -> None:
+    fonts = Fonts(("DejaVu Sans",), frozenset("Bankof "))
+    assert fonts.written("Bank of\n") == "Bank of\n"
+    assert fonts.written("Bank銀行of 銀") == "Bank U+9280 U+884Cof U+9280"
+    assert fonts.written("銀\u200d\ufe0f") == "U+9280"
+    assert fonts.written("\u200d") == ""
+
+
+def test_labels_of_pictures_stay_short(no_other_fonts: None) -> None:
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    axes.set_title("銀行" * 9)
+    axes.set_yticks([0, 1], ["Bank", "銀行"])
+    fonts_for([]).write_labels(axes)
+    assert axes.get_title() == "U+9280 U+884C U+9…"
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Bank", "U+9280 U+884C"]
 
 
 def text_of(file: Path) -> str:
