@@ -33,6 +33,7 @@ from elmo_scratch.report.training import (
     training_section,
 )
 from elmo_scratch.report.untrusted import printable
+from elmo_scratch.search import KeptSearch
 
 HEADLINES = ("perplexity", "accuracy", "macro_f1")
 """Metrics that experiments are also shown by, where all have them."""
@@ -64,11 +65,15 @@ def report_of(contents: Contents, errors: Optional[Mapping[Path, Errors]] = None
     if len(runs) > 1 or left_out:
         notes = [Paragraph(f"Left out: {printable(reason, 1000)}") for reason in left_out]
         sections.append(Section("Overview", [*([_overview(runs, names)] if runs else []), *notes]))
-    for search, name in zip(searches, search_names):
-        sections.append(search_section(search, name))
+    of_searches = [search_section(search, name) for search, name in zip(searches, search_names)]
+    sections += of_searches
     for study, name in zip(studies, study_names):
         sections += study_sections(study, name)
     for comparison in compared(runs, names):
+        place = _repeated_search(comparison, searches)
+        if place is not None:
+            of_searches[place].blocks.extend(_courses(comparison))
+            continue
         heading = f"Comparison by {comparison.measure.name}"
         sections.append(Section(heading, _comparison(comparison)))
     for described, name in zip(layer_files, layer_names):
@@ -138,6 +143,21 @@ def _overview(runs: Sequence[Run], names: Sequence[str]) -> Table:
     return Table("All trainings of this report.", columns, rows)
 
 
+def _repeated_search(comparison: Comparison, searches: Sequence[KeptSearch]) -> Optional[int]:
+    """
+    The place of the search whose trials alone are compared, each an experiment of its own: the
+    search's own table and pictures show that already. `None` for other comparisons.
+    """
+    experiments = [*comparison.experiments, *comparison.unjudged]
+    parents = {os.path.abspath(run.folder.parent) for one in experiments for run in one.runs}
+    if any(len(one.runs) > 1 for one in experiments):
+        return None
+    places = [
+        place for place, one in enumerate(searches) if {os.path.abspath(one.folder)} == parents
+    ]
+    return places[0] if places else None
+
+
 def _comparison(comparison: Comparison) -> List[Block]:
     metric, experiments = comparison.measure.name, comparison.experiments
     found: List[Block] = []
@@ -145,15 +165,21 @@ def _comparison(comparison: Comparison) -> List[Block]:
         found += [Paragraph(comparison.in_words()), _table(comparison)]
         groups = [(one.name, one.values(metric)) for one in experiments]
         found.append(best_dots(metric, groups))
-    everything = [*experiments, *comparison.unjudged]
-    series = _series(everything, f"validation_{metric}")
-    if any(len(one.points) > 1 for one in series):
-        caption = f"Course of {metric} on the validation data in all trainings, finished or not."
-        found.append(curves(caption, metric, series))
+    found += _courses(comparison)
     if comparison.unjudged:
         names = ", ".join(one.name for one in comparison.unjudged)
         found.append(Paragraph(f"Without a finished training that measures {metric}: {names}."))
     return found
+
+
+def _courses(comparison: Comparison) -> List[Block]:
+    """Curves of all trainings, where one has two epochs."""
+    metric = comparison.measure.name
+    series = _series([*comparison.experiments, *comparison.unjudged], f"validation_{metric}")
+    if not any(len(one.points) > 1 for one in series):
+        return []
+    caption = f"Course of {metric} on the validation data in all trainings, finished or not."
+    return [curves(caption, metric, series)]
 
 
 def _table(comparison: Comparison) -> Table:

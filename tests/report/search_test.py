@@ -39,6 +39,26 @@ def test_a_search_shows_its_trials_and_each_setting_beside_what_was_reached(
     assert isinstance(number, Chart) and "validation/accuracy beside lr" in number.alternative
 
 
+def test_trials_are_not_compared_a_second_time(tmp_path: Path) -> None:
+    folder = write_search(tmp_path / "found", "0.5", "0.75")
+    for number in range(2):
+        write_run(folder / f"trial-{number}", config={"lr": number})
+    sections = report_of(read_contents([folder])).sections
+    assert [one.title for one in sections] == ["Overview", "Search found", "trial-0", "trial-1"]
+    courses = sections[1].blocks[-1]
+    assert isinstance(courses, Chart)
+    assert courses.caption.startswith("Course of accuracy on the validation data in all trainings")
+
+    # Where trials differ in seeds alone, or others stand beside them, there is more to compare.
+    write_run(folder / "trial-2", config={"lr": 1}, seed=2)
+    with_seeds = report_of(read_contents([folder])).sections
+    assert "Comparison by accuracy" in [one.title for one in with_seeds]
+    (folder / "trial-2" / "meta.json").unlink()
+    other = write_run(tmp_path / "other", config={"lr": 7})
+    beside = report_of(read_contents([folder, other])).sections
+    assert "Comparison by accuracy" in [one.title for one in beside]
+
+
 def test_a_search_without_any_end_says_so(tmp_path: Path) -> None:
     (section,) = report_of(read_contents([write_search(tmp_path, "running")])).sections
     words = section.blocks[1]
