@@ -6,6 +6,7 @@ import functools
 import inspect
 import os
 import warnings
+from importlib import import_module
 from typing import Any, Dict
 
 from elmo_scratch_compat.sparse_gradients import clip_sparse, clip_sparse_norms
@@ -26,6 +27,7 @@ def clip_sparse_and_keep_best_weights(trainer: Any) -> None:
     """Patches the trainer."""
     clip_sparse(trainer)
     keep_best_weights(trainer)
+    measure_speed(trainer)
 
 
 def keep_best_weights(trainer: Any) -> None:
@@ -43,6 +45,27 @@ def keep_best_weights(trainer: Any) -> None:
             original(self, part)
 
     trainer.GradientDescentTrainer._save_model_state = _save_model_state
+
+
+def measure_speed(trainer: Any) -> None:
+    """
+    AllenNLP measures how long an epoch took and not how much was read, so that a report can't tell
+    how fast a task's model was trained. Where the model has a part of the package, the callback
+    `elmo_scratch_speed` is one of the trainer's default callbacks.
+    """
+    original = trainer.GradientDescentTrainer.__init__
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        parts = {type(part).__module__.partition(".")[0] for part in self.model.modules()}
+        if "elmo_scratch" in parts and kwargs.get("enable_default_callbacks", True):
+            # The plugin's half: it counts tokens.
+            speed = import_module("elmo_scratch.training").Speed
+            if not any(isinstance(callback, speed) for callback in self._callbacks):
+                self._callbacks.append(speed(self._serialization_dir, may_be_unknown=True))
+
+    trainer.GradientDescentTrainer.__init__ = __init__
 
 
 def keep_folders_of_trainings(util: Any) -> None:

@@ -6,7 +6,7 @@ import math
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -296,6 +296,33 @@ def means_of(measured: Dict[str, List[float]]) -> Dict[str, float]:
     return {name: sum(numbers) / len(numbers) for name, numbers in measured.items()}
 
 
+def num_text_tokens(inputs: TensorDict) -> Optional[torch.Tensor]:
+    """
+    How many tokens the texts of a batch have, as AllenNLP's text fields lay them out: a tensor of
+    shape `()`. `None` if there is no text, or if it can't be told, as of lists of texts.
+    """
+    total: Optional[torch.Tensor] = None
+    fields: Iterable[Any] = inputs.values()
+    for field in fields:
+        if isinstance(field, dict) and all(isinstance(part, dict) for part in field.values()):
+            mask = _text_mask(field)
+            if mask is None:
+                return None
+            total = mask.sum() if total is None else total + mask.sum()
+    return total
+
+
+def _text_mask(field: Dict[str, Dict[str, torch.Tensor]]) -> Optional[torch.Tensor]:
+    """Where a text has tokens, shape `(batch, tokens)`; `None` if that can't be told."""
+    tensors = [(name, ids) for part in field.values() for name, ids in part.items()]
+    masks = [(name, mask) for name, mask in tensors if name == "mask"]
+    name, ids = min(masks or tensors, key=lambda one: one[1].dim(), default=("", torch.empty(0)))
+    if ids.dim() == 2:
+        return ids != 0
+    # Ids of characters have an axis more; ids of words have three in a list of texts.
+    return (ids != 0).any(dim=-1) if ids.dim() == 3 and name not in ("tokens", "mask") else None
+
+
 @TrainerCallback.register("elmo_scratch_speed")
 class Speed(TrainerCallback):
     """
@@ -303,23 +330,29 @@ class Speed(TrainerCallback):
     runs from the end of the first batch to the end of the last one: it includes checkpoints in
     between, but neither the start nor the validation. An epoch of one batch has no such number.
 
+    Tokens are those that the model returns as `num_tokens`, or those of all texts of its inputs.
+    Trainings of models with a part of this package have this callback without naming it.
+
     Registered as a `TrainerCallback` with name "elmo_scratch_speed".
 
     # Parameters
 
     serialization_dir : `str`
         Given by the trainer.
+    may_be_unknown : `bool`, optional (default = `False`)
+        Whether a model that neither counts tokens nor reads texts has no such number, and no error.
 
     # Raises
 
     ConfigurationError
-        If the model's outputs have no `num_tokens`, as those of `elmo_scratch_bilm` and
-        `elmo_scratch_classifier` have.
+        If the model's outputs have no `num_tokens`, and its inputs no texts.
     """
 
-    def __init__(self, serialization_dir: str) -> None:
+    def __init__(self, serialization_dir: str, may_be_unknown: bool = False) -> None:
         super().__init__(serialization_dir)
-        self._num_tokens = 0
+        self._may_be_unknown = may_be_unknown
+        # A tensor where counting would make a GPU wait.
+        self._num_tokens: Union[int, torch.Tensor] = 0
         self._first: Optional[float] = None
         self._last = 0.0
 
@@ -342,13 +375,17 @@ class Speed(TrainerCallback):
         if self._first is None:
             self._first = self._last
             return
-        for outputs in batch_outputs:
-            if "num_tokens" not in outputs:
+        for place, outputs in enumerate(batch_outputs):
+            num_tokens = outputs.get("num_tokens")
+            if num_tokens is None:
+                num_tokens = num_text_tokens(batch_inputs[place])
+            if num_tokens is None and not self._may_be_unknown:
                 raise ConfigurationError(
-                    "`elmo_scratch_speed` needs a model that returns `num_tokens`, but "
-                    f"{type(trainer.model).__name__} returns only {', '.join(sorted(outputs))}"
+                    "`elmo_scratch_speed` needs a model that reads texts, or returns `num_tokens`, "
+                    f"but {type(trainer.model).__name__} reads {', '.join(batch_inputs[place])} "
+                    f"and returns {', '.join(sorted(outputs))}"
                 )
-            self._num_tokens += int(outputs["num_tokens"])
+            self._num_tokens = self._num_tokens + (0 if num_tokens is None else num_tokens)
 
     def on_epoch(
         self,
@@ -358,9 +395,10 @@ class Speed(TrainerCallback):
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        num_tokens = dist_reduce_sum(self._num_tokens)
+        num_tokens = dist_reduce_sum(int(self._num_tokens))
         metrics.pop("training_tokens_per_second", None)
-        if self._first is not None and self._last > self._first and is_primary:
+        has_time = self._first is not None and self._last > self._first
+        if self._first is not None and has_time and num_tokens and is_primary:
             speed = num_tokens / (self._last - self._first)
             numbers = {"training_tokens_per_second": speed}
             add_to_epoch_metrics(self.serialization_dir, metrics, epoch, numbers)
