@@ -177,14 +177,12 @@ class WordIndexer(ABC):
         """
 
 
-@dataclass(frozen=True)
-class CharacterWordIndexer(WordIndexer):
-    """
-    Makes ids for biLMs of characters, which know every word: `max_characters_per_token` ids for
-    each word, marks and padding included.
-    """
+class SpellingWordIndexer(WordIndexer):
+    """Makes a row of ids for each word, for a `SpelledWordEncoder`. Abstract."""
 
-    max_characters_per_token: int
+    @abstractmethod
+    def spelled(self, words: Collection[str]) -> torch.Tensor:
+        """The ids of each word, shape `(words, ids)`."""
 
     def spell(self, sentences: Sentences) -> IndexedBatch:
         """
@@ -195,11 +193,23 @@ class CharacterWordIndexer(WordIndexer):
         lengths = [len(sentence) for sentence in sentences]
         places = {word: place for place, word in enumerate(dict.fromkeys(chain(*sentences)))}
         ids = torch.zeros(len(lengths), max(lengths, default=0), dtype=torch.long, device="cpu")
-        words = torch.tensor(spelled_words(places, self.max_characters_per_token))
-        batch = IndexedBatch.of(ids, lengths, words)
+        batch = IndexedBatch.of(ids, lengths, self.spelled(places))
         there = [places[word] for word in chain(*sentences)]
         ids[batch.mask] = torch.tensor(there, dtype=torch.long, device="cpu")
         return batch
+
+
+@dataclass(frozen=True)
+class CharacterWordIndexer(SpellingWordIndexer):
+    """
+    Makes ids for biLMs of characters, which know every word: `max_characters_per_token` ids for
+    each word, marks and padding included.
+    """
+
+    max_characters_per_token: int
+
+    def spelled(self, words: Collection[str]) -> torch.Tensor:
+        return torch.tensor(spelled_words(words, self.max_characters_per_token))
 
 
 MAX_POSITIONS_LAID = 2**16

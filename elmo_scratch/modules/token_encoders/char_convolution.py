@@ -35,18 +35,26 @@ class CharacterConvolution(MixedPrecision):
     2.2).
 
     `filters` are pairs of a width, in characters, and the number of filters of that width;
-    `activation` is `"relu"` or `"tanh"`. All windows that lie wholly in the padding are equal, so
-    only one of them is computed.
+    `activation` is `"relu"` or `"tanh"`. There are `num_ids` ids, among them 0, which no character
+    has, and `padding_id` for the padding within a word. All windows that lie wholly in the padding
+    are equal, so only one of them is computed.
     """
 
     def __init__(
-        self, character_dim: int, filters: Sequence[Tuple[int, int]], activation: str
+        self,
+        character_dim: int,
+        filters: Sequence[Tuple[int, int]],
+        activation: str,
+        *,
+        num_ids: int = NUM_BATCH_IDS,
+        padding_id: int = PADDING_ID,
     ) -> None:
         super().__init__()
+        self.padding_id = padding_id
         self.filters = tuple((width, number) for width, number in filters)
         self.activation = activation
         self.output_dim = sum(number for _, number in filters)
-        vectors = torch.empty(NUM_BATCH_IDS, character_dim).uniform_(-1.0, 1.0)
+        vectors = torch.empty(num_ids, character_dim).uniform_(-1.0, 1.0)
         vectors[0] = 0.0
         self.embedding = torch.nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=0)
         self.convolutions = torch.nn.ModuleList()
@@ -64,7 +72,7 @@ class CharacterConvolution(MixedPrecision):
         maxima = self._compiled_maxima(ids) if is_trained and len(ids) > 0 else None
         if maxima is None:
             missing = self._missing(len(ids)) if is_trained else 0
-            ids = torch.cat([ids.new_full((missing, ids.size(1)), PADDING_ID), ids])
+            ids = torch.cat([ids.new_full((missing, ids.size(1)), self.padding_id), ids])
             # The group that is not full has the shortest words, which take the least time.
             at_once = words_at_once(ids.device)
             odd = len(ids) % at_once
@@ -77,11 +85,13 @@ class CharacterConvolution(MixedPrecision):
         """The maxima by compiled code, shape `(words, filters)`, if there is any for this case."""
         if not self._is_as_made():
             return None
-        characters = self.embedding(self._needed(ids, _longest(ids)))
+        characters = self.embedding(self._needed(ids, self._longest(ids)))
         weights: List[Any] = [convolution.weight for convolution in self.convolutions]
         biases: List[Any] = [convolution.bias for convolution in self.convolutions]
         dtype = self.matmul_dtype_for(weights[0])
-        return convolved_maxima(characters, lengths(ids), ids.size(1), dtype, weights, biases)
+        return convolved_maxima(
+            characters, lengths(ids, self.padding_id), ids.size(1), dtype, weights, biases
+        )
 
     def _is_as_made(self) -> bool:
         """
@@ -98,7 +108,7 @@ class CharacterConvolution(MixedPrecision):
 
     def _maxima(self, ids: torch.Tensor) -> torch.Tensor:
         """The maxima by PyTorch's operations, for words of similar length."""
-        longest = _longest(ids)
+        longest = self._longest(ids)
         characters = self.embedding(self._needed(ids, longest))  # (words, needed, character_dim)
         wide = characters.dtype
         # Rounded before the windows are copied, where there are the fewest numbers.
@@ -123,16 +133,15 @@ class CharacterConvolution(MixedPrecision):
         is_rounded = self.matmul_dtype_for(weight) != weight.dtype
         return -num_words % WORDS_TOGETHER if is_rounded else 0
 
+    def _longest(self, ids: torch.Tensor) -> int:
+        """The length of the longest word."""
+        return int(lengths(ids, self.padding_id).max()) if len(ids) else 0
 
-def _longest(ids: torch.Tensor) -> int:
-    """The length of the longest word."""
-    return int(lengths(ids).max()) if len(ids) else 0
 
-
-def lengths(ids: torch.Tensor) -> torch.Tensor:
+def lengths(ids: torch.Tensor, padding_id: int = PADDING_ID) -> torch.Tensor:
     """How many ids each word has before its padding: `(words, characters)` → `(words,)`."""
     places = torch.arange(1, ids.size(1) + 1, device=ids.device)
-    return torch.where(ids != PADDING_ID, places, 0).amax(dim=1)
+    return torch.where(ids != padding_id, places, 0).amax(dim=1)
 
 
 class Highway(torch.nn.Module):

@@ -12,7 +12,7 @@ from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.lstm import LstmStack, ProjectedLstm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
-from elmo_scratch.modules.token_encoders.char_cnn_encoder import UniqueWords
+from elmo_scratch.modules.token_encoders.spelled_word_encoder import UniqueWords
 from tests.kernels.frozen_weights import needs_independent_rows
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 

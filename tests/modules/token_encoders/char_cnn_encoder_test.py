@@ -11,8 +11,8 @@ from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.token_encoders import (
     CharCnnEncoder,
     TokenEncoder,
-    char_cnn_encoder,
     char_convolution,
+    spelled_word_encoder,
 )
 from tests.kernels.frozen_weights import (
     EACH_INDEPENDENT_PRECISION,
@@ -125,7 +125,7 @@ def test_a_frozen_vector_depends_on_the_word_alone_to_the_bit(dtype: str) -> Non
 def test_more_words_than_go_through_a_layer_at_once_are_encoded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module = "elmo_scratch.modules.token_encoders.char_cnn_encoder"
+    module = "elmo_scratch.modules.token_encoders.spelled_word_encoder"
     monkeypatch.setattr(f"{module}.WORDS_AT_ONCE", 4)
     monkeypatch.setattr(char_convolution, "words_at_once", lambda _: 3)
     words = [[letter * (number % 11) for number, letter in enumerate("abcdefghijklmnopqrstu")]]
@@ -135,7 +135,7 @@ def test_more_words_than_go_through_a_layer_at_once_are_encoded(
 
 def test_frozen_vectors_are_kept_from_batch_to_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     # No words beside those of the batch.
-    monkeypatch.setattr(char_cnn_encoder, "WORDS_TOGETHER", 1)
+    monkeypatch.setattr(spelled_word_encoder, "WORDS_TOGETHER", 1)
     encoder, num_encoded = encoder_of().requires_grad_(False), []
     encoder.convolution.register_forward_hook(lambda _, ids, __: num_encoded.append(len(ids[0])))
     before = encode(encoder, SENTENCES)
@@ -251,7 +251,7 @@ def test_words_that_fill_a_product_up_do_not_show(
     found = []
     for together in (1, 48, 64):
         monkeypatch.setattr(char_convolution, "WORDS_TOGETHER", together)
-        monkeypatch.setattr(char_cnn_encoder, "WORDS_TOGETHER", together)
+        monkeypatch.setattr(spelled_word_encoder, "WORDS_TOGETHER", together)
         vectors = encoder.encode_distinct(ids)
         assert vectors.shape == (num_words, DIM)
         gradients = torch.autograd.grad(vectors.square().sum(), list(encoder.parameters()))
@@ -286,8 +286,8 @@ def test_there_is_a_projection_where_sizes_differ(dim: int, is_projected: bool) 
         ({"activation": "gelu"}, "`activation` among relu, tanh, but got 'gelu'"),
         ({"dim": 0}, "expected `dim` of 1 or more, but got 0"),
         ({"character_dim": 0}, "expected `character_dim` of 1 or more, but got 0"),
-        ({"num_highway": -1}, "`num_highway` and `cached_words` of 0 or more, but got -1 and"),
-        ({"cached_words": -2}, "`num_highway` and `cached_words` of 0 or more, but got . and -2"),
+        ({"num_highway": -1}, "`num_highway` of 0 or more, but got -1"),
+        ({"cached_words": -2}, "`cached_words` of 0 or more, but got -2"),
         ({"filters": []}, "at least one pair of a width and a number in `filters`"),
         ({"filters": [(13, 2)]}, r"widths from 1 to 12 .* but got \[13, 2\]"),
         ({"filters": [(1, 2), (0, 3)]}, r"widths from 1 to 12 .* but got \[0, 3\]"),

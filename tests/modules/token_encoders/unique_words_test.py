@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS
-from elmo_scratch.modules.token_encoders import char_cnn_encoder
-from elmo_scratch.modules.token_encoders.char_cnn_encoder import UniqueWords
+from elmo_scratch.modules.token_encoders import spelled_word_encoder
+from elmo_scratch.modules.token_encoders.spelled_word_encoder import UniqueWords
 
 IDS = torch.tensor([[7, 4, 9], [8, 0, 0], [7, 4, 9], [9, 4, 7], [8, 0, 0], [7, 4, 8]])
 
@@ -40,14 +40,14 @@ def test_words_that_differ_in_one_character_have_different_codes(characters: int
     for place in range(characters):
         rows = slice(place * (NUM_BATCH_IDS - 1), (place + 1) * (NUM_BATCH_IDS - 1))
         ids[rows, place] = torch.tensor([id for id in range(NUM_BATCH_IDS) if id != 1])
-    assert len(set(char_cnn_encoder._codes(ids).tolist())) == len(ids)
+    assert len(set(spelled_word_encoder._codes(ids).tolist())) == len(ids)
 
 
 @pytest.mark.parametrize("num_codes", [1, 2, 3])
 def test_words_whose_codes_collide_are_told_apart(
     num_codes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(char_cnn_encoder, "_codes", lambda ids: ids.sum(dim=1) % num_codes)
+    monkeypatch.setattr(spelled_word_encoder, "_codes", lambda ids: ids.sum(dim=1) % num_codes)
     words = UniqueWords.of(IDS)
     assert len(words.ids) == 4
     assert torch.equal(words.ids[words.places], IDS)
