@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.files.paths import local_file
+from elmo_scratch.interop.many_langs import is_many_langs_folder
 from elmo_scratch.interop.named_models import resolve_model
 from elmo_scratch.interop.official.files import RELEASED_OPTIONS, RELEASED_WEIGHTS
 from elmo_scratch.interop.zipped_models import official_files
@@ -22,7 +23,7 @@ class ModelSource(NamedTuple):
 
     options_file, weight_file : `str`, optional (default = the released original model's addresses)
         Official files; or, as `weight_file` alone, an archive of a language model, the name of a
-        released model, or a folder or `.zip` with official files.
+        released model, or a folder or `.zip` with official files or a model of ELMoForManyLangs.
     state : `str`, optional (default = `"carry"`)
         The state that a sentence starts from, as in `BiLm`.
     matmul_dtype : `str`, optional (default = `"float32"`)
@@ -93,6 +94,13 @@ class ModelSource(NamedTuple):
             files = official_files(Path(weight_file))
             if files is not None:
                 options_file, weight_file = map(str, files)
+        if options_file is None and is_many_langs_folder(weight_file):
+            return SentenceLayers.from_many_langs(
+                weight_file,
+                state=self.state,
+                matmul_dtype=self.matmul_dtype,
+                cuda_device=self.cuda_device,
+            )
         if options_file is None and not _is_hdf5(weight_file):
             return SentenceLayers.from_archive(
                 weight_file,

@@ -22,13 +22,14 @@ from elmo_scratch.data.spelling import (
 )
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.files.machine import num_processors
+from elmo_scratch.interop.many_langs import many_langs_files, read_many_langs
 from elmo_scratch.interop.named_models import official_file
 from elmo_scratch.interop.official.files import read_official_bilm
 from elmo_scratch.kernels import LstmState, MixedPrecision
 from elmo_scratch.modules.bilm import BiLm, read_in_pieces
 from elmo_scratch.modules.lstm import ProjectedLstm
 from elmo_scratch.modules.sequences import remove_boundaries
-from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
+from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens, SpelledWordEncoder
 
 logger = logging.getLogger(__name__)
 
@@ -179,6 +180,24 @@ class SentenceLayers:
             cuda_device=cuda_device,
         )
 
+    @classmethod
+    def from_many_langs(
+        cls,
+        folder: Source,
+        *,
+        state: str = "carry",
+        matmul_dtype: str = "float32",
+        cuda_device: int = -1,
+    ) -> "SentenceLayers":
+        """
+        Reads a model folder of ELMoForManyLangs. The other arguments are those of `from_official`.
+        Raises `ConfigurationError` if the folder or the device can't be used.
+        """
+        device_of(cuda_device)
+        files = ReadFiles(many_langs_files(folder))
+        bilm, word_indexer = read_many_langs(folder, state=state)
+        return cls(bilm, word_indexer, files, matmul_dtype=matmul_dtype, cuda_device=cuda_device)
+
     @property
     def identity(self) -> str:
         """
@@ -284,7 +303,7 @@ class SentenceLayers:
     def _token_layer(self, batch: IndexedBatch) -> EncodedTokens:
         """Encodes the tokens of a batch."""
         encoder, mask = self.bilm.token_encoder, batch.mask.to(self._device)
-        if batch.words is not None and isinstance(encoder, CharCnnEncoder):
+        if batch.words is not None and isinstance(encoder, SpelledWordEncoder):
             words, places = batch.words.to(self._device), batch.ids.to(self._device)
             return encoder.encode_laid(words, places, mask)
         return encoder(batch.token_ids().to(self._device), mask)
@@ -334,7 +353,7 @@ class SentenceLayers:
         vector, and has no effect on a biLM of words.
         """
         encoder = self.bilm.token_encoder
-        if isinstance(encoder, CharCnnEncoder):
+        if isinstance(encoder, SpelledWordEncoder):
             for group in lazy_groups_of(words, CACHED_AT_ONCE):
                 encoder.keep_words(self.spell([group]).token_ids()[0].to(self._device))
 

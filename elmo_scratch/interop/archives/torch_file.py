@@ -4,7 +4,7 @@ import pickle
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Dict, Union
 
 import torch
 
@@ -44,6 +44,28 @@ def read_torch_file(path: Union[str, Path]) -> Any:
     if damaged is not None:
         raise zipfile.BadZipFile(f"the checksum of {damaged} is wrong")
     return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def read_tensors(path: Union[str, Path]) -> Dict[str, torch.Tensor]:
+    """
+    Loads the `state_dict()` of a module, saved by any release of PyTorch, without running code in
+    it. Tensors that lay on a GPU come on the processor. Raises `ValueError` with the reason if the
+    file is damaged or holds something else.
+    """
+    try:
+        check_not_compressed(path)
+        if zipfile.is_zipfile(path):
+            state = read_torch_file(path)
+        else:
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    # Of a damaged file of the form before PyTorch 1.6 come nearly all kinds of errors.
+    except Exception as error:
+        raise ValueError(reason_of(error) or type(error).__name__) from None
+    if not isinstance(state, dict) or not all(
+        isinstance(name, str) and isinstance(tensor, torch.Tensor) for name, tensor in state.items()
+    ):
+        raise ValueError("it holds something else than tensors with names")
+    return state
 
 
 def write_torch_file(state: Any, path: Path) -> None:

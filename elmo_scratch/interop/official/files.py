@@ -488,16 +488,24 @@ def bilm_weights(theirs: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
     ours: Dict[str, torch.Tensor] = {}
     unused = _identities(theirs)
     for name, tensor in theirs.items():
-        if name in unused:
-            continue
-        pattern, number = _NUMBER.sub("#", name), "".join(_NUMBER.findall(name))
-        weights = [weight for weight in WEIGHTS if weight.allennlp == pattern]
-        for weight in weights:
-            ours[weight.ours.replace("#", number)] = _from_allennlp(tensor, weight.form)
-        # AllenNLP's vectors of `vocab_to_cache` are computed anew here.
-        if not weights and name != "_word_embedding.weight":
-            ours[name] = tensor
+        if name not in unused:
+            # AllenNLP's vectors of `vocab_to_cache` are computed anew here.
+            other = {} if name == "_word_embedding.weight" else {name: tensor}
+            ours.update(converted_weight(name, tensor) or other)
     return ours
+
+
+def converted_weight(name: str, tensor: torch.Tensor) -> Dict[str, torch.Tensor]:
+    """
+    The parameters of a `BiLm` that a tensor of the biLM in `allennlp.modules.elmo.Elmo` holds, by
+    their names; none if there is no such tensor.
+    """
+    pattern, number = _NUMBER.sub("#", name), "".join(_NUMBER.findall(name))
+    return {
+        weight.ours.replace("#", number): _from_allennlp(tensor, weight.form)
+        for weight in WEIGHTS
+        if weight.allennlp == pattern
+    }
 
 
 def _identities(theirs: Dict[str, torch.Tensor]) -> Set[str]:

@@ -1,0 +1,245 @@
+"""Reads a model folder of ELMoForManyLangs. It may come from an untrusted source."""
+
+import os
+from os import PathLike
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.files.paths import local_file
+from elmo_scratch.interop.archives.torch_file import read_tensors
+from elmo_scratch.interop.many_langs.dictionaries import (
+    BEGIN_SENTENCE,
+    CHARACTER_MARKS,
+    END_SENTENCE,
+    PADDING,
+    WORD_MARKS,
+    DictionaryWordIndexer,
+    read_dictionary,
+)
+from elmo_scratch.interop.many_langs.settings import (
+    ManyLangsSettings,
+    read_settings,
+    settings_files,
+)
+from elmo_scratch.interop.official.files import converted_weight
+from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.token_encoders import CharWordEncoder
+from elmo_scratch.modules.token_encoders.char_word_encoder import CharacterSettings, WordSettings
+
+EMBEDDER_NAME, ENCODER_NAME = "token_embedder.pkl", "encoder.pkl"
+WORDS_NAME, CHARACTERS_NAME = "word.dic", "char.dic"
+
+OWN_NAMES = (EMBEDDER_NAME, ENCODER_NAME, CHARACTERS_NAME, WORDS_NAME)
+"""Names that only such folders hold."""
+
+ALLENNLP_NAMES = {
+    "convolutions.": "_token_embedder.char_conv_",
+    "highways.": "_token_embedder._highways.",
+    "projection.": "_token_embedder._projection.",
+    "forward_layer_": "_elmo_lstm.forward_layer_",
+    "backward_layer_": "_elmo_lstm.backward_layer_",
+}
+"""How AllenNLP's `Elmo` begins the names of the same tensors."""
+
+TABLES = {
+    "word_emb_layer.embedding.weight": "token_encoder.embedding.weight",
+    "char_emb_layer.embedding.weight": "token_encoder.convolution.embedding.weight",
+}
+"""The tables, which AllenNLP doesn't have, by their names in a `BiLm`."""
+
+Shape = Tuple[int, ...]
+Folder = Union[str, PathLike]
+
+
+class ManyLangsModel(NamedTuple):
+    """A biLM in evaluation mode, and the indexer of its ids."""
+
+    bilm: BiLm
+    word_indexer: DictionaryWordIndexer
+
+
+def is_many_langs_folder(folder: Folder) -> bool:
+    """Whether a path leads to a folder that holds a model of ELMoForManyLangs, or part of one."""
+    return any((_expanded(folder) / name).is_file() for name in OWN_NAMES)
+
+
+def many_langs_files(folder: Folder) -> List[Path]:
+    """
+    The files of a model folder that decide about its vectors, as far as they are there. Raises
+    `ConfigurationError` if there is no `config.json`, or it names no file.
+    """
+    path = _expanded(folder)
+    own = [path / name for name in OWN_NAMES]
+    return [*settings_files(path), *(file for file in own if file.is_file())]
+
+
+def read_many_langs(folder: Folder, *, state: str = "reset") -> ManyLangsModel:
+    """
+    Reads a model folder: `config.json` and the sizes that it names, `word.dic` and `char.dic` as
+    far as the model reads words or characters, `token_embedder.pkl` and `encoder.pkl`. The biLM's
+    layers are those of the original with `output_layer=-2`; with `state="carry"` sentences start
+    from where the one of the same row in the batch before ended, as there.
+
+    Raises `ConfigurationError` if a file is missing or is not what it should be; if a tensor is
+    missing, left over, of the wrong shape or type, or holds a number that is not finite.
+    """
+    path = _expanded(folder)
+    settings = read_settings(path)
+    words: Optional[Dict[str, int]] = None
+    characters: Optional[Dict[str, int]] = None
+    if settings.word_dim > 0:
+        words = read_dictionary(path / WORDS_NAME, WORD_MARKS)
+    if settings.cnn is not None:
+        characters = read_dictionary(path / CHARACTERS_NAME, CHARACTER_MARKS)
+    indexer = DictionaryWordIndexer(words, characters, settings.max_characters)
+    # No memory is taken for sizes that the weights don't confirm.
+    tensors = {
+        **_read_checked(path / EMBEDDER_NAME, settings, _embedder_shapes(settings, indexer)),
+        **_read_checked(path / ENCODER_NAME, settings, _encoder_shapes(settings)),
+    }
+    bilm = _build(settings, indexer, state)
+    converted = _converted(tensors)
+    with torch.no_grad():
+        for name, parameter in bilm.named_parameters():
+            parameter.copy_(converted[name])
+    return ManyLangsModel(bilm.eval(), indexer)
+
+
+def _expanded(folder: Folder) -> Path:
+    return Path(os.path.expanduser(folder))
+
+
+def _build(settings: ManyLangsSettings, indexer: DictionaryWordIndexer, state: str) -> BiLm:
+    """The biLM with random weights."""
+    words: Optional[WordSettings] = None
+    characters: Optional[CharacterSettings] = None
+    if indexer.words is not None:
+        words = WordSettings(max(indexer.words.values()), settings.word_dim)
+    if indexer.characters is not None and settings.cnn is not None:
+        characters = CharacterSettings(
+            max(indexer.characters.values()),
+            settings.cnn.char_dim,
+            settings.cnn.filters,
+            settings.cnn.n_highway,
+            settings.cnn.activation,
+            indexer.characters[PADDING],
+        )
+    encoder = CharWordEncoder(
+        dim=settings.projection_dim,
+        words=words,
+        characters=characters,
+        begin=indexer.ids_of(BEGIN_SENTENCE),
+        end=indexer.ids_of(END_SENTENCE),
+    )
+    return BiLm(
+        token_encoder=encoder,
+        cell_size=settings.dim,
+        num_layers=settings.n_layers,
+        cell_clip=settings.cell_clip,
+        projection_clip=settings.proj_clip,
+        state=state,
+    )
+
+
+def _embedder_shapes(
+    settings: ManyLangsSettings, indexer: DictionaryWordIndexer
+) -> Dict[str, Shape]:
+    """The shape of each tensor of `token_embedder.pkl`, but highway layers, by its name."""
+    shapes: Dict[str, Shape] = {}
+    joined = settings.word_dim
+    if indexer.words is not None:
+        shapes["word_emb_layer.embedding.weight"] = (max(indexer.words.values()), settings.word_dim)
+    if indexer.characters is not None and settings.cnn is not None:
+        cnn = settings.cnn
+        shapes["char_emb_layer.embedding.weight"] = (
+            max(indexer.characters.values()),
+            cnn.char_dim,
+        )
+        for place, (width, number) in enumerate(cnn.filters):
+            shapes[f"convolutions.{place}.weight"] = (number, cnn.char_dim, width)
+            shapes[f"convolutions.{place}.bias"] = (number,)
+        num_filters = sum(number for _, number in cnn.filters)
+        for layer in range(cnn.n_highway):
+            shapes[f"highways._layers.{layer}.weight"] = (2 * num_filters, num_filters)
+            shapes[f"highways._layers.{layer}.bias"] = (2 * num_filters,)
+        joined += num_filters
+    shapes["projection.weight"] = (settings.projection_dim, joined)
+    shapes["projection.bias"] = (settings.projection_dim,)
+    return shapes
+
+
+def _encoder_shapes(settings: ManyLangsSettings) -> Dict[str, Shape]:
+    """The shape of each tensor of `encoder.pkl`, by its name."""
+    dim, cells = settings.projection_dim, settings.dim
+    return {
+        f"{direction}_layer_{layer}.{name}": shape
+        for layer in range(settings.n_layers)
+        for direction in ("forward", "backward")
+        for name, shape in (
+            ("input_linearity.weight", (4 * cells, dim)),
+            ("state_linearity.weight", (4 * cells, dim)),
+            ("state_linearity.bias", (4 * cells,)),
+            ("state_projection.weight", (dim, cells)),
+        )
+    }
+
+
+def _read_checked(
+    path: Path, settings: ManyLangsSettings, expected: Dict[str, Shape]
+) -> Dict[str, torch.Tensor]:
+    """Reads the tensors of a file, which must have these names and shapes, as float32."""
+    local_file(path)
+    try:
+        found = read_tensors(path)
+    except ValueError as error:
+        raise ConfigurationError(
+            f"{path}: expected the weights of a model of ELMoForManyLangs, but they can't be read; "
+            f"if it was downloaded, the download may be incomplete: {error}"
+        ) from None
+    for name, shape in expected.items():
+        if name not in found:
+            raise ConfigurationError(
+                f"{path}: the tensor {name}, of the shape {shape}, is missing, which "
+                f"{settings.source} asks for; the file holds {sorted(found)}"
+            )
+        tensor = found[name]
+        if tuple(tensor.shape) != shape:
+            raise ConfigurationError(
+                f"{path}: expected {name} to have the shape {shape}, by the sizes in "
+                f"{settings.source} and the dictionaries, but it has the shape "
+                f"{tuple(tensor.shape)}. Do all files come from the same model?"
+            )
+        if not tensor.is_floating_point() or tensor.layout is not torch.strided:
+            raise ConfigurationError(
+                f"{path}: expected {name} to be of the type float32, but it is {tensor.dtype}, "
+                f"{tensor.layout}"
+            )
+        if not tensor.isfinite().all():
+            raise ConfigurationError(
+                f"{path}: {name} holds numbers that are not finite; such weights come of a "
+                "training that diverged or of a damaged file"
+            )
+    for name in sorted(set(found) - set(expected)):
+        raise ConfigurationError(
+            f"{path}: the tensor {name}, of the shape {tuple(found[name].shape)}, is left over: "
+            f"the model of {settings.source} has none of that name"
+        )
+    return {name: tensor.float() for name, tensor in found.items()}
+
+
+def _converted(tensors: Dict[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
+    """The parameters of a `BiLm`, by their names."""
+    converted: Dict[str, torch.Tensor] = {}
+    for name, tensor in tensors.items():
+        if name in TABLES:
+            no_word = tensor.new_zeros(1, tensor.size(1))
+            converted[TABLES[name]] = torch.cat([no_word, tensor])
+            continue
+        for theirs, allennlp in ALLENNLP_NAMES.items():
+            if name.startswith(theirs):
+                renamed = allennlp + name.removeprefix(theirs)
+                converted.update(converted_weight(renamed, tensor))
+    return converted
