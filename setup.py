@@ -92,6 +92,7 @@ setup(
         "report": ["jinja2>=3.1", "matplotlib>=3.8"],
         "search": ["optuna>=4"],
         "vectors": ["gensim>=4.3.3"],
+        "zst": ["zstandard>=0.22"],
     },
     # PyTorch calls this at the end of `import torch`.
     entry_points={"torch.backends": ["elmo_scratch = elmo_scratch_compat:apply"]},

@@ -1,14 +1,11 @@
-"""Reads and decompresses texts, and cuts them into lines and tokens."""
+"""Reads texts, plain or compressed, and cuts them into lines and tokens."""
 
-import gzip
-import zlib
-from contextlib import contextmanager
-from io import BufferedReader
 from os import PathLike
-from typing import TYPE_CHECKING, BinaryIO, Iterator, List, Optional, Union, cast
+from typing import TYPE_CHECKING, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.data.packed_files import check_no_archive, damage_told, unpacked
 from elmo_scratch.files.paths import resolve_path
 
 if TYPE_CHECKING:
@@ -34,60 +31,6 @@ def check_max_tokens(max_tokens: Optional[int]) -> None:
         raise ConfigurationError(f"expected `max_tokens` of at least 1, but got {max_tokens}")
 
 
-GZIP_MAGIC = b"\x1f\x8b"
-
-_PACKED = {
-    "bzip2": (4, b"1AY&SY"),
-    "xz": (0, b"\xfd7zXZ\x00"),
-    "Zstandard": (0, b"\x28\xb5\x2f\xfd"),
-    "zip": (0, b"PK\x03\x04"),
-    "7-Zip": (0, b"7z\xbc\xaf\x27\x1c"),
-}
-"""The magic bytes of other compressed files and their offsets."""
-
-_TAR_MAGICS = (b"ustar\x0000", b"ustar  \x00")  # POSIX and GNU tar, at byte 257
-
-
-def unpacked(file: BufferedReader) -> BinaryIO:
-    """
-    The decompressed content if the file begins like a gzip file, whatever its name is, and
-    otherwise the file itself. The file is at its beginning and may be a pipe.
-    """
-    if file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC):
-        return cast(BinaryIO, gzip.GzipFile(fileobj=file))
-    return file
-
-
-def check_no_archive(start: bytes, name: str) -> None:
-    """
-    Checks the decompressed start of a text: its first line or more. Raises `ConfigurationError` if
-    it is a tar archive, because the names of its members would pass for words, or if it is
-    compressed otherwise than by gzip. Errors call the text `name`.
-    """
-    if start[257:265] in _TAR_MAGICS:
-        raise ConfigurationError(
-            f"{name}: expected text, but this is a tar archive. Unpack it, and name the files in "
-            "it."
-        )
-    for kind, (place, magic) in _PACKED.items():
-        if start[place:].startswith(magic):
-            raise ConfigurationError(
-                f"{name}: expected text, plain or packed by gzip, but this file is packed by "
-                f"{kind}. Unpack it first."
-            )
-
-
-@contextmanager
-def damage_told(name: str) -> Iterator[None]:
-    """Raises `ConfigurationError` if the gzip file `name`, read in the block, is damaged."""
-    try:
-        yield
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise ConfigurationError(
-            f"{name}: the gzip file is damaged or was cut off ({error}). Fetch or pack it again."
-        ) from None
-
-
 BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -102,7 +45,8 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
     # Parameters
 
     path : `Union[str, PathLike]`
-        A file, plain or compressed by gzip, or an address that AllenNLP's `cached_path` can fetch.
+        A file, plain or compressed by one of `FORMS`, or an address that AllenNLP's `cached_path`
+        can fetch.
     name : `str`, optional (default = `path`)
         The name of the file in errors.
 
@@ -110,7 +54,7 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
 
     ConfigurationError
         If the file is missing, is a folder, can't be read to its end, holds nothing, is a damaged
-        gzip file or a tar archive, or a line is not UTF-8.
+        compressed file or an archive, or a line is not UTF-8.
     """
     name = name or str(path)
     number = 0

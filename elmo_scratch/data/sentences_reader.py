@@ -20,7 +20,7 @@ from elmo_scratch.data.lines import check_max_tokens, line_tokens
 @DatasetReader.register("elmo_scratch_sentences")
 class SentencesReader(DatasetReader):
     """
-    Reads one sentence a line from text files, plain or gzip (a path, or a pattern such as
+    Reads one sentence a line from text files, plain or compressed (a path, or a pattern such as
     `corpus/*.txt.gz`), and one text a row from AG News files (names that end in `.csv` or
     `.csv.gz`), or a list of both, into instances with a `TextField` "sentence". Lines and texts
     without a token are skipped.

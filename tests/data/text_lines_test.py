@@ -91,7 +91,7 @@ def test_a_packed_file_has_the_lines_of_what_is_in_it(tmp_path: Path) -> None:
 def test_a_damaged_packed_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     path = tmp_path / "text.txt.gz"
     path.write_bytes(gzip.compress(b"one\n" * 9)[:20])
-    with pytest.raises(ConfigurationError, match="text.txt.gz: the gzip file is damaged"):
+    with pytest.raises(ConfigurationError, match="text.txt.gz: the compressed file is damaged"):
         list(text_lines(path))
 
 

@@ -188,7 +188,7 @@ class PreparedCorpus:
         # Parameters
 
         data_path : `DataPath`
-            Text files, one sentence a line, plain or compressed by gzip; see `list_shards`.
+            Text files, one sentence a line, plain or compressed; see `list_shards`.
         tokenizer : `Tokenizer`, optional (default = `None`)
             Splits a line into tokens. `None` splits at white space.
         max_tokens : `int`, optional (default = `None`)
@@ -202,8 +202,8 @@ class PreparedCorpus:
         # Raises
 
         ConfigurationError
-            If no file matches, one can't be read, is not UTF-8, is a damaged gzip file, changes
-            while it is read or holds no token, none holds one, or the disk is full.
+            If no file matches, one can't be read, is not UTF-8, is a damaged compressed file,
+            changes while it is read or holds no token, none holds one, or the disk is full.
         """
         check_max_tokens(max_tokens)
         if type(tokenizer) is WhitespaceTokenizer:

@@ -8,7 +8,8 @@ from typing import Callable, Iterator, List, Optional, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.lines import BYTE_ORDER_MARK, check_no_archive, damage_told, unpacked
+from elmo_scratch.data.lines import BYTE_ORDER_MARK
+from elmo_scratch.data.packed_files import ENDINGS, check_no_archive, damage_told, unpacked
 from elmo_scratch.files.paths import resolve_path
 
 BLOCK_SIZE = 2**18
@@ -21,11 +22,11 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
     line end of `text_lines` the file has; the last line may lack it. A byte order mark at the
     beginning is dropped. An empty shard has no blocks.
 
-    The shard is a text file, plain or compressed by gzip. `on_read` is told after each block how
-    many more bytes of the file on the disk were read.
+    The shard is a text file, plain or compressed by one of `FORMS`. `on_read` is told after each
+    block how many more bytes of the file on the disk were read.
 
-    Raises `ConfigurationError` if the shard can't be read, is a damaged gzip file or a tar archive,
-    or a line is not UTF-8.
+    Raises `ConfigurationError` if the shard can't be read, is a damaged compressed file or an
+    archive, or a line is not UTF-8.
     """
     try:
         file = open(shard, "rb")
@@ -33,10 +34,11 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
         raise ConfigurationError(f"{shard}: cannot be read ({error.strerror})") from None
     with file:
         text_file = unpacked(file)
-        if text_file is file and shard.suffix == ".gz" and file.peek(1):
+        promised = ENDINGS.get(shard.suffix)
+        if text_file is file and promised is not None and file.peek(1):
             raise ConfigurationError(
-                f"{shard}: expected a gzip file, as its name says, but it doesn't begin like one. "
-                "Rename it if it is plain text."
+                f"{shard}: expected a {promised} file, as its name says, but it doesn't begin like "
+                "one. Rename it if it is plain text."
             )
         lines_before = 0
         reported = 0

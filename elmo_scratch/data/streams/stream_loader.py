@@ -57,8 +57,8 @@ class StreamLoader(DataLoader):
     reader : `DatasetReader`
         A reader "elmo_scratch_sentences". Its tokenizer and indexers apply.
     data_path : `DataPath`
-        Text files, one sentence a line, plain or gzip: a path, a pattern such as `corpus/*.txt.gz`,
-        or a list of those.
+        Text files, one sentence a line, plain or compressed: a path, a pattern such as
+        `corpus/*.txt.gz`, or a list of those.
     batch_size : `int`
         How many streams each worker reads.
     unroll_steps : `int`, optional (default = `20`, the original's value)

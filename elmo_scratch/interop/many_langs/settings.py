@@ -146,14 +146,20 @@ def _settings(source: str, record: Any) -> ManyLangsSettings:
         )
     if word_dim == 0 and cnn is None:
         raise embedder.error("word_dim", "above 0 where `char_dim` is 0", word_dim)
-    sizes = {key: encoder.size(key) for key in ("projection_dim", "dim")}
-    sizes["n_layers"] = _num_layers(encoder, "n_layers", least=1)
-    if sizes["projection_dim"] == sizes["dim"]:
+    projection_dim, dim = encoder.size("projection_dim"), encoder.size("dim")
+    if projection_dim == dim:
         expected = "another number than its `dim`: a biLM has no projection between equal sizes"
-        raise encoder.error("projection_dim", expected, sizes["dim"])
-    clips = {key: _clip(encoder, key) for key in ("cell_clip", "proj_clip")}
+        raise encoder.error("projection_dim", expected, dim)
     return ManyLangsSettings(
-        source, **sizes, **clips, word_dim=word_dim, cnn=cnn, max_characters=max_characters
+        source,
+        projection_dim,
+        dim,
+        n_layers=_num_layers(encoder, "n_layers", least=1),
+        cell_clip=_clip(encoder, "cell_clip"),
+        proj_clip=_clip(encoder, "proj_clip"),
+        word_dim=word_dim,
+        cnn=cnn,
+        max_characters=max_characters,
     )
 
 

@@ -96,7 +96,7 @@ def test_a_gzip_file_that_was_cut_off_is_an_error_that_names_it(tmp_path: Path) 
     path = tmp_path / "cut.gz"
     for size in (5, len(whole) // 2, len(whole) - 1):
         path.write_bytes(whole[:size])
-        with pytest.raises(ConfigurationError, match="cut.gz: the gzip file is damaged"):
+        with pytest.raises(ConfigurationError, match="cut.gz: the compressed file is damaged"):
             read(path)
 
 
@@ -104,7 +104,7 @@ def test_a_gzip_file_with_a_wrong_bit_is_an_error_that_names_it(tmp_path: Path) 
     raw = bytearray(gzip.compress(b"some text\n" * 20))
     raw[len(raw) // 2] ^= 1
     (tmp_path / "bad.gz").write_bytes(raw)
-    with pytest.raises(ConfigurationError, match="bad.gz: the gzip file is damaged"):
+    with pytest.raises(ConfigurationError, match="bad.gz: the compressed file is damaged"):
         read(tmp_path / "bad.gz")
 
 
