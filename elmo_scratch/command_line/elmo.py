@@ -74,6 +74,12 @@ MODEL: Dict[str, Dict[str, Any]] = {
 """The arguments for the biLM and how it reads the text."""
 
 RUN: Dict[str, Dict[str, Any]] = {
+    "--input-format": {
+        "choices": ("text", "conllu", "jsonl"),
+        "help": "of the input (default: by its ending, .conllu or .jsonl, else text). text: a "
+        "sentence a line, its tokens between white space. conllu: the words of a treebank, without "
+        'multiword tokens and empty nodes. jsonl: {"tokens": ["New York", "sleeps"]} a line',
+    },
     "--batch-size": {"type": int, "default": 64, "help": "sentences a batch (default: 64)"},
     "--max-tokens": {
         "type": int,
@@ -114,10 +120,10 @@ RUN: Dict[str, Dict[str, Any]] = {
 """The arguments for batches, devices, resuming and sharing the work."""
 
 DESCRIPTION = """
-Reads one sentence a line, its tokens separated by white space, and writes an HDF5 file with one
-data set a line. Its key is the number of the line, from "0"; the data set `sentence_to_index`
-holds a JSON map from each sentence to its key. The file appears when it is whole; until then what
-is done lies beside it, in OUTPUT.parts, for --resume.
+Reads one sentence a line, its tokens separated by white space, or a treebank in CoNLL-U, or JSON
+lines, and writes an HDF5 file with one data set a sentence. Its key is the number of the sentence,
+from "0"; the data set `sentence_to_index` holds a JSON map from each sentence to its key. The file
+appears when it is whole; until then what is done lies beside it, in OUTPUT.parts, for --resume.
 """
 
 

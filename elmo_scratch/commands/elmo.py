@@ -22,6 +22,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.command_line.elmo import ELMO, ELMO_JOIN, WARM_UP_SENTENCES
 from elmo_scratch.commands.command_error import check_arguments, command_errors
 from elmo_scratch.data.lines import split_lines, text_lines
+from elmo_scratch.data.sentence_forms import form_by_name
 from elmo_scratch.export import (
     Engine,
     ExportSettings,
@@ -77,7 +78,8 @@ def export_from_args(args: argparse.Namespace) -> None:
         if shard is not None:
             output_file = shard.file_of(output_file)
         name = "standard input" if args.input_file == STANDARD_INPUT else args.input_file
-        text = InputText(name, _file_of_input(args.input_file, name, opened))
+        form = args.input_format or form_by_name(args.input_file)
+        text = InputText(name, _file_of_input(args.input_file, name, opened), form)
         span = None if shard is None else shard.span_of(text.num_sentences)
         settings = ExportSettings(**{name: getattr(args, name) for name in ExportSettings._fields})
         source = _model_source(args, text)

@@ -16,6 +16,7 @@ from allennlp.common.tqdm import Tqdm
 from elmo_scratch.command_line.elmo_explore import ELMO_EXPLORE
 from elmo_scratch.commands.command_error import check_arguments, command_errors
 from elmo_scratch.data.lines import text_lines
+from elmo_scratch.data.sentence_forms import SENTENCE_FORMS, form_by_name
 from elmo_scratch.explore import (
     ExportedTokens,
     layer_page,
@@ -28,6 +29,7 @@ from elmo_scratch.explore.projector import CONFIG
 from elmo_scratch.export import ExportSettings, InputText, ModelSource, export_layers
 from elmo_scratch.export.plan import in_words
 from elmo_scratch.files.atomic import atomic_write, check_place
+from elmo_scratch.files.paths import local_file
 from elmo_scratch.interop import LayerFile
 from elmo_scratch.terminal import closing_lines, counted
 
@@ -149,10 +151,13 @@ def _export(args: argparse.Namespace, source: ModelSource, layer_file: Path) -> 
     Writes the layers of the text, or of as much of it as is shown, and returns how many lines it
     has.
     """
-    lines = list(text_lines(args.input_file))
-    shown = lines if args.word is not None else lines[: args.max_sentences]
-    export_layers(InputText(args.input_file, shown), layer_file, source.load(), ExportSettings())
-    return len(lines)
+    file, form = local_file(args.input_file), form_by_name(args.input_file)
+    most = None if args.word is not None else args.max_sentences
+    shown = InputText(args.input_file, file, form, most=most)
+    sentences = SENTENCE_FORMS[form](text_lines(file, args.input_file), args.input_file)
+    num_sentences = sum(1 for _ in sentences)
+    export_layers(shown, layer_file, source.load(), ExportSettings())
+    return num_sentences
 
 
 def _print_word(tokens: ExportedTokens, word: str, k: int) -> None:

@@ -10,10 +10,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenIndexer
 from allennlp.data.tokenizers import Token
 
 from elmo_scratch.data.lines import text_lines
-
-NUM_COLUMNS = 10
-"""A word in CoNLL-U has its number, form, lemma, UPOS, XPOS, features, head, relation, and two
-more columns."""
+from elmo_scratch.data.treebank import treebank_sentences
 
 TAG_COLUMNS = {"upos": 3, "xpos": 4}
 """Where the universal and the language's own parts of speech stand."""
@@ -30,60 +27,27 @@ def tagged_sentences(path: Union[str, PathLike], tags: str = "upos") -> Iterator
     """
     Yields the sentences of a CoNLL-U file. `tags` is "upos" or "xpos".
 
-    The words are the syntactic ones, which have a tag each: the lines of multiword tokens, such as
-    `1-2 don't`, and those of empty nodes, such as `8.1`, are passed over.
+    The words, which have a tag each, are those of `treebank_sentences`.
 
     # Raises
 
     ConfigurationError
-        If `text_lines` does, the file holds no word, a line doesn't have ten columns between tabs,
-        words are not numbered from 1, or one has no form or no tag; the message names the line.
-
-    # Source
-
-    https://universaldependencies.org/format.html
+        If `text_lines` or `treebank_sentences` does, or a word has no tag; the message names the
+        line.
     """
     column = TAG_COLUMNS[tags]
-    is_empty = True
-    sentence = TaggedSentence([], [])
-    for number, line in enumerate(text_lines(path), start=1):
-        line = line.rstrip("\r\n")
-        if not line.strip():
-            if sentence.words:
-                yield sentence
-                sentence = TaggedSentence([], [])
-            continue
-        if line.startswith("#"):
-            continue
-        columns = line.split("\t")
-        if len(columns) != NUM_COLUMNS:
-            raise ConfigurationError(
-                f"{path}, line {number}: expected the {NUM_COLUMNS} columns of CoNLL-U between "
-                f"tabs, but found {len(columns)}. Columns between spaces are another format."
-            )
-        place, form, tag = columns[0], columns[1], columns[column]
-        if "-" in place or "." in place:
-            continue
-        if place != str(len(sentence.words) + 1):
-            raise ConfigurationError(
-                f"{path}, line {number}: expected word {len(sentence.words) + 1} of the sentence, "
-                f"but found {place!r}. A blank line ends a sentence."
-            )
-        if form == "":
-            raise ConfigurationError(f"{path}, line {number}: expected a word, but found none")
-        if tag in ("", "_"):
-            raise ConfigurationError(
-                f"{path}, line {number}: expected a tag in column {column + 1} ({tags.upper()}), "
-                f"but found {tag!r}. Where a treebank has tags in the other column only, use "
-                f'`tags: "{"xpos" if tags == "upos" else "upos"}"`.'
-            )
-        sentence.words.append(form)
-        sentence.tags.append(tag)
-        is_empty = False
-    if sentence.words:
-        yield sentence
-    if is_empty:
-        raise ConfigurationError(f"{path}: expected sentences in CoNLL-U, but no line holds a word")
+    for words in treebank_sentences(text_lines(path), str(path)):
+        for word in words:
+            if word.columns[column] in ("", "_"):
+                raise ConfigurationError(
+                    f"{path}, line {word.line}: expected a tag in column {column + 1} "
+                    f"({tags.upper()}), but found {word.columns[column]!r}. Where a treebank has "
+                    'tags in the other column only, use `tags: "'
+                    f'{"xpos" if tags == "upos" else "upos"}"`.'
+                )
+        yield TaggedSentence(
+            [word.form for word in words], [word.columns[column] for word in words]
+        )
 
 
 @DatasetReader.register("ud_pos")

@@ -176,7 +176,8 @@ class ElmoEmbedder:
 
         input_file : `Union[IO[str], str, PathLike]`
             The text, one sentence a line, its tokens separated by white space: a path, or an open
-            file, which is closed in the end. A path takes less memory.
+            file, which is closed in the end. A path takes less memory, and may lead to a treebank
+            or JSON lines, by its ending, as `allennlp elmo` reads them.
         output_file_path : `Union[str, PathLike]`
             The file to write.
         output_format : `str`, optional (default = `"all"`)

@@ -1,17 +1,19 @@
-"""A text to export: one sentence a line, its tokens separated by white space."""
+"""A text to export: sentences, cut into tokens."""
 
 import hashlib
 import heapq
+import json
 import os
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.lines import text_lines
+from elmo_scratch.data.sentence_forms import SENTENCE_FORMS, CutSentence, form_by_name
 from elmo_scratch.files.identity import Stamp, stamp_of
 from elmo_scratch.interop.layer_files.reader import FORBIDDEN, NO_NAMES, SENTENCE_INDEX
 from elmo_scratch.interop.layer_files.sentence_map import DIGEST_SIZE, is_last
@@ -25,7 +27,8 @@ LONGEST_OF_SAMPLE = 512
 
 class Sentence(NamedTuple):
     """
-    A sentence: the `number` of its line, from 0, the line, stripped, and its tokens by `str.split`.
+    A sentence: its `number` in the text, from 0, the sentence as one line, and its tokens. In a
+    text of one sentence a line the number is that of the line, and the line is as it was, stripped.
     """
 
     number: int
@@ -44,45 +47,62 @@ class InputText:
         The text's name in errors.
     source : `Union[Path, Sequence[str]]`
         Its file, or its lines.
+    form : `str`, optional (default = by the ending of the file's name, else `"text"`)
+        The form in `SENTENCE_FORMS`.
+    most : `int`, optional (default = all)
+        Only the first sentences, at most so many.
 
     # Raises
 
     ConfigurationError
-        If it can't be read, or a line holds no token; the message names the lines.
+        If it can't be read, is of another form, or a line holds no token; the message names the
+        lines.
     """
 
-    def __init__(self, name: str, source: Union[Path, Sequence[str]]) -> None:
+    def __init__(
+        self,
+        name: str,
+        source: Union[Path, Sequence[str]],
+        form: Optional[str] = None,
+        *,
+        most: Optional[int] = None,
+    ) -> None:
         self.name = name
+        if form is None:
+            form = form_by_name(source.name) if isinstance(source, Path) else "text"
+        self._form, self._most = form, most
+        self._unit = "sentence" if form == "conllu" else "line"
         # Another process may have another working folder.
         if isinstance(source, Path):
             source = Path(os.path.expanduser(source)).absolute()
         self._source = source
         self._stamp = self._current_stamp()
-        self._stopped: Optional[Tuple[int, Iterator[str]]] = None
+        self._stopped: Optional[Tuple[int, Iterator[CutSentence]]] = None
         self.num_sentences = self.num_tokens = self.num_bytes = 0
         digest = hashlib.sha256()
         blank: List[int] = []
-        for number, line in enumerate(self._lines(), start=1):
-            num_tokens = len(line.split())
-            if num_tokens == 0:
-                blank.append(number)
+        for place, line, tokens in self._cut_sentences():
+            if not tokens:
+                blank.append(place)
             try:
-                raw = line.strip().encode("utf-8")
+                raw = line.encode("utf-8")
             except UnicodeEncodeError as error:
                 raise ConfigurationError(
-                    f"{name}, line {number}: expected text, but character {error.start + 1} of the "
+                    f"{name}, line {place}: expected text, but character {error.start + 1} of the "
                     f"line is {error.object[error.start]!r}, half of a surrogate pair. Replace it."
                 ) from None
             self.num_sentences += 1
-            self.num_tokens += num_tokens
+            self.num_tokens += len(tokens)
             self.num_bytes += len(raw)
-            digest.update(raw + b"\n")
+            # White space within tokens looks like something else in the line.
+            is_whole = form == "text" or line.split() == tokens
+            digest.update((raw if is_whole else json.dumps(tokens).encode("utf-8")) + b"\n")
         if self.num_sentences == 0:
             raise ConfigurationError(f"{name}: expected at least one line of text, but it is empty")
         if blank:
             raise ConfigurationError(
-                f"{name}, {_named(blank)}: expected a sentence, but the line is blank. Remove "
-                "blank lines: the keys of the output are line numbers."
+                f"{name}, {_named(blank, 'line')}: expected a sentence, but the line is blank. "
+                "Remove blank lines: the keys of the output are line numbers."
             )
         self.digest = f"sha256:{digest.hexdigest()}"
 
@@ -102,17 +122,17 @@ class InputText:
         Yields the sentences from number `start` up to, but without, `stop`. A file is read from its
         first line, or on from where the last call stopped if that is not after `start`.
         """
-        next_number, lines = self._stopped or (0, self._lines())
+        next_number, found = self._stopped or (0, self._cut_sentences())
         self._stopped = None
         if next_number > start:
-            next_number, lines = 0, self._lines()
+            next_number, found = 0, self._cut_sentences()
         count = None if stop is None else max(0, stop - start)
-        for _ in islice(lines, start - next_number):
+        for _ in islice(found, start - next_number):
             pass
-        for number, line in enumerate(islice(lines, count), start=start):
-            yield Sentence(number, line.strip(), line.split())
+        for number, (_, line, tokens) in enumerate(islice(found, count), start=start):
+            yield Sentence(number, line, tokens)
         if stop is not None:
-            self._stopped = max(start, stop), lines
+            self._stopped = max(start, stop), found
 
     def sample(self, count: int) -> List[Sentence]:
         """
@@ -132,7 +152,7 @@ class InputText:
         """
         if self._current_stamp() == self._stamp:
             return
-        current = InputText(self.name, self._source)
+        current = InputText(self.name, self._source, self._form, most=self._most)
         if current.digest != self.digest:
             raise ConfigurationError(f"{self.name}: the text has changed since it was checked")
         self._stamp = current._stamp
@@ -153,13 +173,14 @@ class InputText:
         repeated = {_digest(line) for (_, line, _), is_only in kinds if not is_only}
         numbers = [number + 1 for number, line, _ in self.sentences() if _digest(line) in repeated]
         raise ConfigurationError(
-            f"{self.name}, {_named(numbers)}: expected no sentence twice, but these lines repeat "
-            "each other. Leave --use-sentence-keys (`use_sentence_keys`) out, or remove them."
+            f"{self.name}, {_named(numbers, self._unit)}: expected no sentence twice, but these "
+            f"{self._unit}s repeat each other. Leave --use-sentence-keys (`use_sentence_keys`) "
+            "out, or remove them."
         )
 
     def _check_key(self, sentence: Sentence) -> None:
         """Raises `ConfigurationError` if HDF5 allows no such name."""
-        place = f"{self.name}, line {sentence.number + 1}"
+        place = f"{self.name}, {self._unit} {sentence.number + 1}"
         for character, described in FORBIDDEN.items():
             if character in sentence.line:
                 raise ConfigurationError(
@@ -179,10 +200,13 @@ class InputText:
                 return stamp_of(self._source)
         return None
 
-    def _lines(self) -> Iterator[str]:
-        if isinstance(self._source, Path):
-            return text_lines(self._source, name=self.name)
-        return iter(self._source)
+    def _cut_sentences(self) -> Iterator[CutSentence]:
+        lines: Iterable[str] = (
+            self._source
+            if not isinstance(self._source, Path)
+            else text_lines(self._source, name=self.name)
+        )
+        return islice(SENTENCE_FORMS[self._form](lines, self.name), self._most)
 
 
 def _digest(line: str) -> bytes:
@@ -190,7 +214,7 @@ def _digest(line: str) -> bytes:
     return hashlib.blake2b(line.encode("utf-8"), digest_size=DIGEST_SIZE).digest()
 
 
-def _named(numbers: Sequence[int]) -> str:
+def _named(numbers: Sequence[int], unit: str) -> str:
     named = ", ".join(map(str, numbers[:NAMED_AT_MOST]))
     more = f" and {len(numbers) - NAMED_AT_MOST} more" if len(numbers) > NAMED_AT_MOST else ""
-    return f"line{'s' if len(numbers) > 1 else ''} {named}{more}"
+    return f"{unit}{'s' if len(numbers) > 1 else ''} {named}{more}"

@@ -723,3 +723,25 @@ def test_in_a_process_of_its_own_an_error_is_exit_status_1_and_one_line(tmp_path
     assert line.startswith(f"allennlp elmo: error: {text}, line 2: expected a sentence")
     assert ended.stdout == ""
     assert os.listdir(tmp_path) == []
+
+
+def test_treebanks_and_json_lines_have_the_vectors_of_their_tokens(
+    export: Callable[..., h5py.File], bilm_archive: Path, tmp_path: Path
+) -> None:
+    sentences = [["New York", "sleeps", "."], ["do", "n't"]]
+    treebank, lines = tmp_path / "words.conllu", tmp_path / "words.txt"
+    rows = [
+        "\n".join(f"{n}\t{word}" + "\t_" * 8 for n, word in enumerate(words, start=1))
+        for words in sentences
+    ]
+    treebank.write_text("# a comment\n" + "\n\n".join(rows) + "\n\n")
+    lines.write_text("".join(json.dumps({"tokens": words}) + "\n" for words in sentences))
+    expected = SentenceLayers.from_archive(bilm_archive, state="reset")(sentences)
+    for text, options in ((treebank, []), (lines, ["--input-format", "jsonl"])):
+        with export("--all", "--state", "reset", *options, text=text) as file:
+            assert set(file) == {"0", "1", "sentence_to_index"}
+            for number, layers in enumerate(expected):
+                numpy.testing.assert_allclose(file[str(number)][...], layers, atol=1e-6)
+            kept = json.loads(file["sentence_to_index"][0])
+        assert kept == {"New▁York sleeps .": "0", "do n't": "1"}
+        next(tmp_path.glob("*.hdf5")).unlink()

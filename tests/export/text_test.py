@@ -156,3 +156,32 @@ def test_a_home_folder_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "text.txt").write_text("one sentence\n")
     assert InputText("~/text.txt", Path("~/text.txt")).num_sentences == 1
+
+
+def test_sentences_of_a_treebank_are_numbered_one_after_the_other(tmp_path: Path) -> None:
+    path = tmp_path / "text.conllu"
+    rows = ["{}\t{}" + "\t_" * 8 for _ in range(3)]
+    words = [("1", "Hà Nội"), ("2", "ngủ")], [("1", ".")], [("1", "ngủ")]
+    blocks = ["# a\n" + "\n".join(rows[0].format(*word) for word in block) for block in words]
+    path.write_text("\n\n".join(blocks), encoding="utf-8")
+    text = InputText("text", path)
+    assert list(text.sentences()) == [
+        Sentence(0, "Hà▁Nội ngủ", ["Hà Nội", "ngủ"]),
+        Sentence(1, ".", ["."]),
+        Sentence(2, "ngủ", ["ngủ"]),
+    ]
+    assert InputText("text", path, most=1).num_tokens == 2
+    with pytest.raises(ConfigurationError, match="text, sentence 2: .*'.'"):
+        text.check_keys()
+
+
+def test_tokens_that_look_alike_in_a_line_are_another_text() -> None:
+    lines = ['{"tokens": ["a b"]}'], ['{"tokens": ["a\u2581b"]}'], ['{"tokens": ["a", "b"]}']
+    assert len({InputText("text", line, "jsonl").digest for line in lines}) == 3
+
+
+def test_blank_json_lines_and_halves_of_surrogate_pairs_are_named() -> None:
+    with pytest.raises(ConfigurationError, match="text, line 2: expected a sentence, .* blank"):
+        InputText("text", ['{"tokens": ["a"]}', " "], "jsonl")
+    with pytest.raises(ConfigurationError, match="text, line 1: .* half of a surrogate pair"):
+        InputText("text", ['{"tokens": ["\\ud800"]}'], "jsonl")

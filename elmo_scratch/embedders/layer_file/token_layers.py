@@ -12,6 +12,7 @@ from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 import numpy
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.data.sentence_forms import spaced_line
 from elmo_scratch.files.identity import Stamp, stamp_of
 from elmo_scratch.files.machine import machine_memory
 from elmo_scratch.interop import LayerFile
@@ -67,10 +68,9 @@ class TokenNumbers:
         Returns the numbers of a sentence's tokens. Raises `ConfigurationError` if the file lacks
         it.
         """
-        sentence = " ".join(words)
-        place = self._index.find(sentence) if words else None
-        # A word with a space in it would read as two tokens.
+        place = self._index.find(spaced_line(words)) if words else None
         if words and (place is None or self.num_tokens(place) != len(words)):
+            sentence = " ".join(words)
             shown = sentence if len(sentence) <= SHOWN else f"{sentence[:SHOWN]}..."
             raise ConfigurationError(
                 f"{self.file}: expected the layers of the {len(words)} tokens {shown!r}, but there "

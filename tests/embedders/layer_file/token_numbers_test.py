@@ -67,6 +67,12 @@ def test_a_sentence_that_is_not_in_the_file_is_an_error(
     assert repr(" ".join(words)) in error.value.message
 
 
+def test_a_token_may_hold_spaces_where_the_export_knew_it(tmp_path: Path) -> None:
+    # As `allennlp elmo` writes {"tokens": ["New York", "sleeps"]}.
+    numbers = TokenNumbers(str(write_layers(tmp_path / "layers.hdf5", ["New▁York sleeps"])))
+    assert len(numbers.of(["New York", "sleeps"])) == 2
+
+
 def test_a_long_sentence_is_shown_by_its_beginning(numbers: TokenNumbers) -> None:
     with pytest.raises(ConfigurationError) as error:
         numbers.of(["word"] * 10_000)

@@ -1,0 +1,97 @@
+"""The forms in which files hold sentences that are cut into tokens already."""
+
+import json
+from pathlib import PurePath
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple
+
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.data.packed_files import ENDINGS
+from elmo_scratch.data.treebank import treebank_sentences
+
+SPACE_WITHIN = "\u2581"
+"""Stands for white space within a token where tokens are written with spaces between them."""
+
+
+class CutSentence(NamedTuple):
+    """
+    A sentence: the number of the line where it begins, from 1, the sentence as one line, and its
+    tokens, none where the line is blank.
+    """
+
+    place: int
+    line: str
+    tokens: List[str]
+
+
+def spaced_line(tokens: Iterable[str]) -> str:
+    """
+    The tokens with single spaces between them; white space within a token becomes `SPACE_WITHIN`,
+    so that `str.split` finds as many tokens.
+    """
+    return " ".join(map(_without_space, tokens))
+
+
+def _without_space(token: str) -> str:
+    if token.split() == [token]:
+        return token
+    return "".join(SPACE_WITHIN if letter.isspace() else letter for letter in token)
+
+
+def text_sentences(lines: Iterable[str], name: str) -> Iterator[CutSentence]:
+    """A sentence a line, its tokens between white space."""
+    for place, line in enumerate(lines, start=1):
+        yield CutSentence(place, line.strip(), line.split())
+
+
+def conllu_sentences(lines: Iterable[str], name: str) -> Iterator[CutSentence]:
+    """The forms of a treebank in CoNLL-U; raises as `treebank_sentences`."""
+    for words in treebank_sentences(lines, name):
+        tokens = [word.form for word in words]
+        yield CutSentence(words[0].line, spaced_line(tokens), tokens)
+
+
+def json_sentences(lines: Iterable[str], name: str) -> Iterator[CutSentence]:
+    """
+    A JSON object a line, of which `tokens` lists the tokens; other keys are passed over. Raises
+    `ConfigurationError` if a line is something else; the message names it.
+    """
+    for place, line in enumerate(lines, start=1):
+        tokens: Any = []
+        if line.strip():
+            try:
+                record: Any = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise _no_tokens(name, place, line, f": {error}") from None
+            tokens = record.get("tokens") if isinstance(record, dict) else None
+            if not isinstance(tokens, list) or not tokens:
+                raise _no_tokens(name, place, line)
+            if not all(isinstance(token, str) and token for token in tokens):
+                raise _no_tokens(name, place, line)
+        yield CutSentence(place, spaced_line(tokens), tokens)
+
+
+SHOWN = 80
+"""Characters of a line in an error."""
+
+
+def _no_tokens(name: str, place: int, line: str, reason: str = "") -> ConfigurationError:
+    return ConfigurationError(
+        f"{name}, line {place}: expected the tokens of a sentence, none of them empty, as JSON, "
+        f'{{"tokens": ["New York", "sleeps"]}}, but got {line.strip()[:SHOWN]!r}{reason}'
+    )
+
+
+SENTENCE_FORMS: Dict[str, Callable[[Iterable[str], str], Iterator[CutSentence]]] = {
+    "text": text_sentences,
+    "conllu": conllu_sentences,
+    "jsonl": json_sentences,
+}
+"""The reader of each form: from the lines of a file, and its name in errors, to its sentences."""
+
+
+def form_by_name(name: str) -> str:
+    """The form in `SENTENCE_FORMS` that the ending of a file's name tells: `text` if it is none."""
+    path = PurePath(name)
+    ending = (PurePath(path.stem) if path.suffix in ENDINGS else path).suffix.removeprefix(".")
+    return ending if ending in SENTENCE_FORMS else "text"
