@@ -5,7 +5,17 @@ from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Iterable, Iterator, List, NamedTuple, Optional, Sequence
+from typing import (
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    TypeGuard,
+    Union,
+)
 
 import numpy
 import torch
@@ -44,6 +54,18 @@ def spelled_words(words: Iterable[str], max_characters: int) -> numpy.ndarray:
     return numpy.frombuffer(rows, dtype=numpy.int16).reshape(-1, max_characters)
 
 
+class TextToken(Protocol):
+    """A token that knows its text, such as those of AllenNLP and spaCy."""
+
+    @property
+    def text(self) -> Optional[str]:
+        """The word."""
+
+
+Word = Union[str, TextToken]
+Sentences = Sequence[Sequence[Word]]
+
+
 NO_SENTENCES = (str, bytes, Mapping, Set)
 """Collections whose members are no words, or have no order."""
 
@@ -53,37 +75,45 @@ def are_words(value: object) -> bool:
     Whether a value is an ordered collection of words: a list or a tuple, but also a NumPy array or
     a pandas series.
     """
+    return _is_ordered(value) and all(isinstance(word, str) for word in value)
+
+
+def _is_ordered(value: object) -> TypeGuard[Collection]:
     if not isinstance(value, Collection) or isinstance(value, NO_SENTENCES):
         return False
     # A table iterates over column names; an array without an axis can't be iterated at all.
-    if getattr(value, "ndim", 1) != 1:
-        return False
-    return all(isinstance(word, str) for word in value)
+    return getattr(value, "ndim", 1) == 1
 
 
-def check_sentences(sentences: Iterable[Sequence[str]], first: int = 0) -> None:
+def words_of(sentences: Iterable[Sequence[object]], first: int = 0) -> List[Sequence[str]]:
     """
-    Raises `ValueError` if a sentence is not a sequence of words. A plain text is the likely
-    mistake: its letters would pass for words. `first` is the number of the first sentence, for the
-    error.
+    The words of each sentence, given as strings or tokens. Raises `ValueError` if a sentence is not
+    a sequence of words. A plain text is the likely mistake: its letters would pass for words.
+    `first` is the number of the first sentence, for the error.
     """
+    found: List[Sequence[str]] = []
     for number, sentence in enumerate(sentences, first):
-        if not are_words(sentence):
+        words: object = sentence
+        if _is_ordered(sentence) and not are_words(sentence):
+            words = [getattr(word, "text", word) for word in sentence]
+        if not are_words(words):
             raise ValueError(
-                f"expected sentence {number} to be a sequence of words, but got {sentence!r}"
+                f"expected sentence {number} to be a sequence of words, but got {words!r}"
             )
+        found.append(words)  # type: ignore[arg-type]
+    return found
 
 
 def batch_to_ids(
-    batch: Iterable[Sequence[str]], max_characters_per_token: int = MAX_CHARACTERS_PER_TOKEN
+    batch: Iterable[Sequence[Word]], max_characters_per_token: int = MAX_CHARACTERS_PER_TOKEN
 ) -> torch.Tensor:
     """
     Spells the words of sentences as ids of characters.
 
     # Parameters
 
-    batch : `Iterable[Sequence[str]]`
-        The words of each sentence.
+    batch : `Iterable[Sequence[Word]]`
+        The words of each sentence, as strings or tokens.
     max_characters_per_token : `int`, optional (default = `50`, the released models' value)
         Ids of a word, marks and padding included.
 
@@ -99,8 +129,7 @@ def batch_to_ids(
     ConfigurationError
         If a word has no room for a sentence mark between two word marks, or more than 4,096 ids.
     """
-    sentences = list(batch)
-    check_sentences(sentences)
+    sentences = words_of(batch)
     check_max_characters(max_characters_per_token)
     lengths = [len(sentence) for sentence in sentences]
     shape = (len(lengths), max(lengths, default=0), max_characters_per_token)
@@ -163,9 +192,6 @@ class IndexedBatch(NamedTuple):
         return spelled
 
 
-Sentences = Sequence[Sequence[str]]
-
-
 class WordIndexer(ABC):
     """Turns words into the ids that a biLM reads. Abstract."""
 
@@ -189,12 +215,12 @@ class SpellingWordIndexer(WordIndexer):
         Makes the ids of each distinct word once: words repeat in texts, and a biLM would otherwise
         have to compare the characters of all of them.
         """
-        check_sentences(sentences)
-        lengths = [len(sentence) for sentence in sentences]
-        places = {word: place for place, word in enumerate(dict.fromkeys(chain(*sentences)))}
+        words = words_of(sentences)
+        lengths = [len(sentence) for sentence in words]
+        places = {word: place for place, word in enumerate(dict.fromkeys(chain(*words)))}
         ids = torch.zeros(len(lengths), max(lengths, default=0), dtype=torch.long, device="cpu")
         batch = IndexedBatch.of(ids, lengths, self.spelled(places))
-        there = [places[word] for word in chain(*sentences)]
+        there = [places[word] for word in chain(*words)]
         ids[batch.mask] = torch.tensor(there, dtype=torch.long, device="cpu")
         return batch
 
@@ -239,13 +265,12 @@ def split_ragged_batch(lengths: Sequence[int]) -> Iterator[slice]:
         yield slice(first, len(lengths))
 
 
-def warm_up_batches(sentences: Iterable[Sequence[str]]) -> Iterator[List[List[str]]]:
+def warm_up_batches(sentences: Iterable[Sequence[Word]]) -> Iterator[List[List[str]]]:
     """
     Yields the sentences of a text to warm up with, `WARM_UP_AT_ONCE` at a time, or fewer where one
-    is very long. Raises `ValueError` as `check_sentences` does.
+    is very long. Raises `ValueError` as `words_of` does.
     """
     for number, group in enumerate(lazy_groups_of(sentences, WARM_UP_AT_ONCE)):
-        check_sentences(group, number * WARM_UP_AT_ONCE)
-        words = [list(sentence) for sentence in group]
+        words = [list(sentence) for sentence in words_of(group, number * WARM_UP_AT_ONCE)]
         for rows in split_ragged_batch(list(map(len, words))):
             yield words[rows]

@@ -11,6 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.lines import BYTE_ORDER_MARK
+from elmo_scratch.data.spelling import Word
 from elmo_scratch.export.export import export_layers
 from elmo_scratch.export.model_source import ModelSource
 from elmo_scratch.export.plan import KEPT, ExportSettings
@@ -76,13 +77,13 @@ class ElmoEmbedder:
         return self._layers.bilm
 
     def batch_to_embeddings(
-        self, batch: Iterable[Sequence[str]]
+        self, batch: Iterable[Sequence[Word]]
     ) -> Tuple[torch.Tensor, torch.Tensor]:
         """
         # Parameters
 
-        batch : `Iterable[Sequence[str]]`
-            The words of each sentence.
+        batch : `Iterable[Sequence[Word]]`
+            The words of each sentence, as strings or tokens.
 
         # Returns
 
@@ -101,19 +102,19 @@ class ElmoEmbedder:
         device = torch.device(self.cuda_device if self.cuda_device >= 0 else "cpu")
         return layers.to(device), spelled.mask.long().to(device)
 
-    def embed_sentence(self, sentence: Sequence[str]) -> numpy.ndarray:
+    def embed_sentence(self, sentence: Sequence[Word]) -> numpy.ndarray:
         """
         Returns the layers of a sentence, given its words: float32, shape `(layers, tokens, width)`.
         Raises `ValueError` if it is not a sequence of words.
         """
         return self.embed_batch([sentence])[0]
 
-    def embed_batch(self, batch: Iterable[Sequence[str]]) -> List[numpy.ndarray]:
+    def embed_batch(self, batch: Iterable[Sequence[Word]]) -> List[numpy.ndarray]:
         """
         # Parameters
 
-        batch : `Iterable[Sequence[str]]`
-            The words of each sentence.
+        batch : `Iterable[Sequence[Word]]`
+            The words of each sentence, as strings or tokens.
 
         # Returns
 
@@ -129,15 +130,15 @@ class ElmoEmbedder:
         return self._layers(list(batch))
 
     def embed_sentences(
-        self, sentences: Iterable[Sequence[str]], batch_size: int = BATCH_SIZE
+        self, sentences: Iterable[Sequence[Word]], batch_size: int = BATCH_SIZE
     ) -> Iterator[numpy.ndarray]:
         """
         Embeds any number of sentences, a batch at a time when it is asked for.
 
         # Parameters
 
-        sentences : `Iterable[Sequence[str]]`
-            The words of each sentence.
+        sentences : `Iterable[Sequence[Word]]`
+            The words of each sentence, as strings or tokens.
         batch_size : `int`, optional (default = `64`)
             Sentences a batch.
 
@@ -216,7 +217,7 @@ class ElmoEmbedder:
                 text, output_file, self._layers, settings, overwrite=True, keep_parts=True
             )
 
-    def warm_up(self, sentences: Iterable[Sequence[str]]) -> None:
+    def warm_up(self, sentences: Iterable[Sequence[Word]]) -> None:
         """
         Computes the state that sentences start from where `state` is `"warm"`, from the words of
         each sentence of a text, in order. Raises `ValueError` if `state` is not `"warm"`, or there

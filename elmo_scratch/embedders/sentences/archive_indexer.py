@@ -4,7 +4,7 @@ The ids of a biLM from an archive, by the reader that it was trained with.
 This file stands alone because `allennlp.data` takes seconds to import, which only archives need.
 """
 
-from typing import Dict
+from typing import Dict, Sequence
 
 import torch
 from allennlp.data import Batch, DatasetReader, Token, Vocabulary
@@ -16,7 +16,7 @@ from elmo_scratch.data.spelling import (
     IndexedBatch,
     Sentences,
     WordIndexer,
-    check_sentences,
+    words_of,
 )
 from elmo_scratch.interop.archives.archive import PretrainedBiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder
@@ -36,11 +36,11 @@ class ReaderWordIndexer(WordIndexer):
         self._encoder = encoder
 
     def spell(self, sentences: Sentences) -> IndexedBatch:
-        check_sentences(sentences)
-        lengths = [len(sentence) for sentence in sentences]
-        return IndexedBatch.of(self._ids_of(sentences), lengths)
+        words = words_of(sentences)
+        lengths = [len(sentence) for sentence in words]
+        return IndexedBatch.of(self._ids_of(words), lengths)
 
-    def _ids_of(self, sentences: Sentences) -> torch.Tensor:
+    def _ids_of(self, sentences: Sequence[Sequence[str]]) -> torch.Tensor:
         """Returns ids of shape `(batch, tokens)` or `(batch, tokens, characters)`."""
         if not any(len(sentence) for sentence in sentences):
             # AllenNLP can't make an empty batch.

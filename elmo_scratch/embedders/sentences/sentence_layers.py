@@ -15,10 +15,11 @@ from elmo_scratch.data.spelling import (
     CharacterWordIndexer,
     IndexedBatch,
     Sentences,
+    Word,
     WordIndexer,
-    check_sentences,
     split_ragged_batch,
     warm_up_batches,
+    words_of,
 )
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.files.machine import num_processors
@@ -336,7 +337,7 @@ class SentenceLayers:
         `spell` and `read` in one. Returns for each sentence its layers, float32, shape `(layers,
         tokens, width)`.
         """
-        check_sentences(sentences)
+        sentences = words_of(sentences)
         found: List[numpy.ndarray] = []
         for group in split_ragged_batch([len(sentence) for sentence in sentences]):
             batch = self.spell(sentences[group])
@@ -357,7 +358,7 @@ class SentenceLayers:
             for group in lazy_groups_of(words, CACHED_AT_ONCE):
                 encoder.keep_words(self.spell([group]).token_ids()[0].to(self._device))
 
-    def warm_up(self, sentences: Iterable[Sequence[str]]) -> None:
+    def warm_up(self, sentences: Iterable[Sequence[Word]]) -> None:
         """
         Computes the state that sentences start from where `state` is `"warm"`, from the words of
         each sentence of a text, in order. Raises `ValueError` if `state` is not `"warm"`, or there
