@@ -94,12 +94,13 @@ def words_of(sentences: Iterable[Sequence[object]], first: int = 0) -> List[Sequ
     found: List[Sequence[str]] = []
     for number, sentence in enumerate(sentences, first):
         words: object = sentence
-        if _is_ordered(sentence) and not are_words(sentence):
-            words = [getattr(word, "text", word) for word in sentence]
         if not are_words(words):
-            raise ValueError(
-                f"expected sentence {number} to be a sequence of words, but got {words!r}"
-            )
+            if _is_ordered(words):
+                words = [getattr(word, "text", word) for word in words]
+            if not are_words(words):
+                raise ValueError(
+                    f"expected sentence {number} to be a sequence of words, but got {words!r}"
+                )
         found.append(words)  # type: ignore[arg-type]
     return found
 

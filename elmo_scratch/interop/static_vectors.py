@@ -1,4 +1,7 @@
-"""Reads and writes static word vectors in word2vec's text format: a word and its numbers a line."""
+"""
+Reads and writes static word vectors in word2vec's text format, a word and its numbers a line, and
+reads its binary format.
+"""
 
 import gzip
 import io
@@ -28,6 +31,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 
 from elmo_scratch.files.atomic import atomic_write
+from elmo_scratch.interop.binary_vectors import binary_vectors, is_binary
 
 _SHOWN_AT_MOST = 40
 
@@ -128,8 +132,9 @@ def read_static_vectors(
     # Parameters
 
     path : `Union[str, PathLike]`
-        A text file, plain or compressed, as AllenNLP's embedder `embedding` reads it, or its
-        address. The first line may tell the number of words and the size of a vector, or not.
+        A text file, plain or compressed, as AllenNLP's embedder `embedding` reads it, whose first
+        line may tell the number of words and the size of a vector, or not; or a binary file of
+        word2vec's, plain or compressed; or the address of one of them.
     words : `Collection[str]`, optional (default = `None`)
         Read only these words; `None` reads all.
 
@@ -142,9 +147,11 @@ def read_static_vectors(
 
     ConfigurationError
         If there is no such file, it is empty, or a line is not a word and as many numbers as in the
-        other lines; the message names the line.
+        other lines; the message names the line. If a binary file has other words than it says.
     """
     wanted = None if words is None else {_as_bytes_read(word) for word in words}
+    if is_binary(path):
+        return _read_binary(path, wanted)
     found: Dict[str, numpy.ndarray] = {}
     dim = 0
     for number, line in _numbered_lines(path):
@@ -165,9 +172,21 @@ def read_static_vectors(
                 f"{shown!r}"
             )
         if wanted is None or word in wanted:
-            found[_decoded(word, path, number)] = vector
+            found[_decoded(word, path, f"line {number}")] = vector
     if not dim:
         raise ConfigurationError(f"{path}: expected words and their vectors, but found none")
+    rows = numpy.array(list(found.values()), dtype=numpy.float32).reshape(-1, dim)
+    return StaticVectors(list(found), rows)
+
+
+def _read_binary(path: Union[str, PathLike], wanted: Optional[Collection[str]]) -> StaticVectors:
+    """The vectors of all words of a binary file, or of those that are `wanted`, as bytes read."""
+    found: Dict[str, numpy.ndarray] = {}
+    dim = 0
+    for number, (raw, vector) in enumerate(binary_vectors(path), start=1):
+        word, dim = raw.decode("latin-1"), len(vector)
+        if wanted is None or word in wanted:
+            found[_decoded(word, path, f"word {number}")] = vector.copy()
     rows = numpy.array(list(found.values()), dtype=numpy.float32).reshape(-1, dim)
     return StaticVectors(list(found), rows)
 
@@ -194,12 +213,12 @@ def _as_bytes_read(word: str) -> str:
     return word.encode("utf-8", "replace").decode("latin-1")
 
 
-def _decoded(word: str, path: Union[str, PathLike], number: int) -> str:
+def _decoded(word: str, path: Union[str, PathLike], place: str) -> str:
     """The inverse of `_as_bytes_read`. Raises `ConfigurationError` if the word is not UTF-8."""
     try:
         return word.encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:
         raise ConfigurationError(
-            f"{path}, line {number}: expected UTF-8 text, but the word is not. Convert the file to "
+            f"{path}, {place}: expected UTF-8 text, but the word is not. Convert the file to "
             "UTF-8 first."
         ) from None
