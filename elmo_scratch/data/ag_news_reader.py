@@ -1,6 +1,8 @@
 """Reads AG News: four classes of news, by their descriptions or by title and description."""
 
 import csv
+import html
+import re
 from os import PathLike
 from typing import Any, Dict, Iterable, Iterator, NamedTuple, Optional, Union
 
@@ -94,6 +96,30 @@ def restored(text: str) -> str:
     return text.replace("\\", "\n").strip()
 
 
+_LONE = re.compile(
+    r"(?:^| |(?<=[^&\s]))(?=#(?:3[2-9]|[4-9][0-9]|[1-9][0-9]{2,4});)"
+    r"|(?:^| )(?=(?:amp|apos|gt|lt|nbsp|quot);)",
+    re.MULTILINE,
+)
+"""Where a character reference has lost its `&`, mostly to a space, as in `it #39;s`."""
+
+_REFERENCE = re.compile("&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+
+MOST_ENCODINGS = 4
+"""So many times a character may have been encoded, as `<` in `&amp;lt;` twice."""
+
+
+def mended(text: str) -> str:
+    """
+    A text with the characters that HTML's references in it stand for, also where they were encoded
+    several times, or lost their `&`.
+    """
+    text = _LONE.sub("&", text)
+    for _ in range(MOST_ENCODINGS):
+        text = _REFERENCE.sub(lambda reference: html.unescape(reference[0]), text)
+    return text
+
+
 @DatasetReader.register("ag_news")
 class AgNewsReader(DatasetReader):
     """
@@ -112,6 +138,8 @@ class AgNewsReader(DatasetReader):
         Put the title, and a line break, before the description.
     max_tokens : `int`, optional (default = `None`)
         Tokens after this many are dropped. `None` keeps all.
+    mend_entities : `bool`, optional (default = `False`)
+        Turn what is left of HTML into characters: `it #39;s`, `&lt;b&gt;`, `&amp;lt;`.
     """
 
     def __init__(
@@ -121,6 +149,7 @@ class AgNewsReader(DatasetReader):
         token_indexers: Optional[Dict[str, TokenIndexer]] = None,
         use_title: bool = False,
         max_tokens: Optional[int] = None,
+        mend_entities: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(
@@ -131,6 +160,7 @@ class AgNewsReader(DatasetReader):
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._use_title = use_title
         self._max_tokens = max_tokens
+        self._mend_entities = mend_entities
 
     def _read(self, file_path: str) -> Iterable[Instance]:
         for row in self.shard_iterable(ag_news_rows(file_path)):
@@ -152,6 +182,8 @@ class AgNewsReader(DatasetReader):
             Its headline; ignored unless the reader uses titles.
         """
         text = ag_news_text(description, title, self._use_title)
+        if self._mend_entities:
+            text = mended(text)
         tokens = self._tokenizer.tokenize(text)[: self._max_tokens]
         fields: Dict[str, Field] = {"text": TextField(tokens)}
         if label is not None:

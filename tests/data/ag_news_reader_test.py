@@ -1,5 +1,6 @@
 from typing import List, Union
 
+import pytest
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Instance, Vocabulary
 from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
@@ -8,6 +9,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import WhitespaceTokenizer
 
 from elmo_scratch.data import AgNewsReader
+from elmo_scratch.data.ag_news_reader import mended
 from tests import FIXTURES_ROOT
 
 DEV = FIXTURES_ROOT / "news" / "dev.csv"
@@ -93,3 +95,31 @@ def test_every_worker_reads_its_own_share_of_the_rows() -> None:
         reader = AgNewsReader()
         reader._set_worker_info(WorkerInfo(num_workers=3, id=number))
         assert [words_of(instance) for instance in reader.read(DEV)] == rows[number::3]
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("The bank #39;s river rose.", "The bank's river rose."),
+        ("#39;It rose, #39; she said.\n#36;5", "'It rose,' she said.\n$5"),
+        ("the bank#39;s (#151;)", "the bank's (\u2014)"),
+        ("&lt;b&gt;Oil&lt;/b&gt; &amp; gas", "<b>Oil</b> & gas"),
+        ("&amp;lt;p&amp;gt; &amp;amp;quot;x&amp;amp;quot;", '<p> "x"'),
+        ("the  quot;best quot; of caf&eacute;s", 'the "best" of caf\u00e9s'),
+        (
+            "AT&T; item #5; R&D, &copy2 &no; # 39; lt;",
+            "AT&T; item #5; R&D, &copy2 &no; # 39;<",
+        ),
+    ],
+)
+def test_what_is_left_of_html_is_mended(text: str, expected: str) -> None:
+    assert mended(text) == expected
+
+
+def test_texts_are_mended_only_where_that_is_asked_for() -> None:
+    settings = {"type": "ag_news", "tokenizer": "whitespace", "use_title": True}
+    for choice, words in ((True, ["It's", "the", "bank's", "&", "ours"]), (False, None)):
+        reader = DatasetReader.from_params(Params({**settings, "mend_entities": choice}))
+        assert isinstance(reader, AgNewsReader)
+        found = words_of(reader.text_to_instance("the bank #39;s &amp;amp; ours", title="It&#39;s"))
+        assert found == (words or ["It&#39;s", "the", "bank", "#39;s", "&amp;amp;", "ours"])
