@@ -40,9 +40,14 @@ REGISTERED: Dict[type, Set[str]] = {
         *("elmo", "elmo-explore", "elmo-export", "elmo-join", "elmo-report", "elmo-search"),
         "elmo-vectors",
     },
-    TokenEmbedder: {"elmo_scratch", "elmo_scratch_from_official", "elmo_scratch_layer_file"},
+    TokenEmbedder: {
+        *("elmo_scratch", "elmo_scratch_from_many_langs", "elmo_scratch_from_official"),
+        "elmo_scratch_layer_file",
+    },
     TokenEncoder: {"char_cnn", "word"},
-    TokenIndexer: {"elmo_scratch_characters", "elmo_scratch_layer_file"},
+    TokenIndexer: {
+        *("elmo_scratch_characters", "elmo_scratch_code_points", "elmo_scratch_layer_file"),
+    },
     Tokenizer: {"spacy_blank"},
     TrainerCallback: {
         "elmo_scratch_exact_resume",

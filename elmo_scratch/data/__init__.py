@@ -13,6 +13,7 @@ from elmo_scratch.files.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from elmo_scratch.data.ag_news_reader import AgNewsReader as AgNewsReader
     from elmo_scratch.data.character_indexer import CharacterIndexer as CharacterIndexer
+    from elmo_scratch.data.code_point_indexer import CodePointIndexer as CodePointIndexer
     from elmo_scratch.data.corpus import PreparedCorpus as PreparedCorpus
     from elmo_scratch.data.corpus_vocabulary import CorpusVocabulary as CorpusVocabulary
     from elmo_scratch.data.sentences_reader import SentencesReader as SentencesReader
@@ -26,6 +27,7 @@ else:
         {
             "AgNewsReader": "ag_news_reader",
             "CharacterIndexer": "character_indexer",
+            "CodePointIndexer": "code_point_indexer",
             "CorpusVocabulary": "corpus_vocabulary",
             "PreparedCorpus": "corpus",
             "SentencesReader": "sentences_reader",
@@ -39,6 +41,7 @@ else:
 __all__ = [
     "AgNewsReader",
     "CharacterIndexer",
+    "CodePointIndexer",
     "CorpusVocabulary",
     "PreparedCorpus",
     "SentencesReader",

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from elmo_scratch.embedders.elmo import Elmo as Elmo
     from elmo_scratch.embedders.layer_file import LayerFileEmbedder as LayerFileEmbedder
     from elmo_scratch.embedders.layer_file import LayerFileIndexer as LayerFileIndexer
+    from elmo_scratch.embedders.many_langs_embedder import ManyLangsEmbedder as ManyLangsEmbedder
     from elmo_scratch.embedders.official_embedder import OfficialEmbedder as OfficialEmbedder
     from elmo_scratch.embedders.output_encoder import OutputEncoder as OutputEncoder
     from elmo_scratch.embedders.sentences import SentenceLayers as SentenceLayers
@@ -20,6 +21,7 @@ else:
             "Elmo": "elmo",
             "LayerFileEmbedder": "layer_file",
             "LayerFileIndexer": "layer_file",
+            "ManyLangsEmbedder": "many_langs_embedder",
             "OfficialEmbedder": "official_embedder",
             "OutputEncoder": "output_encoder",
             "SentenceLayers": "sentences",
@@ -31,6 +33,7 @@ __all__ = [
     "Elmo",
     "LayerFileEmbedder",
     "LayerFileIndexer",
+    "ManyLangsEmbedder",
     "OfficialEmbedder",
     "OutputEncoder",
     "SentenceLayers",

@@ -13,6 +13,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import BiLmBlueprint, read_bilm_archive
 from elmo_scratch.interop.archives.archive import fill_with_nan
+from elmo_scratch.interop.many_langs import ManyLangsBlueprint, ManyLangsModel, read_many_langs
 from elmo_scratch.interop.official import build_bilm, read_official_bilm
 from elmo_scratch.interop.official.options import OfficialBlueprint
 from elmo_scratch.modules import BiLm
@@ -77,6 +78,29 @@ def _read_or_build(
             raise
     logger.info("%s is not what it was; its weights come from the archive", weight_file)
     return fill_with_nan(build_bilm(*kept, state=state, matmul_dtype=matmul_dtype)).eval()
+
+
+def many_langs_task_bilm(folder: str, serialization_dir: Folder, *, state: str) -> ManyLangsModel:
+    """
+    Reads a model folder of ELMoForManyLangs, and stores in the task's folder what it takes to build
+    its biLM again. If the task's folder knows it already, and the model folder is gone or is
+    another model's, builds a biLM with NaN for all weights. Raises `ConfigurationError` if there is
+    neither.
+    """
+    kept: Optional[ManyLangsBlueprint] = None
+    if serialization_dir is not None:
+        kept = ManyLangsBlueprint.read(serialization_dir, folder)
+    try:
+        model = read_many_langs(folder, state=state)
+        if kept is None or kept == model.blueprint:
+            if kept is None and serialization_dir is not None:
+                model.blueprint.write(serialization_dir, folder)
+            return model
+    except ConfigurationError:
+        if kept is None:
+            raise
+    logger.info("%s is not what it was; its weights come from the archive", folder)
+    return ManyLangsModel(fill_with_nan(kept.build(state)).eval(), kept)
 
 
 class ArchivedTaskBiLm(NamedTuple):

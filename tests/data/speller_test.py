@@ -10,7 +10,7 @@ class NumbersOfLetters(WordIndexer):
     def spell(self, sentences: Sentences) -> IndexedBatch:
         ids = torch.zeros(len(sentences), 7).long()
         for row, sentence in zip(ids, sentences):
-            row[: len(sentence)] = torch.tensor([len(word) for word in sentence])
+            row[: len(sentence)] = torch.tensor([len(str(word)) for word in sentence])
         return IndexedBatch.of(ids, [len(sentence) for sentence in sentences])
 
 

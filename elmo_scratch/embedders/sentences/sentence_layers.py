@@ -196,8 +196,14 @@ class SentenceLayers:
         """
         device_of(cuda_device)
         files = ReadFiles(many_langs_files(folder))
-        bilm, word_indexer = read_many_langs(folder, state=state)
-        return cls(bilm, word_indexer, files, matmul_dtype=matmul_dtype, cuda_device=cuda_device)
+        bilm, blueprint = read_many_langs(folder, state=state)
+        return cls(
+            bilm,
+            blueprint.word_indexer,
+            files,
+            matmul_dtype=matmul_dtype,
+            cuda_device=cuda_device,
+        )
 
     @property
     def identity(self) -> str:

@@ -3,6 +3,7 @@ The model folders of ELMoForManyLangs, which knows words and Unicode characters 
 files know bytes.
 """
 
+from elmo_scratch.interop.many_langs.blueprint import ManyLangsBlueprint as ManyLangsBlueprint
 from elmo_scratch.interop.many_langs.dictionaries import (
     DictionaryWordIndexer as DictionaryWordIndexer,
 )
@@ -13,6 +14,7 @@ from elmo_scratch.interop.many_langs.model import read_many_langs as read_many_l
 
 __all__ = [
     "DictionaryWordIndexer",
+    "ManyLangsBlueprint",
     "ManyLangsModel",
     "is_many_langs_folder",
     "many_langs_files",

@@ -10,11 +10,9 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.paths import local_file
 from elmo_scratch.interop.archives.torch_file import read_tensors
+from elmo_scratch.interop.many_langs.blueprint import ManyLangsBlueprint
 from elmo_scratch.interop.many_langs.dictionaries import (
-    BEGIN_SENTENCE,
     CHARACTER_MARKS,
-    END_SENTENCE,
-    PADDING,
     WORD_MARKS,
     DictionaryWordIndexer,
     read_dictionary,
@@ -26,8 +24,6 @@ from elmo_scratch.interop.many_langs.settings import (
 )
 from elmo_scratch.interop.official.files import converted_weight
 from elmo_scratch.modules import BiLm
-from elmo_scratch.modules.token_encoders import CharWordEncoder
-from elmo_scratch.modules.token_encoders.char_word_encoder import CharacterSettings, WordSettings
 
 EMBEDDER_NAME, ENCODER_NAME = "token_embedder.pkl", "encoder.pkl"
 WORDS_NAME, CHARACTERS_NAME = "word.dic", "char.dic"
@@ -55,10 +51,10 @@ Folder = Union[str, PathLike]
 
 
 class ManyLangsModel(NamedTuple):
-    """A biLM in evaluation mode, and the indexer of its ids."""
+    """A biLM in evaluation mode, and what it takes to build it and its ids."""
 
     bilm: BiLm
-    word_indexer: DictionaryWordIndexer
+    blueprint: ManyLangsBlueprint
 
 
 def is_many_langs_folder(folder: Folder) -> bool:
@@ -95,53 +91,22 @@ def read_many_langs(folder: Folder, *, state: str = "reset") -> ManyLangsModel:
     if settings.cnn is not None:
         characters = read_dictionary(path / CHARACTERS_NAME, CHARACTER_MARKS)
     indexer = DictionaryWordIndexer(words, characters, settings.max_characters)
+    blueprint = ManyLangsBlueprint(settings, indexer)
     # No memory is taken for sizes that the weights don't confirm.
     tensors = {
         **_read_checked(path / EMBEDDER_NAME, settings, _embedder_shapes(settings, indexer)),
         **_read_checked(path / ENCODER_NAME, settings, _encoder_shapes(settings)),
     }
-    bilm = _build(settings, indexer, state)
+    bilm = blueprint.build(state)
     converted = _converted(tensors)
     with torch.no_grad():
         for name, parameter in bilm.named_parameters():
             parameter.copy_(converted[name])
-    return ManyLangsModel(bilm.eval(), indexer)
+    return ManyLangsModel(bilm.eval(), blueprint)
 
 
 def _expanded(folder: Folder) -> Path:
     return Path(os.path.expanduser(folder))
-
-
-def _build(settings: ManyLangsSettings, indexer: DictionaryWordIndexer, state: str) -> BiLm:
-    """The biLM with random weights."""
-    words: Optional[WordSettings] = None
-    characters: Optional[CharacterSettings] = None
-    if indexer.words is not None:
-        words = WordSettings(max(indexer.words.values()), settings.word_dim)
-    if indexer.characters is not None and settings.cnn is not None:
-        characters = CharacterSettings(
-            max(indexer.characters.values()),
-            settings.cnn.char_dim,
-            settings.cnn.filters,
-            settings.cnn.n_highway,
-            settings.cnn.activation,
-            indexer.characters[PADDING],
-        )
-    encoder = CharWordEncoder(
-        dim=settings.projection_dim,
-        words=words,
-        characters=characters,
-        begin=indexer.ids_of(BEGIN_SENTENCE),
-        end=indexer.ids_of(END_SENTENCE),
-    )
-    return BiLm(
-        token_encoder=encoder,
-        cell_size=settings.dim,
-        num_layers=settings.n_layers,
-        cell_clip=settings.cell_clip,
-        projection_clip=settings.proj_clip,
-        state=state,
-    )
 
 
 def _embedder_shapes(
