@@ -2,7 +2,6 @@
 
 import difflib
 import textwrap
-import unicodedata
 from typing import Callable, Iterator, List, Sequence
 
 from allennlp.common.checks import ConfigurationError
@@ -10,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.explore.neighbours import Neighbour, Query, answers
 from elmo_scratch.explore.occurrences import occurrences, spread
 from elmo_scratch.explore.tokens import ExportedTokens, cosines
+from elmo_scratch.terminal import clipped, printable, text_width
 
 COLUMNS = 80
 
@@ -51,8 +51,8 @@ def word_lines(
     times = f"{len(rows):,} occurrence{'s' if len(rows) > 1 else ''}"
     some = f", {len(shown)} of them shown," if len(shown) < len(rows) else ""
     lines = _wrapped(
-        f"{_printable(word)}: {times}{some} in {len(tokens.sentences):,} sentences of "
-        f"{_printable(tokens.name)}"
+        f"{printable(word)}: {times}{some} in {len(tokens.sentences):,} sentences of "
+        f"{printable(tokens.name)}"
     )
     for number, row in enumerate(shown, start=1):
         lines += ["", _in_context(tokens, row, f"[{number}]")]
@@ -68,7 +68,7 @@ def _neighbours(
 ) -> Iterator[str]:
     """Words alone in the static layer, where no context counts; otherwise each in its context."""
     if tokens.is_static(layer):
-        listed = [f"{_printable(found.word)} {found.cosine:.3f}" for found in neighbours]
+        listed = [f"{printable(found.word)} {found.cosine:.3f}" for found in neighbours]
         yield from _wrapped(", ".join(listed), "  ")
         return
     for found in neighbours:
@@ -92,38 +92,15 @@ def _between(tokens: ExportedTokens, rows: Sequence[int], layers: Sequence[int])
 def _in_context(tokens: ExportedTokens, row: int, before: str) -> str:
     """A row's word in its sentence, always in the same column, behind the sentence's number."""
     words, position = tokens.context(row)
-    shown = [_printable(word) for word in words]
+    shown = [printable(word) for word in words]
     start = f"{before:<8}{tokens.token(row).sentence:>5}  "
-    left = _clipped(" ".join(shown[:position])[::-1], (COLUMNS - BEFORE) // 2 - 2)[::-1]
-    padding = " " * ((COLUMNS - BEFORE) // 2 - 2 - _width(left))
+    left = clipped(" ".join(shown[:position])[::-1], (COLUMNS - BEFORE) // 2 - 2)[::-1]
+    padding = " " * ((COLUMNS - BEFORE) // 2 - 2 - text_width(left))
     rest = " ".join([f"[{shown[position]}]", *shown[position + 1 :]])
-    return _clipped(f"{start}{padding}{left} {rest}", COLUMNS).rstrip()
+    return clipped(f"{start}{padding}{left} {rest}", COLUMNS).rstrip()
 
 
 def _wrapped(text: str, indent: str = "") -> List[str]:
     return textwrap.wrap(
         text, COLUMNS, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
     )
-
-
-def _printable(text: str) -> str:
-    """The text without what a terminal would obey."""
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
-
-
-def _width(text: str) -> int:
-    """How many columns a terminal gives to a text."""
-    return sum(
-        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
-        for letter in text
-    )
-
-
-def _clipped(text: str, columns: int) -> str:
-    """The beginning of a text that has room in so many columns."""
-    width = 0
-    for place, letter in enumerate(text):
-        width += _width(letter)
-        if width > columns:
-            return text[:place]
-    return text

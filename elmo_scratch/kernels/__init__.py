@@ -9,6 +9,7 @@ from elmo_scratch.kernels.char_convolution import words_at_once as words_at_once
 from elmo_scratch.kernels.cross_entropy import TopScores as TopScores
 from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy as chunked_cross_entropy
 from elmo_scratch.kernels.cross_entropy import top_scores as top_scores
+from elmo_scratch.kernels.device import device_of as device_of
 from elmo_scratch.kernels.dropout import Dropout as Dropout
 from elmo_scratch.kernels.frozen_cache import FrozenWeightCache as FrozenWeightCache
 from elmo_scratch.kernels.frozen_cache import are_frozen as are_frozen
@@ -52,6 +53,7 @@ __all__ = [
     "averaged_rows",
     "chunked_cross_entropy",
     "convolved_maxima",
+    "device_of",
     "highway_gate",
     "keep_heap_pages",
     "max_over_time",

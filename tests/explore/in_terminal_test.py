@@ -5,8 +5,9 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.explore import ExportedTokens, nearest, word_lines
-from elmo_scratch.explore.in_terminal import COLUMNS, _width
+from elmo_scratch.explore.in_terminal import COLUMNS
 from elmo_scratch.interop import LayerFile
+from elmo_scratch.terminal import text_width
 from tests.explore.tiny_explorations import SENTENCES, write_explored
 from tests.interop.layer_files.tiny_layers import FACTS
 
@@ -77,7 +78,7 @@ def test_lines_have_80_columns_and_nothing_that_a_terminal_obeys(tmp_path: Path)
     long = "word " * 40 + "bank\x1b[2J" + " 銀行" * 40
     path = write_explored(tmp_path / "a\x07b.hdf5", [long, "x" * 200 + " bank " + "é" * 100])
     lines = [*lines_of(path, "bank"), *lines_of(path, "bank\x1b[2J")]
-    assert max(map(_width, lines)) == COLUMNS
+    assert max(map(text_width, lines)) == COLUMNS
     assert all(line.isprintable() for line in lines)
     (line,) = (line for line in lines if line.startswith("[1]") and "銀" in line)
     assert "word word [bank\ufffd[2J] 銀行" in line

@@ -26,7 +26,7 @@ from elmo_scratch.files.machine import num_processors
 from elmo_scratch.interop.many_langs import many_langs_files, read_many_langs
 from elmo_scratch.interop.named_models import official_file
 from elmo_scratch.interop.official.files import read_official_bilm
-from elmo_scratch.kernels import LstmState, MixedPrecision
+from elmo_scratch.kernels import LstmState, MixedPrecision, device_of
 from elmo_scratch.modules.bilm import BiLm, read_in_pieces
 from elmo_scratch.modules.lstm import ProjectedLstm
 from elmo_scratch.modules.sequences import remove_boundaries
@@ -47,25 +47,6 @@ ALLOCATION_FAILURES = ("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED"
 
 CACHED_AT_ONCE = 2**13
 """How many words `cache_words` encodes together."""
-
-
-def device_of(cuda_device: int) -> torch.device:
-    """
-    Returns the GPU of that number, or the processor for -1. Raises `ConfigurationError` if
-    `cuda_device` is no number or there is no such GPU.
-    """
-    if isinstance(cuda_device, bool) or not isinstance(cuda_device, int):
-        raise ConfigurationError(
-            f"expected the number of a GPU, or -1 for the processor, but got {cuda_device!r}"
-        )
-    count = torch.cuda.device_count()
-    if not -1 <= cuda_device < count:
-        seen = f"those from 0 to {count - 1}" if count else "none"
-        raise ConfigurationError(
-            f"expected a GPU with the number {cuda_device}, but PyTorch sees {seen}; -1 stands for "
-            "the processor"
-        )
-    return torch.device("cuda", cuda_device) if cuda_device >= 0 else torch.device("cpu")
 
 
 class SentenceLayers:

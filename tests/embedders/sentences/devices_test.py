@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.sentences import sentence_layers
-from elmo_scratch.embedders.sentences.sentence_layers import device_of
+from elmo_scratch.kernels import device_of
 from tests.tiny_elmo import OfficialFiles
 
 
