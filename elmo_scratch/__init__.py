@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from elmo_scratch import models as models
     from elmo_scratch import modules as modules
     from elmo_scratch import predictors as predictors
+    from elmo_scratch import scoring as scoring
     from elmo_scratch import search as search
     from elmo_scratch import static_vectors as static_vectors
     from elmo_scratch import training as training
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from elmo_scratch.modules import LayerMix as LayerMix
     from elmo_scratch.modules import OutputSoftmax as OutputSoftmax
     from elmo_scratch.modules import TokenEncoder as TokenEncoder
+    from elmo_scratch.scoring import SentenceScorer as SentenceScorer
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -53,6 +55,7 @@ else:
             "OfficialEmbedder": "embedders",
             "OutputSoftmax": "modules",
             "SentenceLayers": "embedders",
+            "SentenceScorer": "scoring",
             "TokenEncoder": "modules",
             "batch_to_ids": "data",
             "nearest": "explore",
@@ -72,6 +75,7 @@ __all__ = [
     "OfficialEmbedder",
     "OutputSoftmax",
     "SentenceLayers",
+    "SentenceScorer",
     "TokenEncoder",
     "VERSION",
     "batch_to_ids",

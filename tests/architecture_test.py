@@ -21,7 +21,7 @@ FLOORS = [
     ["data", "kernels", "metrics", "terminal"],
     ["modules"],
     ["interop"],
-    ["static_vectors", "training"],
+    ["scoring", "static_vectors", "training"],
     ["embedders", "models", "predictors"],
     ["explore", "export", "search"],
     ["report"],

@@ -1,7 +1,7 @@
 """Pre-training: a bidirectional language model over the words of a vocabulary."""
 
 import logging
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, Optional
 
 import torch
 from allennlp.common import Lazy
@@ -19,69 +19,16 @@ from elmo_scratch.interop.archives.blueprint import WordList
 from elmo_scratch.kernels import MixedPrecision, without_autocast
 from elmo_scratch.metrics import Perplexity, WordPrediction
 from elmo_scratch.models.word_vectors import start_words
-from elmo_scratch.modules import BiLm, Dropout, OutputSoftmax
-from elmo_scratch.modules.sequences import add_boundaries
+from elmo_scratch.modules import (
+    BiLm,
+    Dropout,
+    OutputSoftmax,
+    Predictions,
+    predict_sentences,
+    predict_windows,
+)
 from elmo_scratch.modules.softmaxes import FullSoftmax
-from elmo_scratch.modules.token_encoders.token_ids import check_token_ids, token_ids
-
-
-class Predictions(NamedTuple):
-    """
-    The predictions of the two directions, left-to-right ones first. `states`, of shape `(predicted,
-    dim)`, predict the words with the ids `targets`, of shape `(predicted,)`.
-
-    `fullness` is the share of a window of running text that holds text, in `[0, 1]`: the last
-    windows of an epoch, where most streams have ended, may hold a single word.
-    """
-
-    states: torch.Tensor
-    targets: torch.Tensor
-    num_left_to_right: int
-    fullness: float = 1.0
-
-    @classmethod
-    def of_sentences(
-        cls, top: torch.Tensor, words: torch.Tensor, mask: torch.Tensor
-    ) -> "Predictions":
-        """
-        Every position except the first is predicted from its left, and every one except the last
-        from its right: the same number of predictions in both directions. `top`, the last layer,
-        has the shape `(batch, positions, width)`; `words`, ids with the boundary marks, and `mask`
-        have the shape `(batch, positions)`.
-        """
-        left_to_right, right_to_left = top.chunk(2, dim=-1)  # each (batch, positions, dim)
-        followed = mask[:, 1:]  # (batch, positions - 1)
-        from_left, from_right = left_to_right[:, :-1][followed], right_to_left[:, 1:][followed]
-        return cls(
-            torch.cat([from_left, from_right]),
-            torch.cat([words[:, 1:][followed], words[:, :-1][followed]]),
-            len(from_left),
-        )
-
-    @classmethod
-    def of_windows(
-        cls,
-        left_to_right: torch.Tensor,
-        right_to_left: torch.Tensor,
-        left_to_right_targets: torch.Tensor,
-        right_to_left_targets: torch.Tensor,
-        mask: torch.Tensor,
-    ) -> "Predictions":
-        """
-        `left_to_right` and `right_to_left` are the last layer of each direction in its own reading
-        order, shape `(batch, positions, dim)`. Their targets, the next words in each direction, 0
-        for none, and `mask`, `True` where a stream goes on, have the shape `(batch, positions)`.
-        """
-        from_left = left_to_right[left_to_right_targets > 0]
-        from_right = right_to_left[right_to_left_targets > 0]
-        targets = [words[words > 0] for words in (left_to_right_targets, right_to_left_targets)]
-        return cls(
-            torch.cat([from_left, from_right]),
-            torch.cat(targets),
-            len(from_left),
-            int(mask.sum()) / mask.numel(),
-        )
-
+from elmo_scratch.modules.token_encoders.token_ids import token_ids
 
 logger = logging.getLogger(__name__)
 
@@ -137,6 +84,8 @@ class LanguageModel(Model):
     Peters et al. 2018, section 3.1.
     """
 
+    default_predictor = "elmo_scratch_score"
+
     _begin: torch.Tensor
     _end: torch.Tensor
 
@@ -158,6 +107,8 @@ class LanguageModel(Model):
     ) -> None:
         super().__init__(vocab, **kwargs)
         words = WordList.from_vocabulary(vocab, namespace)
+        self.words = words
+        """The vocabulary of the biLM and of the softmax."""
         sizes = words.sizes()
         self.bilm = bilm.construct(**sizes)
         self.softmax = softmax.construct(num_words=sizes["num_words"], dim=self.bilm.dim)
@@ -261,39 +212,15 @@ class LanguageModel(Model):
                 "`token_indexers` of the reader"
             )
         words = by_name["tokens"]  # (batch, tokens)
-        output = self.bilm(token_ids(sentence, self.bilm.token_encoder), mask)
-        bounded = add_boundaries(words, mask, self._begin, self._end)
-        return Predictions.of_sentences(output.layers[-1], bounded.ids, output.mask)
+        ids = token_ids(sentence, self.bilm.token_encoder)
+        return predict_sentences(self.bilm, ids, words, mask, self._begin, self._end)
 
     def _of_windows(self, windows: Dict[str, torch.Tensor]) -> Predictions:
         if bool(windows["is_first"]):
             self._running_text.forget()
         if self.training:
             self._running_text.forget_some(self._state_reset_probability)
-        encoder = self.bilm.token_encoder
-        if encoder.reads_characters and "characters" not in windows:
-            raise ConfigurationError(
-                "the biLM reads the characters of words: add an indexer `elmo_scratch_characters` "
-                "to the `token_indexers` of the reader"
-            )
-        words = windows["characters" if encoder.reads_characters else "words"]
-        check_token_ids(words.unsqueeze(0), encoder)
-        vectors = encoder.encode_words(words)  # (distinct, dim)
-        mask = windows["mask"]  # (batch, positions)
-        read = self.bilm.read_windows(
-            torch.nn.functional.embedding(windows["left_to_right"], vectors),
-            torch.nn.functional.embedding(windows["right_to_left"], vectors),
-            mask,
-            self._running_text.start(vectors, len(mask)),
-        )
-        self._running_text.keep(read.state)
-        return Predictions.of_windows(
-            read.left_to_right,
-            read.right_to_left,
-            windows["left_to_right_targets"],
-            windows["right_to_left_targets"],
-            mask,
-        )
+        return predict_windows(self.bilm, windows, self._running_text)
 
     def get_metrics(self, reset: bool = False) -> Dict[str, Any]:
         """

@@ -75,7 +75,7 @@ class PretrainedWeights(NamedTuple):
     @classmethod
     def of_archive(cls, archive_file: str) -> "PretrainedWeights":
         """Reads an archive as `read_language_model` does, with its errors."""
-        (bilm, blueprint, _, _), softmax = read_language_model(archive_file)
+        (bilm, blueprint, _, _), softmax, _ = read_language_model(archive_file)
         return cls(blueprint.config, blueprint.words, bilm.state_dict(), softmax)
 
 
@@ -211,6 +211,8 @@ class StartedLanguageModel(FromParams):
     Registered as a `Model` with names "elmo_scratch_bilm_from_official" and
     "elmo_scratch_bilm_from_archive".
     """
+
+    default_predictor = LanguageModel.default_predictor
 
     @classmethod
     def from_official(

@@ -29,6 +29,9 @@ from elmo_scratch.modules.bilm import BiLmOutput as BiLmOutput
 from elmo_scratch.modules.lstm import LstmStack as LstmStack
 from elmo_scratch.modules.lstm import ProjectedLstm as ProjectedLstm
 from elmo_scratch.modules.mixes import LayerMix as LayerMix
+from elmo_scratch.modules.predictions import Predictions as Predictions
+from elmo_scratch.modules.predictions import predict_sentences as predict_sentences
+from elmo_scratch.modules.predictions import predict_windows as predict_windows
 from elmo_scratch.modules.sequences import PackedOrder as PackedOrder
 from elmo_scratch.modules.softmaxes import OutputSoftmax as OutputSoftmax
 from elmo_scratch.modules.token_encoders import TokenEncoder as TokenEncoder
@@ -42,6 +45,9 @@ __all__ = [
     "LstmState",
     "OutputSoftmax",
     "PackedOrder",
+    "Predictions",
     "ProjectedLstm",
     "TokenEncoder",
+    "predict_sentences",
+    "predict_windows",
 ]

@@ -1,7 +1,7 @@
 """Batches of windows over parallel streams of text."""
 
 from functools import lru_cache
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, NamedTuple, Optional
 
 import numpy
 import torch
@@ -28,6 +28,21 @@ STREAMS_PER_RELEASE = 8
 After reading from this many streams the memory of what they read from disk is released. In a new
 order of sentences each read brings 64 KiB of its neighbourhood along.
 """
+
+
+WORDS_REMEMBERED = 2**16
+"""Words that a reader of sentences keeps in memory."""
+
+
+class NumberedSentence(NamedTuple):
+    """The number of a sentence in its corpus, from 0, and its words as they are written."""
+
+    number: int
+    words: List[str]
+
+
+class TooShort(ConfigurationError):
+    """There is too little text for the streams that a loader shall cut it into."""
 
 
 @DataLoader.register("elmo_scratch_stream")
@@ -174,6 +189,25 @@ class StreamLoader(DataLoader):
         """
         self._epochs_to_skip, self._batches_to_skip = epochs, batches
 
+    def sentences_of_streams(self) -> List[Iterator[NumberedSentence]]:
+        """
+        Reads the sentences of each stream of the next epoch, in the order in which its windows read
+        them.
+        """
+        order = self._order(self._epoch)
+        first = self._rank * self._batch_size
+        return [
+            self._sentences_of(order, stream) for stream in range(first, first + self._batch_size)
+        ]
+
+    def _sentences_of(self, order: StreamOrder, stream: int) -> Iterator[NumberedSentence]:
+        tokens, starts = self._corpus.tokens, self._corpus.sentence_starts
+        spelled = lru_cache(maxsize=WORDS_REMEMBERED)(self._corpus.words.__getitem__)
+        for numbers in order.sentences(stream):
+            for number in numbers.tolist():
+                read = tokens[starts[number] : starts[number + 1]].tolist()
+                yield NumberedSentence(number, list(map(spelled, read)))
+
     def iter_instances(self) -> Iterator[Instance]:
         """Reads the sentences, for vocabularies that count words of instances."""
         empty = self._corpus.audit.empty_shards
@@ -294,7 +328,7 @@ class StreamLoader(DataLoader):
         num_sentences = len(self._corpus.sentence_starts) - 1
         num_positions = len(self._corpus.tokens) + 2 * num_sentences
         if num_positions < needed or num_sentences < num_streams:
-            raise ConfigurationError(
+            raise TooShort(
                 f"{self._data_path}: {num_sentences} sentences with {num_positions} tokens and "
                 f"marks are too short for {num_streams} streams (`batch_size` times workers) with "
                 f"windows of {self._unroll_steps} (`unroll_steps`), which need {needed}. Make "

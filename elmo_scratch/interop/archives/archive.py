@@ -4,6 +4,7 @@ import os
 import tarfile
 import zlib
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from os import PathLike
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
@@ -81,10 +82,14 @@ class PretrainedBiLm(NamedTuple):
 
 
 class PretrainedLanguageModel(NamedTuple):
-    """A trained biLM and the tensors of its softmax, by their names in the softmax."""
+    """
+    A trained biLM, the tensors of its softmax by their names in the softmax, and the config of its
+    training.
+    """
 
     pretrained: PretrainedBiLm
     softmax: Tensors
+    config: Dict[str, Any]
 
 
 def read_bilm_archive(archive_file: Union[str, PathLike]) -> PretrainedBiLm:
@@ -110,6 +115,7 @@ def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguag
     """Reads a biLM and its softmax. The argument and the errors are as in `read_bilm_archive`."""
     with _opened(archive_file) as folder:
         config = Params.from_file(str(folder / CONFIG_NAME))
+        settings = deepcopy(config.as_dict(quiet=True))
         model = config.get("model", Params({}))
         kind = model.get("type")
         if kind not in (LANGUAGE_MODEL, FROM_OFFICIAL, FROM_ARCHIVE):
@@ -136,7 +142,7 @@ def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguag
         _fill(bilm, _part(state, BILM_PREFIX), archive_file)
         reader = DatasetReader.from_params(config.get("dataset_reader"))
     pretrained = PretrainedBiLm(bilm, blueprint, vocab, reader)
-    return PretrainedLanguageModel(pretrained, _part(state, SOFTMAX_PREFIX))
+    return PretrainedLanguageModel(pretrained, _part(state, SOFTMAX_PREFIX), settings)
 
 
 def archive_files(archive_file: Union[str, PathLike]) -> List[Path]:

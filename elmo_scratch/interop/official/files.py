@@ -270,7 +270,7 @@ def read_tensors(
     tensors: Dict[str, numpy.ndarray] = {}
     try:
         with h5py.File(path, "r") as file:
-            found = _find_tensors(file, source)
+            found = find_tensors(file, source)
             _check_shapes(found, source, options, options_source)
             unused = neutral_shapes(options)
             for name, dataset in found.items():
@@ -313,7 +313,7 @@ NUM_BYTES = 4
 """Bytes of a number in memory."""
 
 
-def _find_tensors(file: h5py.File, source: str) -> Dict[str, h5py.Dataset]:
+def find_tensors(file: h5py.File, source: str) -> Dict[str, h5py.Dataset]:
     """
     The data sets of a file by their paths. Refuses what no weight file holds, and data sets that
     would take far more memory than the file has numbers for, one by one or together.

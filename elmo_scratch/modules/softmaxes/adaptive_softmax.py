@@ -90,6 +90,10 @@ class AdaptiveSoftmax(OutputSoftmax):
         best = targets.new_empty(len(targets), 0) if self.training else self._best(states)
         return ScoredWords(loss, losses.detach(), best, is_exact=True)
 
+    def log_probabilities(self, states: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.adaptive.log_prob(states)
+        return found
+
     @torch.no_grad()
     def _best(self, states: torch.Tensor) -> torch.Tensor:
         """The most probable words, best first. Shape `(predicted, 5)`, or fewer columns."""

@@ -39,3 +39,7 @@ class FullSoftmax(OutputSoftmax, MixedPrecision):
             states, self.weight, self.bias, targets, dtype=dtype, num_best=NUM_BEST
         )
         return ScoredWords(*scored, is_exact=True)
+
+    def log_probabilities(self, states: torch.Tensor) -> torch.Tensor:
+        scores = torch.nn.functional.linear(states, self.weight, self.bias)  # (predicted, words)
+        return torch.log_softmax(scores, dim=1)

@@ -52,6 +52,28 @@ class OutputSoftmax(torch.nn.Module, Registrable, ABC):
             Shape `(predicted,)`: the id of the word at each place.
         """
 
+    def log_probabilities(self, states: torch.Tensor) -> torch.Tensor:
+        """
+        The whole distribution at each place, the one that `forward` measures in evaluation.
+
+        # Parameters
+
+        states : `torch.Tensor`
+            Shape `(predicted, dim)`.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(predicted, words)`, in nats; minus infinity for what is never predicted.
+
+        # Raises
+
+        NotImplementedError
+            If the softmax, one of another package, leaves this out: nothing but the list of likely
+            words of `allennlp elmo-score` asks for it.
+        """
+        raise NotImplementedError
+
     def average_gradients(self) -> List[str]:
         """
         Lets the softmax average gradients over the workers of a distributed training by itself, if

@@ -16,6 +16,9 @@ from elmo_scratch.kernels import (
 from elmo_scratch.modules.softmaxes.log_uniform_sampler import LogUniformSampler
 from elmo_scratch.modules.softmaxes.output_softmax import NUM_BEST, OutputSoftmax, ScoredWords
 
+PADDING = 0
+"""The id of AllenNLP's padding."""
+
 WORDS_TOGETHER = 128
 """
 The words of a batch are padded to a multiple of this. oneDNN compiles and keeps kernels for each
@@ -101,7 +104,7 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
                 dtype=dtype,
                 num_best=NUM_BEST,
                 # Padding is never drawn, so its score has not been trained to be low.
-                only_targets=targets.new_zeros(1),
+                only_targets=targets.new_full((1,), PADDING),
             )
             return ScoredWords(*scored, is_exact=True)
         sampled = self.sampler()
@@ -124,6 +127,11 @@ class SampledSoftmax(OutputSoftmax, MixedPrecision, torch.nn.Embedding):
         )
         none = targets.new_empty(len(targets), 0)
         return ScoredWords(scored.loss, scored.losses, best=none, is_exact=False)
+
+    def log_probabilities(self, states: torch.Tensor) -> torch.Tensor:
+        scores = torch.nn.functional.linear(states, self.weight, self.bias)  # (predicted, words)
+        scores[:, PADDING] = -torch.inf
+        return torch.log_softmax(scores, dim=1)
 
     def _of_all_workers(self, rows: torch.Tensor) -> Optional[torch.Tensor]:
         """The rows that any worker uses; `None` if gradients are not averaged here."""

@@ -1,0 +1,100 @@
+"""
+The softmax of an official biLM, which `weights.hdf5` lacks: a file of its own beside it.
+
+The original's `bin/dump_weights.py` leaves the softmax out. For two released models a file with it
+was published all the same, beside their weights, below https://allennlp.s3.amazonaws.com/models/elmo/
+
+- `2x4096_512_2048cnn_2xhighway/elmo_2x4096_512_2048cnn_2xhighway_softmax_weights.hdf5`, whose
+  words are `2x4096_512_2048cnn_2xhighway/vocab-2016-09-10.txt`, and
+- `2x4096_512_2048cnn_2xhighway_5.5B/elmo_2x4096_512_2048cnn_2xhighway_5.5B_softmax_weights.hdf5`,
+  whose words are `2x4096_512_2048cnn_2xhighway_5.5B/tf_checkpoint/vocab-enwiki-news-500000.txt`.
+
+For other models a copy of that script without its test for "softmax" writes one from the checkpoint
+of the training. There the variables are `lm/softmax/W`, shape `(words, projection_dim)`, and
+`lm/softmax/b`, shape `(words,)`; the script drops `lm/`.
+"""
+
+from os import PathLike
+from typing import Union
+
+import h5py
+import numpy
+import torch
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.files.paths import local_file
+from elmo_scratch.interop.official.files import find_tensors
+from elmo_scratch.modules.softmaxes import SampledSoftmax
+
+WEIGHT, BIAS = "softmax/W", "softmax/b"
+"""The variables of the original's trainer, under the names that its script gives them."""
+
+
+def read_official_softmax(
+    softmax_file: Union[str, PathLike], num_words: int, dim: int
+) -> SampledSoftmax:
+    """
+    Reads the weights of a softmax: `softmax/W`, shape `(num_words, dim)`, and `softmax/b`, shape
+    `(num_words,)`, in the order of the model's vocabulary file. Other tensors may lie beside them.
+
+    # Parameters
+
+    softmax_file : `Union[str, PathLike]`
+        A path or an address.
+    num_words : `int`
+        The words of the vocabulary file.
+    dim : `int`
+        The size of a state of the biLM.
+
+    # Returns
+
+    `SampledSoftmax`
+        In evaluation mode, where it is exact. The id of a word is its row in the file plus one;
+        id 0, padding, is never predicted.
+
+    # Raises
+
+    ConfigurationError
+        If the file is missing or can't be read; or a tensor is missing, of another shape or type,
+        or holds a number that is not finite.
+    """
+    source = str(softmax_file)
+    expected = {WEIGHT: (num_words, dim), BIAS: (num_words,)}
+    path = local_file(softmax_file)
+    try:
+        with h5py.File(path, "r") as file:
+            found = find_tensors(file, source)
+            for name, shape in expected.items():
+                if name not in found:
+                    raise ConfigurationError(
+                        f"{source}: expected the softmax of a biLM, {WEIGHT} and {BIAS}, but "
+                        f"{name} is missing; the file holds {sorted(found)[:10]}. The released "
+                        "models have a file of its own for it, `..._softmax_weights.hdf5`."
+                    )
+                if found[name].shape != shape:
+                    raise ConfigurationError(
+                        f"{source}: expected {name} to have the shape {shape}, for {num_words} "
+                        f"words of the vocabulary file and states of {dim} numbers, but it has the "
+                        f"shape {found[name].shape}. Do the files come from the same model?"
+                    )
+            softmax = SampledSoftmax(num_words=1 + num_words, dim=dim, num_samples=1)
+            with torch.no_grad():
+                for name, parameter in ((WEIGHT, softmax.weight), (BIAS, softmax.bias)):
+                    parameter[0] = 0.0
+                    with numpy.errstate(over="ignore"):
+                        numbers = found[name][...].astype("float32", copy=False)
+                    parameter[1:] = torch.from_numpy(numbers)
+    except ConfigurationError:
+        raise
+    except Exception as error:  # h5py raises nearly every kind of error for damaged files
+        raise ConfigurationError(
+            f"{source}: expected the softmax of a biLM in an HDF5 file, but it can't be read; if "
+            f"it was downloaded, the download may be incomplete. {error}"
+        ) from None
+    for name, parameter in ((WEIGHT, softmax.weight), (BIAS, softmax.bias)):
+        if not parameter.isfinite().all():
+            raise ConfigurationError(
+                f"{source}: {name} holds numbers that are not finite; such weights come of a "
+                "training that diverged or of a damaged file"
+            )
+    return softmax.eval()

@@ -1,0 +1,87 @@
+"""What a language model says of a sentence, and of a text."""
+
+from typing import Any, Dict, List, NamedTuple
+
+from elmo_scratch.metrics import Perplexity
+
+
+class LikelyWord(NamedTuple):
+    """A word that may stand in the place of another, and its probability there."""
+
+    word: str
+    probability: float
+
+
+class SentenceScore(NamedTuple):
+    """
+    The score of one sentence. All log probabilities are natural.
+
+    # Parameters
+
+    number : `int`
+        Which sentence of the text it is, from 0. Lines without a token don't count.
+    words : `List[str]`
+        Its words as they are written.
+    unknown : `List[int]`
+        The places, from 0, of the words that the vocabulary lacks. Each counts as the one unknown
+        word of the vocabulary, so its log probability is that of any unknown word.
+    left_to_right : `List[float]`
+        The log probability of each word, given those before it; and that of the end.
+    right_to_left : `List[float]`
+        The log probability of the beginning, and that of each word, given those after it.
+    likely : `List[List[LikelyWord]]`
+        For each word the most likely ones at its place, best first; none if none were asked for.
+        Both directions count: a word's probability is the product of the two, over the sum of these
+        products of all words of the vocabulary. The unknown word and the sentence marks are none.
+    """
+
+    number: int
+    words: List[str]
+    unknown: List[int]
+    left_to_right: List[float]
+    right_to_left: List[float]
+    likely: List[List[LikelyWord]]
+
+    def perplexities(self) -> Dict[str, float]:
+        """The perplexities of the sentence, as `TextScore.perplexities` has them for a text."""
+        total = TextScore()
+        total.add(self)
+        return total.perplexities()
+
+
+class TextScore:
+    """
+    The sums over the sentences of a text. The attributes tell how many sentences, words and words
+    out of vocabulary it has.
+    """
+
+    def __init__(self) -> None:
+        self.num_sentences = self.num_words = self.num_unknown = 0
+        self._sums = [0.0, 0.0]
+
+    def add(self, score: SentenceScore) -> None:
+        """Adds a sentence."""
+        self.num_sentences += 1
+        self.num_words += len(score.words)
+        self.num_unknown += len(score.unknown)
+        for direction, found in enumerate((score.left_to_right, score.right_to_left)):
+            self._sums[direction] -= sum(found)
+
+    def perplexities(self) -> Dict[str, float]:
+        """
+        Returns `perplexity`, `perplexity_left_to_right` and `perplexity_right_to_left`, the metrics
+        of `allennlp evaluate`: per word and sentence mark, the former by the mean of both losses.
+        """
+        num_predicted = max(1, self.num_words + self.num_sentences)
+        losses = [total / num_predicted for total in self._sums]
+        return {
+            "perplexity": Perplexity.of_loss(sum(losses) / 2),
+            "perplexity_left_to_right": Perplexity.of_loss(losses[0]),
+            "perplexity_right_to_left": Perplexity.of_loss(losses[1]),
+        }
+
+
+def score_from_json(record: Dict[str, Any]) -> SentenceScore:
+    """The score whose `_asdict()` was written as JSON."""
+    likely = [[LikelyWord(*word) for word in words] for words in record.pop("likely")]
+    return SentenceScore(**record, likely=likely)
