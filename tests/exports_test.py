@@ -34,11 +34,11 @@ REGISTERED: Dict[type, Set[str]] = {
     },
     Optimizer: {"elmo_scratch_adagrad"},
     OutputSoftmax: {"adaptive", "full", "sampled"},
-    Predictor: {"ag_news"},
+    Predictor: {"ag_news", "elmo_scratch_score"},
     Seq2SeqEncoder: {"elmo_scratch_output"},
     Subcommand: {
         *("elmo", "elmo-explore", "elmo-export", "elmo-join", "elmo-report", "elmo-search"),
-        "elmo-vectors",
+        *("elmo-score", "elmo-vectors"),
     },
     TokenEmbedder: {
         *("elmo_scratch", "elmo_scratch_from_many_langs", "elmo_scratch_from_official"),

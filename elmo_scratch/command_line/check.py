@@ -9,6 +9,7 @@ from elmo_scratch.command_line.elmo import ELMO, ELMO_JOIN
 from elmo_scratch.command_line.elmo_explore import ELMO_EXPLORE
 from elmo_scratch.command_line.elmo_export import ELMO_EXPORT
 from elmo_scratch.command_line.elmo_report import ELMO_REPORT
+from elmo_scratch.command_line.elmo_score import ELMO_SCORE
 from elmo_scratch.command_line.elmo_search import ELMO_SEARCH
 from elmo_scratch.command_line.elmo_vectors import ELMO_VECTORS
 
@@ -20,6 +21,7 @@ COMMANDS: Dict[str, CommandLine] = {
         ELMO_EXPORT,
         ELMO_JOIN,
         ELMO_REPORT,
+        ELMO_SCORE,
         ELMO_SEARCH,
         ELMO_VECTORS,
     )

@@ -5,6 +5,7 @@ from elmo_scratch.commands.elmo import ElmoJoin as ElmoJoin
 from elmo_scratch.commands.elmo_explore import ElmoExplore as ElmoExplore
 from elmo_scratch.commands.elmo_export import ElmoExport as ElmoExport
 from elmo_scratch.commands.elmo_report import ElmoReport as ElmoReport
+from elmo_scratch.commands.elmo_score import ElmoScore as ElmoScore
 from elmo_scratch.commands.elmo_search import ElmoSearch as ElmoSearch
 from elmo_scratch.commands.elmo_vectors import ElmoVectors as ElmoVectors
 
@@ -14,6 +15,7 @@ __all__ = [
     "ElmoExport",
     "ElmoJoin",
     "ElmoReport",
+    "ElmoScore",
     "ElmoSearch",
     "ElmoVectors",
 ]

@@ -79,7 +79,7 @@ def export_from_args(args: argparse.Namespace) -> None:
             output_file = shard.file_of(output_file)
         name = "standard input" if args.input_file == STANDARD_INPUT else args.input_file
         form = args.input_format or form_by_name(args.input_file)
-        text = InputText(name, _file_of_input(args.input_file, name, opened), form)
+        text = InputText(name, file_of_input(args.input_file, name, opened), form)
         span = None if shard is None else shard.span_of(text.num_sentences)
         settings = ExportSettings(**{name: getattr(args, name) for name in ExportSettings._fields})
         source = _model_source(args, text)
@@ -146,7 +146,7 @@ def _close(read: str, output_file: Path, steps: Optional[List[str]] = None) -> N
     print("\n".join(closing_lines([read, written], {"layers": output_file}, steps)))
 
 
-def _file_of_input(input_file: str, name: str, opened: ExitStack) -> Path:
+def file_of_input(input_file: str, name: str, opened: ExitStack) -> Path:
     """
     Returns a file that can be read twice: standard input and pipes are copied into a temporary one,
     which is removed when the stack closes.

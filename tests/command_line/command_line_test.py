@@ -8,8 +8,9 @@ from elmo_scratch.command_line import COMMANDS, CommandLine, check_words
 from elmo_scratch.command_line.elmo import ELMO, ELMO_JOIN
 from elmo_scratch.command_line.elmo_explore import ELMO_EXPLORE
 from elmo_scratch.command_line.elmo_report import KINDS
+from elmo_scratch.command_line.elmo_score import ELMO_SCORE
 from elmo_scratch.command_line.elmo_vectors import SETTINGS
-from elmo_scratch.commands import elmo_report, elmo_vectors
+from elmo_scratch.commands import elmo_report, elmo_score, elmo_vectors
 from elmo_scratch.explore.page_data import MAX_SENTENCES, MAX_TOKENS
 from elmo_scratch.export.plan import DTYPES, POOLS
 from elmo_scratch.interop.layer_files.writer import COMPRESSIONS
@@ -35,6 +36,9 @@ def test_choices_are_those_of_the_code_behind() -> None:
         "engine": ["local", "ray"],
     }
     assert list(KINDS) == list(elmo_report.WRITERS)
+    scoring = choices_of(ELMO_SCORE)
+    assert scoring["format"] == list(elmo_score.FORMATS)
+    assert set(scoring["state"]) < set(STATES)
 
 
 def test_defaults_are_those_of_the_code_behind() -> None:
@@ -67,6 +71,13 @@ def test_help_ends_the_program(name: str, capsys: pytest.CaptureFixture) -> None
         ("elmo-explore layers.hdf5 --word a --labels b", "--labels colour the maps of a page"),
         ("elmo-explore layers.hdf5 --word a --layer 1", "--layer chooses what --projector writes"),
         ("elmo-explore in.txt --word a --archive b --weight-file c", "expected one model"),
+        ("elmo-score m.tar.gz in.txt --top -1", "expected --top of 0 or more, got -1"),
+        ("elmo-score m.tar.gz in.txt --batch-size 0", "expected --batch-size of 1 or more, got 0"),
+        ("elmo-score m.tar.gz in.txt --overwrite", "--overwrite replaces a file: name it with -o"),
+        (
+            "elmo-score w.hdf5 in.txt --options-file o",
+            "official weights need all of --options-file",
+        ),
         ("elmo-report run -o report.docx", "report.docx: expected the name of a file that ends in"),
         ("elmo-vectors a b --method svd --epochs 2", "--epochs is a setting of --method word2vec"),
     ],
