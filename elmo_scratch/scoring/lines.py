@@ -86,7 +86,7 @@ def _number(log_probability: float) -> str:
 
 
 def _likely(words: List[LikelyWord]) -> Iterator[str]:
-    # A name and its number stay together.
-    told = ", ".join(f"{printable(word)}\xa0{share:.1%}" for word, share in words)
+    # A name and its number stay together; no comma stands between, which is a likely word itself.
+    told = "  ".join(f"{printable(word)}\xa0{share:.1%}" for word, share in words)
     for line in textwrap.wrap(told, COLUMNS - 6, break_on_hyphens=False, break_long_words=False):
         yield " " * 6 + line.replace("\xa0", " ")

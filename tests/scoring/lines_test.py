@@ -54,7 +54,7 @@ def test_a_table_has_80_columns_and_nothing_that_a_terminal_obeys() -> None:
         "  <S>                                            -0.69",
         "  the                             -0.69          -0.69",
     ]
-    assert lines[4] == "      a 75.0%, the 12.5%"
+    assert lines[4] == "      a 75.0%  the 12.5%"
     assert lines[5] == "? bank\ufffd[2J                        -1.39          -0.69"
     assert lines[6].startswith("  銀行銀行銀行") and text_width(lines[6]) == 54
     assert lines[-2:] == ["  </S>                             0.00", ""]
