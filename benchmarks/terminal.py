@@ -70,6 +70,10 @@ RESULTS = (
     ),
     Command("Look into layers", ("elmo-explore", "runs/layers.hdf5", "-o", "runs/layers.html")),
     Command("Neighbours of a word", ("elmo-explore", "runs/layers.hdf5", "--word", "bank")),
+    Command(
+        "Score a text",
+        ("elmo-score", "runs/bilm/model.tar.gz", TEXT, "-o", "runs/scores.jsonl"),
+    ),
     Command("Write official files", ("elmo-export", "runs/bilm/model.tar.gz", "runs/official")),
 )
 """In an order in which each finds what it needs."""
@@ -95,7 +99,7 @@ MISTAKES = (
 MASKS = (
     (r"\d+:\d\d:\d\d", "0:00:00"),
     (r" in \d+\.\d s\b", " in 0.0 s"),
-    (r": [\d,]+ tokens/s", ": 0 tokens/s"),
+    (r": [\d,]+ (tokens|words)/s", r": 0 \1/s"),
     (r"\[\d\d:\d\d[^]\r\n]*\]?", "[00:00]"),
 )
 """What differs from run to run, and what stands in its place."""

@@ -72,7 +72,7 @@ def score_from_args(args: argparse.Namespace) -> None:
             total = _write(scorer, text_file, args.top, FORMATS[kind], output)
         seconds = time.perf_counter() - started
     told = table_total(total)
-    told[0] += f", in {duration(seconds)}: {total.num_words / seconds:,.0f} words/s"
+    told[0] += f" in {duration(seconds)}: {total.num_words / seconds:,.0f} words/s"
     steps = [] if kind == "table" else [shlex.join(["tail", "-n", "1", args.output_file])]
     print("\n".join(closing_lines(told, {"scores": args.output_file}, steps)))
 

@@ -68,10 +68,12 @@ def table_lines(score: SentenceScore) -> List[str]:
 
 def table_total(total: TextScore) -> List[str]:
     """The lines of a text: its counts and its perplexities, told as `allennlp evaluate` does."""
-    known = counted(total.num_sentences, "sentence"), counted(total.num_words, "word")
     share = total.num_unknown / max(1, total.num_words)
-    unknown = f"{total.num_unknown:,} ({share:.1%}) out of vocabulary, marked {UNKNOWN}"
-    return [", ".join((*known, unknown)), *result_lines(total.perplexities())]
+    return [
+        f"{counted(total.num_sentences, 'sentence')}, {counted(total.num_words, 'word')}",
+        f"{counted(total.num_unknown, 'word')} ({share:.1%}) out of vocabulary ({UNKNOWN})",
+        *result_lines(total.perplexities()),
+    ]
 
 
 def _row(mark: str, word: str, before: str, after: str) -> str:

@@ -61,8 +61,8 @@ def test_a_file_has_a_line_of_json_for_each_sentence_and_one_for_the_text(
     assert [one["words"] for one in sentences] == [one.words for one in expected]
     assert text["text"]["sentences"] == 12 and text["text"]["unknown"] > 0
     told = capsys.readouterr().out.splitlines()
-    assert told[1].startswith("12 sentences, 131 words, ") and told[1].endswith(" words/s")
-    assert told[2] == f"perplexity {text['text']['perplexity']:.1f}"
+    assert told[1].startswith("12 sentences, 131 words in ") and told[1].endswith(" words/s")
+    assert told[3] == f"perplexity {text['text']['perplexity']:.1f}"
     assert told[-2:] == [
         "scores       scores.jsonl",
         "next         tail -n 1 scores.jsonl",

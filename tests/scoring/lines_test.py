@@ -40,7 +40,8 @@ def test_a_text_is_the_mean_over_all_that_was_predicted() -> None:
     assert text["perplexity_left_to_right"] == pytest.approx(2 ** (6 / 6))
     assert text["perplexity_right_to_left"] == pytest.approx(2)
     assert table_total(total) == [
-        "2 sentences, 4 words, 1 (25.0%) out of vocabulary, marked ?",
+        "2 sentences, 4 words",
+        "1 word (25.0%) out of vocabulary (?)",
         "perplexity 2.0",
         "  left to right 2.0, right to left 2.0",
     ]
