@@ -89,6 +89,19 @@ def losses_of(scores: List[SentenceScore]) -> torch.Tensor:
     return torch.tensor([[*score.left_to_right, *score.right_to_left] for score in scores])
 
 
+def assert_same(one: SentenceScore, other: SentenceScore) -> None:
+    """All but the number is the same, within rounding."""
+    assert (one.words, one.unknown) == (other.words, other.unknown)
+    assert one.left_to_right == pytest.approx(other.left_to_right, abs=1e-5)
+    assert one.right_to_left == pytest.approx(other.right_to_left, abs=1e-5)
+    assert len(one.likely) == len(one.words)
+    for place, same in zip(one.likely, other.likely, strict=True):
+        assert [word for word, _ in place] == [word for word, _ in same]
+        assert [share for _, share in place] == pytest.approx(
+            [share for _, share in same], abs=1e-5
+        )
+
+
 # What evaluation finds
 
 
@@ -137,11 +150,7 @@ def test_from_zeros_scores_depend_on_nothing_but_the_sentence(streamed: Path) ->
     by_batch[2].reverse()
     for other in by_batch[1:]:
         for one, another in zip(by_batch[0], other, strict=True):
-            assert one.words == another.words and one.unknown == another.unknown
-            assert one.left_to_right == pytest.approx(another.left_to_right, abs=1e-5)
-            assert one.right_to_left == pytest.approx(another.right_to_left, abs=1e-5)
-            for place, same in zip(one.likely, another.likely, strict=True):
-                assert [word for word, _ in place] == [word for word, _ in same]
+            assert_same(one, another)
 
 
 def test_carried_a_sentence_depends_on_those_before_but_not_on_the_call_before(
@@ -151,11 +160,15 @@ def test_carried_a_sentence_depends_on_those_before_but_not_on_the_call_before(
     twice = list(scorer.score([["the", "bank"]] * 2))
     assert not torch.equal(losses_of(twice[:1]), losses_of(twice[1:]))
     assert torch.equal(losses_of(list(scorer.score([["the", "bank"]]))), losses_of(twice[:1]))
-    # Two streams would be told apart: one text is read as running text reads it.
-    running = SentenceScorer.from_archive(streamed, batch_size=1)
-    assert losses_of(twice)[0].tolist() == pytest.approx(
-        losses_of(list(running.score([["the", "bank"]])))[0].tolist()
-    )
+
+
+def test_one_stream_scores_each_word_as_sentences_that_carry_their_state(
+    streamed: Path, text: Path
+) -> None:
+    running = SentenceScorer.from_archive(streamed, batch_size=1).score_text(text, 2)
+    carried = SentenceScorer.from_archive(streamed, state="carry", batch_size=1)
+    for one, other in zip(running, carried.score_text(text, 2), strict=True):
+        assert_same(one, other)
 
 
 def test_a_text_of_any_length_is_scored_as_it_comes(sampled: Path) -> None:
@@ -225,12 +238,7 @@ def test_official_files_score_as_the_archive_that_they_were_made_of(
     theirs = SentenceScorer.from_official(*files, state="reset")
     ours = SentenceScorer.from_archive(sampled, state="reset")
     for one, other in zip(ours.score_text(text, 2), theirs.score_text(text, 2), strict=True):
-        assert (one.words, one.unknown) == (other.words, other.unknown)
-        assert one.left_to_right == pytest.approx(other.left_to_right, abs=1e-5)
-        assert one.right_to_left == pytest.approx(other.right_to_left, abs=1e-5)
-        assert [[word for word, _ in place] for place in one.likely] == [
-            [word for word, _ in place] for place in other.likely
-        ]
+        assert_same(one, other)
 
 
 def test_official_files_of_words_need_a_vocabulary_of_their_size(tmp_path: Path) -> None:
