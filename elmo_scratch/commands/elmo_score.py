@@ -53,7 +53,8 @@ def score_from_args(args: argparse.Namespace) -> None:
     if args.file_friendly_logging:
         common_logging.FILE_FRIENDLY_LOGGING = True
     place = args.output_file or "standard output"
-    with command_errors("elmo-score", place), ExitStack() as opened:
+    errors = command_errors("elmo-score", place, is_verbose=args.verbose)
+    with errors, ExitStack() as opened:
         check_arguments(ELMO_SCORE, args)
         name = "standard input" if args.input_file == STANDARD_INPUT else args.input_file
         text_file = file_of_input(args.input_file, name, opened)
