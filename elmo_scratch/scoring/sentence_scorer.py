@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from functools import partial
 from os import PathLike
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union, cast
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
 import torch
 from allennlp.common import Params
@@ -11,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import DataLoader, DatasetReader, Token, Vocabulary
 
-from elmo_scratch.data.spelling import check_sentences, split_ragged_batch
+from elmo_scratch.data.spelling import split_ragged_batch, words_of
 from elmo_scratch.data.streams import StreamLoader, TooShort
 from elmo_scratch.data.vocabulary_file import UNKNOWN_WORD, read_vocabulary_file
 from elmo_scratch.files.quiet_loggers import without_information
@@ -380,7 +380,7 @@ class SentenceScorer:
 
 def _tokens(words: Sequence[Union[str, Token]]) -> Sentence:
     if not all(isinstance(word, Token) for word in words):
-        check_sentences([cast(Sequence[str], words)])
+        (words,) = words_of([words])
     if len(words) == 0:
         raise ValueError("expected at least one word in each sentence, but one is empty")
     return [word if isinstance(word, Token) else Token(word) for word in words]

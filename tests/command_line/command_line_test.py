@@ -11,6 +11,7 @@ from elmo_scratch.command_line.elmo_report import KINDS
 from elmo_scratch.command_line.elmo_score import ELMO_SCORE
 from elmo_scratch.command_line.elmo_vectors import SETTINGS
 from elmo_scratch.commands import elmo_report, elmo_score, elmo_vectors
+from elmo_scratch.data.sentence_forms import SENTENCE_FORMS
 from elmo_scratch.explore.page_data import MAX_SENTENCES, MAX_TOKENS
 from elmo_scratch.export.plan import DTYPES, POOLS
 from elmo_scratch.interop.layer_files.writer import COMPRESSIONS
@@ -28,6 +29,7 @@ def choices_of(command: CommandLine) -> Dict[str, List[Any]]:
 def test_choices_are_those_of_the_code_behind() -> None:
     """The room imports nothing that knows them."""
     assert choices_of(ELMO) == {
+        "input_format": list(SENTENCE_FORMS),
         "pool": list(POOLS),
         "dtype": list(DTYPES),
         "compression": list(COMPRESSIONS),
