@@ -88,14 +88,22 @@ setup(
         "spacy>=3.8",
     ],
     extras_require={
+        "datasets": ["datasets>=2.16,<4"],
         "ray": ["ray>=2.40"],
         "report": ["jinja2>=3.1", "matplotlib>=3.8"],
         "search": ["optuna>=4"],
+        "sklearn": ["scikit-learn>=1.6"],
         "vectors": ["gensim>=4.3.3"],
         "zst": ["zstandard>=0.22"],
     },
-    # PyTorch calls this at the end of `import torch`.
-    entry_points={"torch.backends": ["elmo_scratch = elmo_scratch_compat:apply"]},
+    entry_points={
+        # What `nlp.add_pipe("elmo_scratch")` finds.
+        "spacy_factories": [
+            "elmo_scratch = elmo_scratch.integrations.spacy_component:make_elmo_component"
+        ],
+        # PyTorch calls this at the end of `import torch`.
+        "torch.backends": ["elmo_scratch = elmo_scratch_compat:apply"],
+    },
     # An editable installation puts this folder on the path. By default an import hook finds it,
     # which in the folder above comes too late: there Python takes the folder for the package.
     options={"editable_wheel": {"mode": "compat"}},

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from elmo_scratch import embedders as embedders
     from elmo_scratch import explore as explore
     from elmo_scratch import export as export
+    from elmo_scratch import integrations as integrations
     from elmo_scratch import interop as interop
     from elmo_scratch import metrics as metrics
     from elmo_scratch import models as models
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from elmo_scratch.embedders import SentenceLayers as SentenceLayers
     from elmo_scratch.explore import nearest as nearest
     from elmo_scratch.export import ElmoEmbedder as ElmoEmbedder
+    from elmo_scratch.integrations import ElmoVectorizer as ElmoVectorizer
     from elmo_scratch.interop import LayerFile as LayerFile
     from elmo_scratch.interop import read_bilm_archive as read_bilm_archive
     from elmo_scratch.interop import read_official_bilm as read_official_bilm
@@ -50,6 +52,7 @@ else:
             "BiLmEmbedder": "embedders",
             "Elmo": "embedders",
             "ElmoEmbedder": "export",
+            "ElmoVectorizer": "integrations",
             "LayerFile": "interop",
             "LayerMix": "modules",
             "OfficialEmbedder": "embedders",
@@ -70,6 +73,7 @@ __all__ = [
     "BiLmEmbedder",
     "Elmo",
     "ElmoEmbedder",
+    "ElmoVectorizer",
     "LayerFile",
     "LayerMix",
     "OfficialEmbedder",

@@ -24,7 +24,7 @@ FLOORS = [
     ["scoring", "static_vectors", "training"],
     ["embedders", "models", "predictors"],
     ["explore", "export", "search"],
-    ["report"],
+    ["integrations", "report"],
     ["commands"],
     ["registered"],
 ]

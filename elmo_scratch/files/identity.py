@@ -32,8 +32,9 @@ class ReadFiles:
 
     def __init__(self, files: Sequence[Path]) -> None:
         # An absolute path stays right when the process changes its folder.
-        self._files = [file.absolute() for file in files]
-        self._stamps = [stamp_of(file) for file in self._files]
+        self.paths = [file.absolute() for file in files]
+        """Where they lie, in their order."""
+        self._stamps = [stamp_of(file) for file in self.paths]
 
     @cached_property
     def identity(self) -> str:
@@ -42,12 +43,12 @@ class ReadFiles:
         were read.
         """
         try:
-            identity = identity_of(self._files)
-            is_same = self._stamps == [stamp_of(file) for file in self._files]
+            identity = identity_of(self.paths)
+            is_same = self._stamps == [stamp_of(file) for file in self.paths]
         except OSError:
             is_same = False
         if not is_same:
-            names = ", ".join(map(str, self._files))
+            names = ", ".join(map(str, self.paths))
             raise ConfigurationError(
                 f"{names}: changed or removed since the biLM was read. Load it again."
             )
@@ -55,7 +56,7 @@ class ReadFiles:
 
     def hold(self, path: Path) -> bool:
         """Whether one of the files is the file at `path`, by whatever name."""
-        return path.exists() and any(file.exists() and path.samefile(file) for file in self._files)
+        return path.exists() and any(file.exists() and path.samefile(file) for file in self.paths)
 
 
 def identity_of(files: Sequence[Path]) -> str:

@@ -1,0 +1,51 @@
+"""The models of these tests, of every kind that is read, and the vectors of `allennlp elmo`."""
+
+from pathlib import Path
+from typing import Any, List
+
+import h5py
+import numpy
+
+from elmo_scratch import ElmoEmbedder
+from tests import FIXTURES_ROOT, PROJECT_ROOT
+from tests.tiny_archives import unpack
+
+OFFICIAL = [
+    str(FIXTURES_ROOT / "elmo/residual" / name) for name in ("options.json", "weights.hdf5")
+]
+"""Of a biLM of characters."""
+
+GOLDEN = PROJECT_ROOT / "tests" / "golden"
+ARCHIVE = str(GOLDEN / "words" / "model.tar.gz")
+"""Of a biLM of words."""
+
+NUM_LAYERS, WIDTH = 3, 12
+"""Of the official files."""
+
+TOUR = [
+    line.split() for line in (FIXTURES_ROOT / "text" / "tour.txt").read_text("utf-8").splitlines()
+]
+
+KINDS = ("archive", "folder", "official")
+
+
+def model_in(folder: Path, kind: str) -> Any:
+    """Copies a model into a folder of its own, and returns what names it."""
+    folder.mkdir(exist_ok=True)
+    if kind == "folder":
+        return str(unpack(Path(ARCHIVE), folder / "run"))
+    names = []
+    for file in OFFICIAL if kind == "official" else [ARCHIVE]:
+        copy = folder / Path(file).name
+        copy.write_bytes(Path(file).read_bytes())
+        names.append(str(copy))
+    return names if len(names) > 1 else names[0]
+
+
+def exported(sentences: List[List[str]], kept: str, folder: Path) -> List[numpy.ndarray]:
+    """The vectors that `allennlp elmo --state reset` writes with the official files."""
+    text = folder / "text.txt"
+    text.write_text("".join(" ".join(words) + "\n" for words in sentences), encoding="utf-8")
+    ElmoEmbedder(*OFFICIAL, state="reset").embed_file(text, folder / f"{kept}.hdf5", kept)
+    with h5py.File(folder / f"{kept}.hdf5") as file:
+        return [file[str(number)][...] for number in range(len(sentences))]
