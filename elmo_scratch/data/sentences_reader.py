@@ -1,7 +1,6 @@
 """Reads sentences for a language model from plain text files and AG News files."""
 
 import os
-from os import PathLike
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional
 
@@ -12,7 +11,15 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenIndexer
 from allennlp.data.tokenizers import Token, Tokenizer, WhitespaceTokenizer
 
 from elmo_scratch.data.ag_news_reader import ag_news_rows, ag_news_text
-from elmo_scratch.data.corpus import DataPath, check_not_empty, is_table, list_shards
+from elmo_scratch.data.corpus import (
+    DataPath,
+    check_not_empty,
+    data_set_lines,
+    is_data_set,
+    is_table,
+    list_shards,
+    named_paths,
+)
 from elmo_scratch.data.corpus.shards import shard_blocks
 from elmo_scratch.data.lines import check_max_tokens, line_tokens
 
@@ -23,7 +30,8 @@ class SentencesReader(DatasetReader):
     Reads one sentence a line from text files, plain or compressed (a path, or a pattern such as
     `corpus/*.txt.gz`), and one text a row from AG News files (names that end in `.csv` or
     `.csv.gz`), or a list of both, into instances with a `TextField` "sentence". Lines and texts
-    without a token are skipped.
+    without a token are skipped. A Hugging Face data set, or its address such as
+    `datasets:wikitext?name=wikitext-2-raw-v1&split=train` (see `data_sets`), is read as lines too.
 
     Registered as a `DatasetReader` with name "elmo_scratch_sentences".
 
@@ -87,7 +95,10 @@ class SentencesReader(DatasetReader):
     def _texts(self, data_path: DataPath) -> Iterator[str]:
         """Yields the texts of one file or many; the name of each tells its kind."""
         known = set()
-        for path in [data_path] if isinstance(data_path, (str, PathLike)) else data_path:
+        for path in named_paths(data_path):
+            if is_data_set(path):
+                yield from data_set_lines(path)
+                continue
             for shard in list_shards(path):
                 # Each file counts once, as in a prepared corpus.
                 real = os.path.realpath(shard)

@@ -8,12 +8,15 @@ whole or not there.
 
 from elmo_scratch.data.corpus.audit import CorpusAudit as CorpusAudit
 from elmo_scratch.data.corpus.audit import log_audit as log_audit
+from elmo_scratch.data.corpus.data_sets import data_set_lines as data_set_lines
+from elmo_scratch.data.corpus.data_sets import is_data_set as is_data_set
 from elmo_scratch.data.corpus.preparation import WordTable as WordTable
 from elmo_scratch.data.corpus.prepared_corpus import PreparedCorpus as PreparedCorpus
 from elmo_scratch.data.corpus.shards import DataPath as DataPath
 from elmo_scratch.data.corpus.shards import check_not_empty as check_not_empty
 from elmo_scratch.data.corpus.shards import is_table as is_table
 from elmo_scratch.data.corpus.shards import list_shards as list_shards
+from elmo_scratch.data.corpus.shards import named_paths as named_paths
 
 __all__ = [
     "CorpusAudit",
@@ -21,7 +24,10 @@ __all__ = [
     "PreparedCorpus",
     "WordTable",
     "check_not_empty",
+    "data_set_lines",
+    "is_data_set",
     "is_table",
     "list_shards",
     "log_audit",
+    "named_paths",
 ]

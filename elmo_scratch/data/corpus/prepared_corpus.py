@@ -17,6 +17,7 @@ from allennlp.data.tokenizers import Tokenizer, WhitespaceTokenizer
 from filelock import FileLock, Timeout
 
 from elmo_scratch.data.corpus.audit import CorpusAudit
+from elmo_scratch.data.corpus.cache_folder import default_cache_dir
 from elmo_scratch.data.corpus.corpus_key import corpus_key, shard_stamps
 from elmo_scratch.data.corpus.preparation import (
     AUDIT,
@@ -145,7 +146,6 @@ def _lock_path(folder: Path) -> str:
     return f"{folder}.lock"
 
 
-CACHE_VARIABLE = "ELMO_SCRATCH_CACHE"
 """The environment variable that names the folder of prepared corpora."""
 
 
@@ -295,14 +295,6 @@ class PreparedCorpus:
         for array in (self.tokens, self.sentence_starts):
             pages = array._mmap  # type: ignore[attr-defined]
             pages.madvise(mmap.MADV_DONTNEED)
-
-
-def default_cache_dir() -> Path:
-    """The default folder of prepared corpora."""
-    named = os.environ.get(CACHE_VARIABLE)
-    if named:
-        return Path(named).expanduser()
-    return Path.home() / ".cache" / "elmo_scratch" / "corpora"
 
 
 def _check_kind(paths: List[Union[str, PathLike]]) -> None:

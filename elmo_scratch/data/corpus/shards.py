@@ -8,6 +8,7 @@ from typing import Callable, Iterator, List, Optional, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.data.corpus.data_sets import data_set_file, is_data_set
 from elmo_scratch.data.lines import BYTE_ORDER_MARK
 from elmo_scratch.data.packed_files import ENDINGS, check_no_archive, damage_told, unpacked
 from elmo_scratch.files.paths import resolve_path
@@ -86,7 +87,8 @@ def list_shards(data_path: DataPath) -> List[Path]:
 
     data_path : `DataPath`
         A file, a pattern such as `corpus/*.txt.gz` (`**` stands for folders within folders), an
-        address that AllenNLP's `cached_path` can fetch, or a list of those.
+        address that AllenNLP's `cached_path` can fetch, a Hugging Face data set (see `data_sets`),
+        which is written to a text file once, or a list of those.
 
     # Returns
 
@@ -106,7 +108,8 @@ def list_shards(data_path: DataPath) -> List[Path]:
     known = set()
     for pattern in patterns:
         try:
-            paths = _matching(os.fspath(pattern))
+            is_set = is_data_set(pattern)
+            paths = [data_set_file(pattern)] if is_set else _matching(os.fspath(pattern))
         except OSError as error:
             name = error.filename or pattern
             raise ConfigurationError(f"{name}: cannot be read ({error.strerror})") from None
@@ -120,12 +123,13 @@ def list_shards(data_path: DataPath) -> List[Path]:
 
 def named_paths(data_path: DataPath) -> List[Union[str, PathLike]]:
     """The paths, patterns and addresses that name a corpus, as given."""
-    return [data_path] if isinstance(data_path, (str, PathLike)) else list(data_path)
+    is_one = isinstance(data_path, (str, PathLike)) or is_data_set(data_path)
+    return [data_path] if is_one else list(data_path)  # type: ignore[list-item, arg-type]
 
 
 def is_table(path: Union[str, PathLike]) -> bool:
     """Whether a path or an address names a comma-separated table."""
-    return os.fspath(path).endswith((".csv", ".csv.gz"))
+    return not is_data_set(path) and os.fspath(path).endswith((".csv", ".csv.gz"))
 
 
 def first_names(shards: List[Path]) -> str:
