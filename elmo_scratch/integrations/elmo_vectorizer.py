@@ -1,5 +1,6 @@
 """A vectorizer of scikit-learn's: from texts to vectors of a biLM."""
 
+from functools import lru_cache
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
 import numpy
@@ -181,6 +182,7 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             yield words
 
 
+@lru_cache(maxsize=1)
 def _english_rules() -> Callable[[str], List[str]]:
     # `allennlp.data` takes seconds to import, and texts that are split don't need it.
     from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer

@@ -186,7 +186,8 @@ def _has_vector(part: HasVector) -> bool:
 
 def _cosine(one: HasVector, other: HasVector) -> float:
     """The cosine of two vectors, 0 if one is zero. Raises `ValueError` if their widths differ."""
-    vectors = one.vector, other.vector
+    # What spaCy calls them is no array for type checkers.
+    vectors: Tuple[Any, Any] = (one.vector, other.vector)
     if vectors[0].shape != vectors[1].shape:
         widths = " and ".join(str(len(vector)) for vector in vectors)
         raise ValueError(

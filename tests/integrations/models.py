@@ -46,6 +46,9 @@ def exported(sentences: List[List[str]], kept: str, folder: Path) -> List[numpy.
     """The vectors that `allennlp elmo --state reset` writes with the official files."""
     text = folder / "text.txt"
     text.write_text("".join(" ".join(words) + "\n" for words in sentences), encoding="utf-8")
-    ElmoEmbedder(*OFFICIAL, state="reset").embed_file(text, folder / f"{kept}.hdf5", kept)
+    options_file, weight_file = OFFICIAL
+    ElmoEmbedder(options_file, weight_file, state="reset").embed_file(
+        text, folder / f"{kept}.hdf5", kept
+    )
     with h5py.File(folder / f"{kept}.hdf5") as file:
         return [file[str(number)][...] for number in range(len(sentences))]
