@@ -6,22 +6,20 @@ import re
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Dict, List, Tuple
+from typing import Dict, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.files.atomic import atomic_write, atomic_writes
 from elmo_scratch.integrations.vectors import Model
+from elmo_scratch.interop.zipped_models import OPTIONS_NAME, WEIGHTS_NAME
 
 POINTER = "model.json"
 """Says which folder beside it holds the copy; written last."""
 
-OFFICIAL = ("options.json", "weights.hdf5")
-"""The names of official files in a copy."""
-
 FOLDER = "model"
-"""The name that a model that is a folder has in its copy."""
+"""The name that a model of several files has in its copy."""
 
 _DIGEST = r"[0-9a-f]{16}"
 
@@ -32,12 +30,15 @@ def model_files(layers: SentenceLayers, model: Model) -> Dict[str, Path]:
     name by which they were found.
     """
     paths = layers.files.paths
-    if isinstance(model, (list, tuple)) and len(model) == 2:
-        return dict(zip(OFFICIAL, paths))
     if len(paths) == 1:
         return {paths[0].name: paths[0]}
-    root = Path(os.path.commonpath(paths))
-    return {f"{FOLDER}/{path.relative_to(root).as_posix()}": path for path in paths}
+    if isinstance(model, (list, tuple)):
+        # They may lie in two folders, under any names.
+        names = [OPTIONS_NAME, WEIGHTS_NAME]
+    else:
+        root = Path(os.path.commonpath(paths))
+        names = [path.relative_to(root).as_posix() for path in paths]
+    return {f"{FOLDER}/{name}": path for name, path in zip(names, paths)}
 
 
 def write_copy(layers: SentenceLayers, model: Model, folder: Path) -> None:
@@ -61,7 +62,7 @@ def write_copy(layers: SentenceLayers, model: Model, folder: Path) -> None:
             shutil.rmtree(older)
 
 
-def find_copy(folder: Path) -> Model:
+def find_copy(folder: Path) -> str:
     """
     Returns the name of the model whose copy `write_copy` put into `folder`. Raises
     `ConfigurationError` if there is none.
@@ -78,7 +79,7 @@ def find_copy(folder: Path) -> Model:
     return _model_in(folder / digest)
 
 
-def unpack_copy(files: Dict[str, bytes]) -> Tuple[Model, TemporaryDirectory]:
+def unpack_copy(files: Dict[str, bytes]) -> Tuple[str, TemporaryDirectory]:
     """
     Writes the files of a model, each under its path within a copy, into a temporary folder. Returns
     the model's name and the folder, which is removed when nothing refers to it. Raises
@@ -95,13 +96,11 @@ def unpack_copy(files: Dict[str, bytes]) -> Tuple[Model, TemporaryDirectory]:
     return _model_in(root), folder
 
 
-def _model_in(copy: Path) -> Model:
-    names: List[str] = sorted(path.name for path in copy.iterdir()) if copy.is_dir() else []
-    if names == sorted(OFFICIAL):
-        return [str(copy / name) for name in OFFICIAL]
-    if len(names) != 1:
+def _model_in(copy: Path) -> str:
+    found = list(copy.iterdir()) if copy.is_dir() else []
+    if len(found) != 1:
         raise ConfigurationError(
-            f"{copy}: expected the files of one model, but found {', '.join(names) or 'none'}. "
-            "Save the pipeline again."
+            f"{copy}: expected the copy of one model, but found {len(found)} files. Save the "
+            "pipeline again."
         )
-    return str(copy / names[0])
+    return str(found[0])

@@ -48,8 +48,8 @@ class ElmoComponent(Pipe):
     name : `str`
         Its name in the pipeline.
     model : `Union[str, List[str]]`
-        The archive or output folder of a trained biLM, or the paths of an `options.json` and a
-        `weights.hdf5`.
+        The archive or output folder of a trained biLM, another model that `allennlp elmo` takes by
+        one name, or the paths of an `options.json` and a `weights.hdf5`.
     layer : `Union[str, int]`, optional (default = `"mix"`)
         `"mix"`, the average of all layers; `"top"`; or the number of one, 0 for the token layer.
     pool : `str`, optional (default = `"mean"`)

@@ -16,7 +16,7 @@ from elmo_scratch.export.text import Sentence
 FilePath = Union[str, PathLike]
 
 Model = Union[FilePath, Sequence[FilePath]]
-"""An archive or the output folder of a training; or official files, options and weights."""
+"""A model that one name stands for, such as an archive; or official files, options and weights."""
 
 MIXES = {"mix": KEPT["average"], "top": KEPT["top"]}
 """
@@ -36,8 +36,8 @@ def read_model(model: Model, *, cuda_device: int, matmul_dtype: str) -> Sentence
     is_named = isinstance(files, (list, tuple)) and len(files) in (1, 2)
     if not is_named or not all(isinstance(file, (str, PathLike)) for file in files):
         raise ConfigurationError(
-            "expected `model` to be the path of an archive (model.tar.gz), or the two paths of "
-            f"options.json and weights.hdf5, but got {model!r}"
+            "expected `model` to be a name or a path, such as that of an archive (model.tar.gz), "
+            f"or the two paths of options.json and weights.hdf5, but got {model!r}"
         )
     *options_file, weight_file = map(str, files)
     return ModelSource(

@@ -147,7 +147,7 @@ def test_a_pickle_refuses_another_model_and_tells_of_a_missing_one(tmp_path: Pat
     "settings, message",
     [
         ({"model": None}, "expected `model`: the path of an archive, or of official files"),
-        ({"model": 7}, "expected `model` to be the path of an archive .*, but got 7"),
+        ({"model": 7}, "expected `model` to be a name or a path, .*, but got 7"),
         ({"model": "nowhere"}, "^nowhere: there is no such archive$"),
         ({"layer": "middle"}, 'expected `layer` to be "mix", "top" or a number, but got'),
         ({"layer": 3}, "a number from 0 to 2, which this model has, but got 3"),

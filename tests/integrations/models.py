@@ -1,5 +1,6 @@
 """The models of these tests, of every kind that is read, and the vectors of `allennlp elmo`."""
 
+import shutil
 from pathlib import Path
 from typing import Any, List
 
@@ -26,20 +27,18 @@ TOUR = [
     line.split() for line in (FIXTURES_ROOT / "text" / "tour.txt").read_text("utf-8").splitlines()
 ]
 
-KINDS = ("archive", "folder", "official")
+KINDS = ("archive", "training", "official", "official_folder")
 
 
 def model_in(folder: Path, kind: str) -> Any:
     """Copies a model into a folder of its own, and returns what names it."""
     folder.mkdir(exist_ok=True)
-    if kind == "folder":
+    if kind == "training":
         return str(unpack(Path(ARCHIVE), folder / "run"))
-    names = []
-    for file in OFFICIAL if kind == "official" else [ARCHIVE]:
-        copy = folder / Path(file).name
-        copy.write_bytes(Path(file).read_bytes())
-        names.append(str(copy))
-    return names if len(names) > 1 else names[0]
+    if kind == "archive":
+        return shutil.copy(ARCHIVE, folder)
+    files = [shutil.copy(file, folder) for file in OFFICIAL]
+    return files if kind == "official" else str(folder)
 
 
 def exported(sentences: List[List[str]], kept: str, folder: Path) -> List[numpy.ndarray]:

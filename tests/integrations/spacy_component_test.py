@@ -183,9 +183,9 @@ def test_a_folder_without_a_copy_is_refused(content: Any, tmp_path: Path) -> Non
 def test_a_copy_that_lost_a_file_is_refused(tmp_path: Path) -> None:
     component = ElmoComponent("elmo", OFFICIAL)
     component.to_disk(tmp_path)
-    for file in tmp_path.glob("*/*"):
-        file.unlink()
-    with pytest.raises(ConfigurationError, match="files of one model, but found none. Save the"):
+    for copy in tmp_path.glob("*/model"):
+        shutil.rmtree(copy)
+    with pytest.raises(ConfigurationError, match="copy of one model, but found 0 files. Save the"):
         component.from_disk(tmp_path)
 
 
