@@ -20,6 +20,8 @@ INSTRUCTIONS = (
 SOURCES, HEADERS = (sorted(NATIVE.rglob(pattern)) for pattern in ("*.cpp", "*.h"))
 # Compiled once for each of these levels of instructions, which instructions.h describes.
 SIMD_KERNELS, LEVELS = NATIVE / "simd_kernels.cpp", ("AVX2", "AVX512", "BFLOAT16")
+# The configs that `allennlp elmo-train` fits to a text.
+RECIPES = "elmo_scratch.own_text.configs"
 exec((ROOT / "elmo_scratch" / "version.py").read_text(encoding="utf-8"), VERSION)
 
 
@@ -50,8 +52,15 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.10,<3.14",
-    packages=find_packages(include=["elmo_scratch", "elmo_scratch.*", "elmo_scratch_compat"]),
-    package_data={"elmo_scratch": ["py.typed", "explore/page.*", "report/templates/*"]},
+    packages=[
+        *find_packages(include=["elmo_scratch", "elmo_scratch.*", "elmo_scratch_compat"]),
+        RECIPES,
+    ],
+    package_dir={RECIPES: "training_config/bilm"},
+    package_data={
+        "elmo_scratch": ["py.typed", "explore/page.*", "report/templates/*"],
+        RECIPES: ["*.jsonnet", "*.libsonnet"],
+    },
     # A library that ctypes loads. Where there is no compiler PyTorch's operations take its place.
     ext_modules=[
         Extension(

@@ -21,7 +21,7 @@ FLOORS = [
     ["data", "kernels", "metrics", "terminal"],
     ["modules"],
     ["interop"],
-    ["scoring", "static_vectors", "training"],
+    ["own_text", "scoring", "static_vectors", "training"],
     ["embedders", "models", "predictors"],
     ["explore", "export", "search"],
     ["integrations", "report"],

@@ -38,7 +38,7 @@ REGISTERED: Dict[type, Set[str]] = {
     Seq2SeqEncoder: {"elmo_scratch_output"},
     Subcommand: {
         *("elmo", "elmo-explore", "elmo-export", "elmo-join", "elmo-report", "elmo-search"),
-        *("elmo-score", "elmo-vectors"),
+        *("elmo-score", "elmo-train", "elmo-vectors"),
     },
     TokenEmbedder: {
         *("elmo_scratch", "elmo_scratch_from_many_langs", "elmo_scratch_from_official"),
@@ -51,6 +51,7 @@ REGISTERED: Dict[type, Set[str]] = {
     Tokenizer: {"spacy_blank"},
     TrainerCallback: {
         "elmo_scratch_exact_resume",
+        "elmo_scratch_forecast",
         "elmo_scratch_mix_shares",
         "elmo_scratch_norms",
         "elmo_scratch_speed",

@@ -75,6 +75,17 @@ def test_readme_installs_into_an_empty_environment(
     )
     assert helped.returncode == 0, helped.stderr
     assert helped.stdout.startswith("usage: allennlp elmo")
+    # The configs of recipes came along.
+    text = PROJECT_ROOT / "fixtures" / "text" / "sentences.txt"
+    chosen = subprocess.run(
+        [allennlp, "elmo-train", str(text), "-s", "own", "--recipe", "small", "--dry-run"],
+        cwd=tmp_path / "empty",
+        env=shell,
+        capture_output=True,
+        text=True,
+    )
+    assert chosen.returncode == 0, chosen.stderr
+    assert "recipe small: 10 epochs" in chosen.stdout
 
 
 @pytest.mark.parametrize("compiler, is_compiled", [("c++", True), ("false", False)])

@@ -11,6 +11,7 @@ from elmo_scratch.command_line.elmo_export import ELMO_EXPORT
 from elmo_scratch.command_line.elmo_report import ELMO_REPORT
 from elmo_scratch.command_line.elmo_score import ELMO_SCORE
 from elmo_scratch.command_line.elmo_search import ELMO_SEARCH
+from elmo_scratch.command_line.elmo_train import ELMO_TRAIN
 from elmo_scratch.command_line.elmo_vectors import ELMO_VECTORS
 
 COMMANDS: Dict[str, CommandLine] = {
@@ -23,6 +24,7 @@ COMMANDS: Dict[str, CommandLine] = {
         ELMO_REPORT,
         ELMO_SCORE,
         ELMO_SEARCH,
+        ELMO_TRAIN,
         ELMO_VECTORS,
     )
 }

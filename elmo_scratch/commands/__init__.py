@@ -7,6 +7,7 @@ from elmo_scratch.commands.elmo_export import ElmoExport as ElmoExport
 from elmo_scratch.commands.elmo_report import ElmoReport as ElmoReport
 from elmo_scratch.commands.elmo_score import ElmoScore as ElmoScore
 from elmo_scratch.commands.elmo_search import ElmoSearch as ElmoSearch
+from elmo_scratch.commands.elmo_train import ElmoTrain as ElmoTrain
 from elmo_scratch.commands.elmo_vectors import ElmoVectors as ElmoVectors
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "ElmoReport",
     "ElmoScore",
     "ElmoSearch",
+    "ElmoTrain",
     "ElmoVectors",
 ]

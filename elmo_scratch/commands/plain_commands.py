@@ -34,6 +34,9 @@ OURS = '"elmo_scratch'
 LARGEST_CONFIG = 2**24
 """In bytes; an archive's config beyond that is not looked into."""
 
+TRAININGS = ("train", "elmo-train")
+"""The commands that train by a config."""
+
 LANGUAGE_MODELS = "elmo_scratch_bilm"
 """How the names of all models that pre-train begin."""
 
@@ -45,7 +48,7 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
     # Parameters
 
     command : `str`
-        `"train"`, `"evaluate"` or `"predict"`.
+        `"train"`, `"evaluate"`, `"predict"`, or `"elmo-train"`, which trains and writes a report.
     run : `Callable[[Namespace], Any]`
         What AllenNLP runs for it.
     args : `Namespace`
@@ -85,7 +88,7 @@ def _config(command: str, args: Namespace) -> Dict[str, Any]:
     The config that a command goes by; of an archive only if that begins with it, as AllenNLP packs
     them. Whatever is wrong with an archive is told by what loads it.
     """
-    if command == "train":
+    if command in TRAININGS:
         return Params.from_file(args.param_path, args.overrides).as_dict(quiet=True)
     try:
         return json.loads(_packed_config(Path(args.archive_file)))
@@ -106,7 +109,7 @@ def _packed_config(archive: Path) -> bytes:
 
 def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any) -> List[str]:
     """Returns the lines that tell what was reached, where it lies, and what to type next."""
-    if command == "train" and not args.dry_run:
+    if command in TRAININGS and not args.dry_run:
         folder = Path(args.serialization_dir)
         course = course_of_training(folder)
         told = f"On the {course.data} data, after epoch {course.best_epoch + 1}, the best:"
@@ -119,6 +122,8 @@ def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any)
             "all metrics": folder / "metrics.json",
             "whole log": folder / log,
         }
+        if command == "elmo-train":
+            places = {"report": folder / "report.html", **places}
         steps = [f"allennlp evaluate {shlex.quote(str(archive))} TEXTS"]
     elif command == "evaluate":
         told, results = f"On {args.input_file}:", result_lines(result)
@@ -141,6 +146,8 @@ def _use(archive: Path, config: Dict[str, Any]) -> str:
 
 def _way_on(command: str, args: Namespace) -> str:
     """How to go on after an interruption, as the end of a line."""
+    if command == "elmo-train":
+        return ". The same command goes on from the last checkpoint"
     if command != "train":
         return ""
     folder = Path(args.serialization_dir)

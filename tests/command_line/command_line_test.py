@@ -9,6 +9,7 @@ from elmo_scratch.command_line.elmo import ELMO, ELMO_JOIN
 from elmo_scratch.command_line.elmo_explore import ELMO_EXPLORE
 from elmo_scratch.command_line.elmo_report import KINDS
 from elmo_scratch.command_line.elmo_score import ELMO_SCORE
+from elmo_scratch.command_line.elmo_train import ELMO_TRAIN
 from elmo_scratch.command_line.elmo_vectors import SETTINGS
 from elmo_scratch.commands import elmo_report, elmo_score, elmo_vectors
 from elmo_scratch.data.sentence_forms import SENTENCE_FORMS
@@ -17,6 +18,7 @@ from elmo_scratch.export.plan import DTYPES, POOLS
 from elmo_scratch.interop.layer_files.writer import COMPRESSIONS
 from elmo_scratch.kernels import MATMUL_DTYPES
 from elmo_scratch.modules.state_memory import STATES
+from elmo_scratch.own_text.recipes import LARGER, RECIPES
 
 
 def choices_of(command: CommandLine) -> Dict[str, List[Any]]:
@@ -41,6 +43,7 @@ def test_choices_are_those_of_the_code_behind() -> None:
     scoring = choices_of(ELMO_SCORE)
     assert scoring["format"] == list(elmo_score.FORMATS)
     assert set(scoring["state"]) < set(STATES)
+    assert choices_of(ELMO_TRAIN) == {"recipe": [*RECIPES, LARGER]}
 
 
 def test_defaults_are_those_of_the_code_behind() -> None:
@@ -69,6 +72,7 @@ def test_help_ends_the_program(name: str, capsys: pytest.CaptureFixture) -> None
     [
         ("elmo in.txt out.hdf5 --all --workers 2", "--workers needs --engine ray"),
         ("elmo-explore layers.hdf5", "expected something to show"),
+        ("elmo-train text.txt -s own --epochs 0", "expected --epochs of 1 or more, got 0"),
         ("elmo-explore layers.hdf5 --word a -k 0", "expected --neighbours of 1 or more, got 0"),
         ("elmo-explore layers.hdf5 --word a --labels b", "--labels colour the maps of a page"),
         ("elmo-explore layers.hdf5 --word a --layer 1", "--layer chooses what --projector writes"),

@@ -1,0 +1,149 @@
+"""
+`allennlp elmo-train`: pre-trains a biLM on a text of one's own, without a config.
+"""
+
+import argparse
+import json
+import os
+from argparse import Namespace
+from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Dict
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.commands.train import train_model_from_args
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.command_line.elmo_train import ELMO_TRAIN
+from elmo_scratch.commands.command_error import check_arguments, command_errors
+from elmo_scratch.commands.plain_commands import run_plainly
+from elmo_scratch.data.corpus import list_shards
+from elmo_scratch.files.quiet_loggers import without_information
+from elmo_scratch.own_text import (
+    OwnText,
+    check_size,
+    fitted_recipe,
+    hold_out,
+    measure,
+    recipe_for,
+)
+from elmo_scratch.report import check_matplotlib, read_contents, report_of, write_page
+from elmo_scratch.terminal import counted
+
+CONFIG, ARCHIVE = "config.json", "model.tar.gz"
+"""By AllenNLP's names."""
+
+REPORT, TEXTS, ARGUMENTS = "report.html", "texts", "arguments.json"
+"""What the folder holds beside the files of `allennlp train`."""
+
+
+@Subcommand.register("elmo-train")
+class ElmoTrain(Subcommand):
+    """Pre-trains a biLM on a text of one's own; see `allennlp elmo-train --help`."""
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        subparser = ELMO_TRAIN.add_to(parser)
+        subparser.set_defaults(func=train_from_args)
+        return subparser
+
+
+def train_from_args(args: argparse.Namespace) -> None:
+    """Runs the command; raises as `command_errors` and `run_plainly` say."""
+    folder = Path(args.serialization_dir)
+    with command_errors("elmo-train", str(folder), is_verbose=args.verbose):
+        check_arguments(ELMO_TRAIN, args)
+        check_matplotlib()
+        names = ("texts", "dev", "tokenize", "recipe", "epochs")
+        given = {name: getattr(args, name) for name in names}
+        if not _is_begun(folder, given):
+            _begin(args, given, folder)
+        if args.dry_run:
+            return
+    training = Namespace(
+        param_path=str(folder / CONFIG),
+        serialization_dir=str(folder),
+        overrides="",
+        # A training that has no checkpoint yet begins at its beginning.
+        recover=True,
+        force=False,
+        node_rank=0,
+        include_package=args.include_package,
+        dry_run=False,
+        file_friendly_logging=False,
+        verbose=args.verbose,
+        debug=args.verbose,
+    )
+    run_plainly("elmo-train", _train_and_report, training)
+
+
+def _is_begun(folder: Path, given: Dict[str, Any]) -> bool:
+    """
+    Whether the command was stopped in `folder` with the same arguments. Raises
+    `ConfigurationError` if something else is there.
+    """
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return False
+    if (folder / ARCHIVE).exists():
+        raise ConfigurationError(f"{folder}: a finished training is there. Choose another folder.")
+    if not (folder / ARGUMENTS).is_file():
+        raise ConfigurationError(f"{folder}: expected an empty folder, or none")
+    before = json.loads((folder / ARGUMENTS).read_text(encoding="utf-8"))
+    differ = [name for name in given if before.get(name) != given[name]]
+    if differ:
+        raise ConfigurationError(
+            f"{folder}: a training with other arguments has begun there ({', '.join(differ)}). "
+            "Choose another folder."
+        )
+    return True
+
+
+def _begin(args: Namespace, given: Dict[str, Any], folder: Path) -> None:
+    """
+    Measures the text and tells what is chosen. Then `folder` appears with the config, the arguments
+    and the parts of the text at once, unless this is a dry run.
+    """
+    files = list_shards(args.texts)
+    size = measure(files)
+    check_size(size, args.texts[0])
+    print(f"{counted(size.tokens, 'word')} in {counted(size.num_sentences, 'sentence')}")
+    if size.is_raw and args.tokenize is None:
+        print(
+            f"{size.raw_share:.0%} of the words have a punctuation mark at their end. With "
+            "--tokenize en, or another language, spaCy's rules cut it off."
+        )
+    dev_tokens = round(size.tokens * size.held_share)
+    if args.dev is None:
+        train, dev = (str(folder / TEXTS / name) for name in ("train.txt", "dev.txt"))
+        print(f"held out for validation: the last {size.held_share:.1%} of each file")
+    else:
+        train, dev = [str(file) for file in files], args.dev
+        dev_tokens = measure(list_shards(dev)).tokens
+    text = OwnText(train, dev, size.tokens, dev_tokens, args.tokenize)
+    recipe = args.recipe or recipe_for(size.tokens)
+    config = fitted_recipe(recipe, text, args.epochs)
+    epochs = counted(config["trainer"]["num_epochs"], "epoch")
+    streams = counted(config["data_loader"]["batch_size"], "stream")
+    print(f"recipe {recipe}: {epochs}, {streams}")
+    if args.dry_run:
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
+        new = Path(temporary) / folder.name
+        new.mkdir()
+        if args.dev is None:
+            (new / TEXTS).mkdir()
+            hold_out(files, size, *(new / TEXTS / name for name in ("train.txt", "dev.txt")))
+        Params(config).to_file(str(new / CONFIG))
+        (new / ARGUMENTS).write_text(json.dumps(given, indent=2), encoding="utf-8")
+        os.replace(new, folder)
+
+
+def _train_and_report(training: Namespace) -> None:
+    folder = Path(training.serialization_dir)
+    is_new = not any(folder.glob("training_state_*"))
+    # AllenNLP says that it goes on with a training wherever it finds a config.
+    with without_information("allennlp.training.util") if is_new else nullcontext():
+        train_model_from_args(training)
+    write_page(report_of(read_contents([folder])), folder / REPORT)
