@@ -22,8 +22,11 @@ STEPS_OF_AN_EPOCH, MOST_STREAMS = 100, 16
 DEV_TOKENS_OF_A_STREAM, MOST_DEV_STREAMS = 1000, 16
 """Each stream of validation starts from nothing, which costs perplexity if streams are short."""
 
-STEPS_OF_A_TRAINING, FEWEST_EPOCHS, MOST_EPOCHS = 6000, 10, 40
-"""A small text is read more often."""
+STEPS_OF_A_TRAINING, FEWEST_EPOCHS, MOST_EPOCHS = 3000, 10, 20
+"""
+A small text is read more often, but not until it is known by heart: of 48,000 words validation
+grew worse from epoch 17 on.
+"""
 
 
 class OwnText(NamedTuple):

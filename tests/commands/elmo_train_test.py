@@ -85,7 +85,7 @@ def test_a_dry_run_writes_nothing(
     allennlp("elmo-train", raw, "-s", "runs/own", "--dry-run")
     told = capsys.readouterr().out
     assert "29% of the words have a punctuation mark at their end" in told
-    assert told.splitlines()[-1].startswith("recipe own_small: 40 epochs, ")
+    assert told.splitlines()[-1].startswith("recipe own_small: 20 epochs, ")
     allennlp("elmo-train", raw, "-s", "runs/own", "--dry-run", "--tokenize", "en")
     assert "punctuation" not in capsys.readouterr().out
     assert [path.name for path in tmp_path.iterdir()] == ["raw.txt"]

@@ -94,6 +94,7 @@ def zipped(content: bytes) -> bytes:
         ("Zstandard", b"\x28\xb5\x2f\xfd and so on"),
         ("7-Zip", b"7z\xbc\xaf\x27\x1c and so on"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",  # a packed file holds the time
 )
 def test_what_is_packed_otherwise_is_an_error_that_says_how(kind: str, content: bytes) -> None:
     with pytest.raises(ConfigurationError, match=f"a.txt: expected text.* packed by {kind}. Unpac"):

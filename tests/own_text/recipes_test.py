@@ -47,7 +47,7 @@ def test_on_a_large_text_a_recipe_is_the_config_of_its_name(name: str) -> None:
 
 @pytest.mark.parametrize(
     "tokens, streams, dev_streams, epochs",
-    [(2000, 1, 1, 40), (10_000, 5, 1, 40), (64_000, 16, 3, 30), (399_000, 16, 8, 10)],
+    [(2000, 1, 1, 20), (10_000, 5, 1, 20), (64_000, 16, 3, 15), (399_000, 16, 8, 10)],
 )
 def test_a_small_text_gets_fewer_streams_and_more_epochs(
     tokens: int, streams: int, dev_streams: int, epochs: int
