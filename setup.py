@@ -92,6 +92,7 @@ setup(
         "lmdb>=1.2",
         "pyyaml>=5.4",
         "requests>=2.28",
+        "safetensors>=0.4",
         "scipy>=1.9",
         "threadpoolctl>=2.0",
         "spacy>=3.8",

@@ -36,8 +36,10 @@ if TYPE_CHECKING:
     from elmo_scratch.export import ElmoEmbedder as ElmoEmbedder
     from elmo_scratch.integrations import ElmoVectorizer as ElmoVectorizer
     from elmo_scratch.interop import LayerFile as LayerFile
+    from elmo_scratch.interop import read_bilm as read_bilm
     from elmo_scratch.interop import read_bilm_archive as read_bilm_archive
     from elmo_scratch.interop import read_official_bilm as read_official_bilm
+    from elmo_scratch.interop import write_bilm_folder as write_bilm_folder
     from elmo_scratch.interop import write_official_bilm as write_official_bilm
     from elmo_scratch.modules import BiLm as BiLm
     from elmo_scratch.modules import LayerMix as LayerMix
@@ -62,8 +64,10 @@ else:
             "TokenEncoder": "modules",
             "batch_to_ids": "data",
             "nearest": "explore",
+            "read_bilm": "interop",
             "read_bilm_archive": "interop",
             "read_official_bilm": "interop",
+            "write_bilm_folder": "interop",
             "write_official_bilm": "interop",
         },
     )
@@ -84,7 +88,9 @@ __all__ = [
     "VERSION",
     "batch_to_ids",
     "nearest",
+    "read_bilm",
     "read_bilm_archive",
     "read_official_bilm",
+    "write_bilm_folder",
     "write_official_bilm",
 ]

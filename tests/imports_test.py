@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import Optional, Set
 
-from tests import FIXTURES_ROOT
+from elmo_scratch.interop import export_model_folder
+from tests import FIXTURES_ROOT, PROJECT_ROOT
 
 HEAVY = {
     "allennlp.commands",
@@ -61,6 +62,20 @@ def test_drop_ins_import_no_more_than_they_need() -> None:
     )
     assert {"allennlp.common", "h5py", "torch"} <= imported
     assert imported & HEAVY == set()
+
+
+def test_a_model_folder_is_read_by_imports_as_few(tmp_path: Path) -> None:
+    archive = PROJECT_ROOT / "tests" / "golden" / "words" / "model.tar.gz"
+    export_model_folder(archive, tmp_path / "folder")
+    imported = imported_by(
+        "from elmo_scratch import Elmo, ElmoEmbedder, SentenceLayers\n"
+        f"folder = {str(tmp_path / 'folder')!r}\n"
+        "Elmo.from_pretrained(folder)\n"
+        "ElmoEmbedder.from_pretrained(folder).embed_sentence(['The', 'river'])\n"
+        "SentenceLayers(folder)([['The', 'river']])"
+    )
+    assert "safetensors" in imported
+    assert imported & {*HEAVY, "torch._dynamo", "sympy"} == set()
 
 
 def test_an_archive_is_read_without_pytorchs_compiler(bilm_archive: Path) -> None:

@@ -39,8 +39,9 @@ class BiLmEmbedder(TokenEmbedder):
     vocab : `Vocabulary`
         The task's vocabulary.
     pretrained_file : `str`, optional (default = `None`)
-        The archive of a language model, `model.tar.gz`, needed for training. AllenNLP itself leaves
-        it out when it loads the task's archive.
+        The biLM, needed for training: the archive of a language model or of another task
+        (`model.tar.gz`), a model folder, a folder of official files, or a name. AllenNLP itself
+        leaves it out when it loads the task's archive.
     mix : `Lazy[LayerMix]`, optional (default = `TrainableMix`)
         Combines the layers.
     output_mix : `Lazy[LayerMix]`, optional (default = `None`)

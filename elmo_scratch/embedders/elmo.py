@@ -4,18 +4,21 @@ import logging
 import re
 from os import PathLike
 from reprlib import repr as short_repr
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 from allennlp.common import FromParams, Lazy, Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, character_ids
-from elmo_scratch.data.spelling import are_words, batch_to_ids, warm_up_batches
+from elmo_scratch.data.spelling import WordIndexer, are_words, batch_to_ids, warm_up_batches
 from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
+from elmo_scratch.interop import read_bilm, write_bilm_folder
+from elmo_scratch.interop.archives.training_facts import NO_FACTS, TrainingFacts
+from elmo_scratch.interop.loaded_bilm import LoadedMixes
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.interop.official.files import bilm_weights, mix_weights
-from elmo_scratch.kernels import FrozenWeightCache, are_frozen, precision_of
+from elmo_scratch.kernels import FrozenWeightCache, MixedPrecision, are_frozen, precision_of
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 from elmo_scratch.modules.mixes.layer_mix import normalize_layers
@@ -168,15 +171,33 @@ class CachedWords(torch.nn.Module):
         return self._vectors.of(weights, precision_of(weights), encode)
 
 
+class SavedWith(NamedTuple):
+    """What a model folder holds of an `Elmo` besides its numbers, if they came with its biLM."""
+
+    word_indexer: Optional[WordIndexer] = None
+    facts: TrainingFacts = NO_FACTS
+
+
+def _set(bilm: BiLm, state: Optional[str], matmul_dtype: str) -> BiLm:
+    """Gives a biLM its state, unless it keeps its own, and the precision of its products."""
+    if state is not None:
+        bilm.use_state(state)
+    MixedPrecision.set_everywhere(bilm, matmul_dtype)
+    return bilm
+
+
 class Elmo(torch.nn.Module, FromParams):
     """
-    Mixes the layers of a biLM from the official files. It replaces `allennlp.modules.elmo.Elmo`,
-    and loads the weights that it has saved.
+    Mixes the layers of a biLM. It replaces `allennlp.modules.elmo.Elmo`, and loads the weights that
+    it has saved.
 
     # Parameters
 
     options_file, weight_file : `Optional[Union[str, PathLike]]`
-        Paths or addresses of an `options.json` and a `weights.hdf5`; `None` with `module`.
+        Paths or addresses of an `options.json` and a `weights.hdf5`; or, as `weight_file` alone, a
+        model of any other kind that `read_bilm` reads: the archive of a trained biLM
+        (`model.tar.gz`) or of a task, a model folder, a folder of official files, a name. Both are
+        `None` with `module`.
     num_output_representations : `int`
         How many mixes to make of the layers.
     requires_grad : `bool`, optional (default = `False`)
@@ -238,6 +259,7 @@ class Elmo(torch.nn.Module, FromParams):
         keep_layers: Optional[LayerStore] = None,
     ) -> None:
         super().__init__()
+        self._saved_with = SavedWith()
         if num_output_representations < 0:
             raise ConfigurationError(
                 "expected `num_output_representations` of 0 or more, but got "
@@ -254,11 +276,16 @@ class Elmo(torch.nn.Module, FromParams):
                     "expected either `module` or `options_file` and `weight_file`, but got both"
                 )
             bilm = module
+        elif weight_file is None:
+            raise ConfigurationError(
+                "expected both `options_file` and `weight_file`, or another model as `weight_file` "
+                "alone, or `module` in their place"
+            )
+        elif options_file is None:
+            read = read_bilm(weight_file)
+            self._saved_with = SavedWith(read.word_indexer, read.facts)
+            bilm = _set(read.bilm, state, matmul_dtype).requires_grad_(requires_grad)
         else:
-            if options_file is None or weight_file is None:
-                raise ConfigurationError(
-                    "expected both `options_file` and `weight_file`, or `module` in their place"
-                )
             bilm = read_official_bilm(
                 options_file, weight_file, state=state, matmul_dtype=matmul_dtype
             ).requires_grad_(requires_grad)
@@ -292,6 +319,90 @@ class Elmo(torch.nn.Module, FromParams):
             self.mixes.requires_grad_(False)
         self.train(self.training)
         self.register_load_state_dict_pre_hook(rename_allennlp_weights)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model: Union[str, PathLike],
+        num_output_representations: Optional[int] = None,
+        *,
+        requires_grad: bool = False,
+        state: Optional[str] = None,
+        matmul_dtype: str = "float32",
+        **settings: Any,
+    ) -> "Elmo":
+        """
+        Reads a model of any kind that `read_bilm` reads.
+
+        # Parameters
+
+        model : `Union[str, PathLike]`
+            The model. A folder that `save_pretrained` has written gives the same vectors, to the
+            bit.
+        num_output_representations : `int`, optional (default = as saved, or 1)
+            How many mixes to make of the layers. The saved mixes are loaded unless this is another
+            number, or `settings` has a `mix` or `scalar_mix_parameters`.
+        state : `str`, optional (default = the model's own)
+            The state that a sentence starts from.
+        requires_grad, matmul_dtype, **settings
+            As in the constructor; `dropout`, `do_layer_norm` and `keep_sentence_boundaries` are by
+            default as saved.
+
+        # Raises
+
+        ConfigurationError
+            If the model can't be read, or the arguments don't go together.
+        """
+        read = read_bilm(model)
+        bilm = _set(read.bilm, state, matmul_dtype).requires_grad_(requires_grad)
+        saved = {} if read.mixes is None else dict(read.mixes.settings)
+        saved_count = saved.pop("num_output_representations", 1)
+        count = saved_count if num_output_representations is None else num_output_representations
+        elmo = cls(None, None, count, module=bilm, **{**saved, **settings})
+        elmo._saved_with = SavedWith(read.word_indexer, read.facts)
+        has_own = any(settings.get(name) for name in ("mix", "scalar_mix_parameters"))
+        if read.mixes is not None and count == saved_count and not has_own:
+            elmo.mixes.load_state_dict(read.mixes.tensors)
+        return elmo
+
+    def save_pretrained(self, folder: Union[str, PathLike], *, overwrite: bool = False) -> None:
+        """
+        Writes a model folder, made if it doesn't exist, whole or not at all: the biLM, the mixes
+        and their settings.
+
+        # Raises
+
+        ConfigurationError
+            If the folder can't be written to or, unless `overwrite`, holds a biLM already.
+        OSError
+            If the disk is full.
+        ValueError
+            If a model folder can't hold it: a mix is not that of the paper, `module` is no `BiLm`,
+            or its biLM reads words and came without their list.
+        """
+        plain = all(
+            isinstance(mix, TrainableMix) and not mix.do_layer_norm and not mix.layer_dropout.share
+            for mix in self.mixes
+        )
+        if not plain or not isinstance(self.bilm, BiLm):
+            raise ValueError(
+                "expected a `BiLm` and mixes of the kind `trainable` with its default settings, "
+                "which a model folder can hold. Save others by `torch.save(elmo.state_dict(), …)`."
+            )
+        settings = {
+            "num_output_representations": len(self.mixes),
+            "dropout": self.dropout.p,
+            "do_layer_norm": self._do_layer_norm,
+            "keep_sentence_boundaries": self._keep_sentence_boundaries,
+        }
+        write_bilm_folder(
+            self.bilm,
+            folder,
+            word_indexer=self._saved_with.word_indexer,
+            mixes=LoadedMixes(settings, self.mixes.state_dict()),
+            facts=self._saved_with.facts,
+            overwrite=overwrite,
+        )
 
     @classmethod
     def from_params(

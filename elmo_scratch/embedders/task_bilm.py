@@ -11,7 +11,7 @@ from typing import NamedTuple, Optional, Union
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop import BiLmBlueprint, read_bilm_archive
+from elmo_scratch.interop import BiLmBlueprint, read_bilm
 from elmo_scratch.interop.archives.archive import fill_with_nan
 from elmo_scratch.interop.many_langs import ManyLangsBlueprint, ManyLangsModel, read_many_langs
 from elmo_scratch.interop.official import build_bilm, read_official_bilm
@@ -114,20 +114,23 @@ def archived_task_bilm(
     pretrained_file: Optional[str], serialization_dir: Folder, name: str, state: Optional[str]
 ) -> ArchivedTaskBiLm:
     """
-    Reads the archive of a language model. AllenNLP leaves out `pretrained_file` when it loads a
-    task's archive: then builds a biLM, with random weights, by the blueprint that the folder holds
-    under `name`. `state`, unless it is `None`, takes the place of the biLM's own.
+    Reads a model of any kind that `read_bilm` reads. AllenNLP leaves out `pretrained_file` when it
+    loads a task's archive: then builds a biLM, with random weights, by the blueprint that the
+    folder holds under `name`. `state`, unless it is `None`, takes the place of the biLM's own.
 
     Raises `ConfigurationError` if there is neither, or `state` doesn't go with the biLM.
     """
     if pretrained_file is not None:
-        pretrained = read_bilm_archive(pretrained_file)
-        bilm, blueprint = pretrained.bilm, pretrained.blueprint
+        read = read_bilm(pretrained_file)
+        bilm, blueprint = read.bilm, read.blueprint
     elif serialization_dir is not None:
         blueprint = BiLmBlueprint.read(serialization_dir, name)
         bilm = blueprint.build()
     else:
-        raise ConfigurationError("ELMo needs `pretrained_file`, the archive of a biLM")
+        raise ConfigurationError(
+            "ELMo needs `pretrained_file`, the archive of a biLM or another model that `allennlp "
+            "elmo` reads"
+        )
     if state is not None:
         own = bilm.state_memory.state
         if state not in STATES or (state == "warm" != own):

@@ -37,13 +37,15 @@ class ElmoEmbedder:
     # Parameters
 
     options_file, weight_file : `Union[str, PathLike]`, optional (default = the released original)
-        Paths or addresses of an `options.json` and a `weights.hdf5`; or, as `weight_file` alone,
-        the archive of a trained biLM (`model.tar.gz`), the name of a released model, such as
-        `"small"`, or a folder or `.zip` with official files.
+        Paths or addresses of an `options.json` and a `weights.hdf5`; or, as `weight_file` alone, a
+        model of any other kind that `read_bilm` reads: the archive of a trained biLM
+        (`model.tar.gz`) or of a task, a model folder, the name of a released model, such as
+        `"small"`, a folder or `.zip` with official files.
     cuda_device : `int`, optional (default = `-1`)
         The number of a GPU, or -1 for the processor.
     state : `str`, optional (default = `"carry"`, as in AllenNLP)
-        The state that a sentence starts from, as in `BiLm`. `"warm"` needs `warm_up`.
+        The state that a sentence starts from, as in `BiLm`. `"warm"` needs `warm_up`. `None` stands
+        for the model's own.
     matmul_dtype : `str`, optional (default = `"float32"`)
         With `"bfloat16"`, matrix products run in bfloat16.
 
@@ -59,7 +61,7 @@ class ElmoEmbedder:
         weight_file: Optional[FilePath] = None,
         cuda_device: int = -1,
         *,
-        state: str = "carry",
+        state: Optional[str] = "carry",
         matmul_dtype: str = "float32",
     ) -> None:
         self.cuda_device = cuda_device
@@ -70,6 +72,26 @@ class ElmoEmbedder:
             matmul_dtype=matmul_dtype,
             cuda_device=cuda_device,
         ).read()
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        model: FilePath,
+        cuda_device: int = -1,
+        *,
+        state: Optional[str] = None,
+        matmul_dtype: str = "float32",
+    ) -> "ElmoEmbedder":
+        """
+        Reads a model of any kind that `read_bilm` reads. What `save_pretrained` has written gives
+        the same vectors, to the bit: by default a sentence starts from the model's own state. The
+        other arguments, and the errors, are the constructor's.
+        """
+        return cls(None, model, cuda_device, state=state, matmul_dtype=matmul_dtype)
+
+    def save_pretrained(self, folder: FilePath, *, overwrite: bool = False) -> None:
+        """Writes a model folder. Arguments and errors are those of `SentenceLayers`."""
+        self._layers.save_pretrained(folder, overwrite=overwrite)
 
     @property
     def elmo_bilm(self) -> BiLm:

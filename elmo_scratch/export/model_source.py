@@ -1,7 +1,6 @@
 """The source of an export's biLM."""
 
 import os
-from pathlib import Path
 from typing import NamedTuple, Optional, Sequence
 
 import h5py
@@ -9,10 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.files.paths import local_file
-from elmo_scratch.interop.many_langs import is_many_langs_folder
-from elmo_scratch.interop.named_models import resolve_model
 from elmo_scratch.interop.official.files import RELEASED_OPTIONS, RELEASED_WEIGHTS
-from elmo_scratch.interop.zipped_models import official_files
 
 
 class ModelSource(NamedTuple):
@@ -22,10 +18,9 @@ class ModelSource(NamedTuple):
     # Parameters
 
     options_file, weight_file : `str`, optional (default = the released original model's addresses)
-        Official files; or, as `weight_file` alone, an archive of a language model, the name of a
-        released model, or a folder or `.zip` with official files or a model of ELMoForManyLangs.
+        Official files; or, as `weight_file` alone, another model that `read_bilm` reads.
     state : `str`, optional (default = `"carry"`)
-        The state that a sentence starts from, as in `BiLm`.
+        The state that a sentence starts from, as in `BiLm`; `None` for the biLM's own.
     matmul_dtype : `str`, optional (default = `"float32"`)
         The precision of matrix products.
     cuda_device : `int`, optional (default = `-1`)
@@ -40,7 +35,7 @@ class ModelSource(NamedTuple):
 
     options_file: Optional[str] = None
     weight_file: Optional[str] = None
-    state: str = "carry"
+    state: Optional[str] = "carry"
     matmul_dtype: str = "float32"
     cuda_device: int = -1
     warm_up: Optional[Sequence[Sequence[str]]] = None
@@ -88,21 +83,9 @@ class ModelSource(NamedTuple):
 
     def read(self) -> SentenceLayers:
         """Returns the biLM as the files have it: not warmed up, no words cached."""
-        options_file, weight_file = self.options_file, self.weight_file or RELEASED_WEIGHTS
-        if options_file is None:
-            weight_file = resolve_model(weight_file)
-            files = official_files(Path(weight_file))
-            if files is not None:
-                options_file, weight_file = map(str, files)
-        if options_file is None and is_many_langs_folder(weight_file):
-            return SentenceLayers.from_many_langs(
-                weight_file,
-                state=self.state,
-                matmul_dtype=self.matmul_dtype,
-                cuda_device=self.cuda_device,
-            )
-        if options_file is None and not _is_hdf5(weight_file):
-            return SentenceLayers.from_archive(
+        weight_file = self.weight_file or RELEASED_WEIGHTS
+        if self.options_file is None and not _is_hdf5(weight_file):
+            return SentenceLayers(
                 weight_file,
                 state=self.state,
                 matmul_dtype=self.matmul_dtype,
@@ -114,14 +97,14 @@ class ModelSource(NamedTuple):
             )
         try:
             return SentenceLayers.from_official(
-                options_file or RELEASED_OPTIONS,
+                self.options_file or RELEASED_OPTIONS,
                 weight_file,
-                state=self.state,
+                state=self.state or "reset",
                 matmul_dtype=self.matmul_dtype,
                 cuda_device=self.cuda_device,
             )
         except ConfigurationError as error:
-            missing = {"--options-file": options_file, "--weight-file": self.weight_file}
+            missing = {"--options-file": self.options_file, "--weight-file": self.weight_file}
             for option, file in missing.items():
                 if file is None and any(missing.values()):
                     raise ConfigurationError(

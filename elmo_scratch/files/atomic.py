@@ -95,3 +95,26 @@ def atomic_writes(folder: Path, names: Sequence[str]) -> Iterator[Path]:
             os.replace(temporary, folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_folder(folder: Path, names: Sequence[str], overwrite: bool, way: str) -> None:
+    """
+    Checks before the work starts that the files `names` of a biLM can be written to a folder, and
+    makes the folders above it. Raises `ConfigurationError` if not, or if one of them is there and
+    may not be replaced; `way` says how it may.
+    """
+    for above in (folder, *folder.absolute().parents):
+        if above.exists() and not above.is_dir():
+            raise ConfigurationError(
+                f"{folder}: expected a folder to write to, but {above} is a file"
+            )
+    older = [name for name in names if (folder / name).exists()]
+    for name in older:
+        if (folder / name).is_dir():
+            raise ConfigurationError(f"{folder / name}: expected a file, but it is a folder")
+    if older and not overwrite:
+        raise ConfigurationError(
+            f"{folder}: there are files of another biLM already: {', '.join(sorted(older))}. "
+            f"Choose another folder, or replace them by {way}."
+        )
+    folder.absolute().parent.mkdir(parents=True, exist_ok=True)

@@ -14,16 +14,15 @@ from allennlp.models import Model
 from allennlp.nn.parallel import DdpAccelerator
 
 from elmo_scratch.data.vocabulary_file import UNKNOWN_WORD, read_vocabulary_file
-from elmo_scratch.interop import BiLmBlueprint, WordList
+from elmo_scratch.interop import BiLmBlueprint, WordList, read_bilm
 from elmo_scratch.interop.archives.archive import (
     FROM_ARCHIVE,
     FROM_OFFICIAL,
-    Tensors,
     fill_with_nan,
-    read_language_model,
 )
 from elmo_scratch.interop.archives.blueprint import NO_CHANGES, BiLmChanges, has_same_weights
 from elmo_scratch.interop.archives.sidecar import keep_bilm_config, kept_bilm_config
+from elmo_scratch.interop.archives.weights import Tensors
 from elmo_scratch.interop.official.files import read_official_bilm, read_official_options
 from elmo_scratch.models.language_model import LanguageModel
 from elmo_scratch.modules import BiLm, OutputSoftmax
@@ -74,9 +73,10 @@ class PretrainedWeights(NamedTuple):
 
     @classmethod
     def of_archive(cls, archive_file: str) -> "PretrainedWeights":
-        """Reads an archive as `read_language_model` does, with its errors."""
-        (bilm, blueprint, _, _), softmax, _ = read_language_model(archive_file)
-        return cls(blueprint.config, blueprint.words, bilm.state_dict(), softmax)
+        """Reads a model of any kind as `read_bilm` does, with its errors."""
+        read = read_bilm(archive_file, with_softmax=True)
+        words = read.blueprint.words
+        return cls(read.blueprint.config, words, read.bilm.state_dict(), read.softmax.tensors)
 
 
 logger = logging.getLogger(__name__)

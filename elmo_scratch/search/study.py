@@ -14,6 +14,7 @@ from elmo_scratch.data.corpus.shards import list_shards
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.identity import identity_of
 from elmo_scratch.interop.archives.archive import archive_files
+from elmo_scratch.interop.reading import files_of_folder
 from elmo_scratch.search.sweep import Choice, Parameter, Sweep
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def _files_of(name: str, may_be_pattern: bool) -> Iterator[Path]:
     path = Path(os.path.expanduser(name))
     if path.is_file():
         yield path
+    elif files := files_of_folder(path):
+        yield from files
     elif (path / CONFIG_NAME).is_file():
         yield from archive_files(path)
     elif may_be_pattern and "://" not in name:

@@ -6,7 +6,7 @@ from typing import List
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.files.atomic import atomic_write, atomic_writes, check_place, sync
+from elmo_scratch.files.atomic import atomic_write, atomic_writes, check_folder, check_place, sync
 from tests.forked import run_forked
 
 
@@ -213,3 +213,13 @@ def test_files_for_a_folder_that_is_there_need_nothing_above_it(tmp_path: Path) 
         assert folder.parent == tmp_path / "out"
         (folder / "a.txt").write_text("new")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.txt"]
+
+
+def test_a_folder_to_write_to_is_made_above_and_replaced_only_if_asked(tmp_path: Path) -> None:
+    check_folder(tmp_path / "a" / "b", ["x"], False, "`--overwrite`")
+    assert (tmp_path / "a").is_dir() and not (tmp_path / "a" / "b").exists()
+    (tmp_path / "a" / "x").write_text("old")
+    check_folder(tmp_path / "a", ["y"], False, "`--overwrite`")
+    check_folder(tmp_path / "a", ["x"], True, "`--overwrite`")
+    with pytest.raises(ConfigurationError, match="biLM already: x. .* replace them by `that`."):
+        check_folder(tmp_path / "a", ["x"], False, "`that`")

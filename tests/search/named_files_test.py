@@ -4,6 +4,7 @@ from typing import Any, Dict, List
 
 import pytest
 
+from elmo_scratch.interop.reading import files_of_folder
 from elmo_scratch.search.study import named_files
 
 
@@ -59,6 +60,20 @@ def test_of_a_training_it_is_what_makes_its_archive(folder: Path) -> None:
         "run/vocabulary/tokens.txt",
     ]
     assert names_in({"pretrained_file": "."}) == []
+
+
+def test_of_a_model_folder_and_of_official_files_it_is_what_is_read(folder: Path) -> None:
+    names = ["hub/model.safetensors", "hub/config.json", "hub/README.md"]
+    for name in [*names, "old/options.json", "old/weights.hdf5"]:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("{}", encoding="utf-8")
+    assert files_of_folder(folder) == []
+    assert names_in({"a": "hub", "b": "old"}) == [
+        "hub/config.json",
+        "hub/model.safetensors",
+        "old/options.json",
+        "old/weights.hdf5",
+    ]
 
 
 def test_a_home_folder_may_be_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ import json
 import logging
 from hashlib import sha256
 from os import PathLike
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 import torch
@@ -23,8 +23,14 @@ from elmo_scratch.data.spelling import (
 )
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.files.machine import num_processors
-from elmo_scratch.interop.many_langs import many_langs_files, read_many_langs
-from elmo_scratch.interop.named_models import official_file
+from elmo_scratch.interop import read_bilm, write_bilm_folder
+from elmo_scratch.interop.archives.training_facts import NO_FACTS, TrainingFacts
+from elmo_scratch.interop.many_langs import (
+    is_many_langs_folder,
+    many_langs_files,
+    read_many_langs,
+)
+from elmo_scratch.interop.named_models import official_file, resolve_model
 from elmo_scratch.interop.official.files import read_official_bilm
 from elmo_scratch.kernels import LstmState, MixedPrecision, device_of
 from elmo_scratch.modules.bilm import BiLm, read_in_pieces
@@ -49,6 +55,26 @@ CACHED_AT_ONCE = 2**13
 """How many words `cache_words` encodes together."""
 
 
+class _Model(NamedTuple):
+    """What was read of a model."""
+
+    bilm: BiLm
+    word_indexer: WordIndexer
+    files: ReadFiles
+    facts: TrainingFacts = NO_FACTS
+
+
+def _read(model: Source) -> _Model:
+    """Reads a model of any kind."""
+    name = resolve_model(str(model))
+    if is_many_langs_folder(name):
+        files = ReadFiles(many_langs_files(name))
+        bilm, blueprint = read_many_langs(name)
+        return _Model(bilm, blueprint.word_indexer, files)
+    read = read_bilm(name)
+    return _Model(read.bilm, read.word_indexer, read.files, read.facts)
+
+
 class SentenceLayers:
     """
     Runs a trained biLM, its dropout off, over sentences that are split already. A batch that
@@ -57,12 +83,17 @@ class SentenceLayers:
 
     # Parameters
 
-    bilm : `BiLm`
-        The biLM with its trained weights. Its `state` says what a sentence starts from.
-    word_indexer : `WordIndexer`
+    model : `Union[str, PathLike, BiLm]`
+        A model of any kind that `read_bilm` reads: an archive, a model folder, a folder of official
+        files, a name; or a model folder of ELMoForManyLangs. Or a biLM with its trained weights,
+        which needs the next two.
+    word_indexer : `WordIndexer`, optional (default = that of the model)
         The indexer that makes its ids.
-    files : `ReadFiles`
+    files : `ReadFiles`, optional (default = those of the model)
         The files that the biLM was read from.
+    state : `str`, optional (default = the biLM's own)
+        What a sentence starts from, as in `BiLm`; `"warm"` needs `warm_up` unless the model comes
+        with such a state.
     matmul_dtype : `str`, optional (default = `"float32"`)
         With `"bfloat16"`, matrix products run in bfloat16 where that is faster. The attribute of
         this name says which type they run in.
@@ -74,15 +105,18 @@ class SentenceLayers:
     # Raises
 
     ConfigurationError
-        If there is no such GPU.
+        If the model can't be read, or there is no such GPU.
+    ValueError
+        If a biLM comes without its indexer and files.
     """
 
     def __init__(
         self,
-        bilm: BiLm,
-        word_indexer: WordIndexer,
-        files: ReadFiles,
+        model: Union[BiLm, Source],
+        word_indexer: Optional[WordIndexer] = None,
+        files: Optional[ReadFiles] = None,
         *,
+        state: Optional[str] = None,
         matmul_dtype: str = "float32",
         cuda_device: int = -1,
         positions_at_once: int = MAX_POSITIONS_AT_ONCE,
@@ -90,6 +124,18 @@ class SentenceLayers:
         self.is_alone = True
         """Whether no other process computes on the processors that this one leaves."""
         self._device = device_of(cuda_device)
+        self._facts = NO_FACTS
+        if not isinstance(model, BiLm):
+            bilm, word_indexer, files, self._facts = _read(model)
+        elif word_indexer is None or files is None:
+            raise ValueError(
+                "expected the name of a model, or a `BiLm` with its `word_indexer` and `files`, "
+                "but got a `BiLm` alone"
+            )
+        else:
+            bilm = model
+        if state is not None:
+            bilm.use_state(state)
         self.bilm = bilm.to(self._device).eval().requires_grad_(False)
         MixedPrecision.set_everywhere(bilm, matmul_dtype)
         self.word_indexer, self.files = word_indexer, files
@@ -139,27 +185,34 @@ class SentenceLayers:
         cuda_device: int = -1,
     ) -> "SentenceLayers":
         """
-        Reads the archive of a language model (a path or an address), or the output folder of its
-        training. A biLM that was trained with the state `"warm"` is warm already. The other
-        arguments are those of `from_official`. Raises `ConfigurationError` if the archive or the
-        device can't be used.
+        Reads a model as the constructor does, above all the archive of a training, whose own state
+        gives way to `state`. A biLM that was trained with the state `"warm"` is warm already. The
+        other arguments are those of `from_official`. Raises `ConfigurationError` if the archive or
+        the device can't be used.
         """
-        # An archive's reader needs `allennlp.data`, which takes seconds to import. Whoever reads
-        # official files doesn't wait for it.
-        from elmo_scratch.embedders.sentences.archive_indexer import archive_word_indexer
-        from elmo_scratch.interop.archives.archive import archive_files, read_bilm_archive
+        return cls(archive_file, state=state, matmul_dtype=matmul_dtype, cuda_device=cuda_device)
 
-        device_of(cuda_device)
-        files = ReadFiles(archive_files(archive_file))
-        pretrained = read_bilm_archive(archive_file)
-        pretrained.bilm.use_state(state)
-        word_indexer = archive_word_indexer(pretrained)
-        return cls(
-            pretrained.bilm,
-            word_indexer,
-            files,
-            matmul_dtype=matmul_dtype,
-            cuda_device=cuda_device,
+    @classmethod
+    def from_pretrained(cls, model: Source, **settings: Any) -> "SentenceLayers":
+        """
+        Reads a model as the constructor does, with its settings: what `save_pretrained` has written
+        gives the same vectors, to the bit.
+        """
+        return cls(model, **settings)
+
+    def save_pretrained(self, folder: Source, *, overwrite: bool = False) -> None:
+        """
+        Writes a model folder, made if it doesn't exist, whole or not at all: the biLM and the words
+        that it reads, without the softmax of its training. Raises `ConfigurationError` if the
+        folder can't be written to or, unless `overwrite`, holds a biLM already; `ValueError` if a
+        model folder can't hold the biLM; `OSError` if the disk is full.
+        """
+        write_bilm_folder(
+            self.bilm,
+            folder,
+            word_indexer=self.word_indexer,
+            facts=self._facts,
+            overwrite=overwrite,
         )
 
     @classmethod

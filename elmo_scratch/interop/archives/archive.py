@@ -5,9 +5,8 @@ import tarfile
 import zlib
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
-from os import PathLike
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 import torch
 from allennlp.common import Params
@@ -15,13 +14,21 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights_path
 from allennlp.nn.util import read_state_dict
-from torch.overrides import TorchFunctionMode
 
 from elmo_scratch.files.paths import resolve_path
 from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.interop.archives.blueprint import BiLmBlueprint, BiLmChanges, WordList, dense
 from elmo_scratch.interop.archives.sidecar import kept_bilm_config
 from elmo_scratch.interop.archives.torch_file import UNREADABLE, check_not_compressed, reason_of
+from elmo_scratch.interop.archives.weights import (
+    BILM_PREFIX,
+    SOFTMAX_PREFIX,
+    Source,
+    Tensors,
+    check_sizes,
+    fill,
+    part_of,
+)
 from elmo_scratch.modules import BiLm
 
 
@@ -42,21 +49,13 @@ LANGUAGE_MODEL = "elmo_scratch_bilm"
 FROM_OFFICIAL, FROM_ARCHIVE = f"{LANGUAGE_MODEL}_from_official", f"{LANGUAGE_MODEL}_from_archive"
 """The registered names of the same model when its training starts from another biLM's weights."""
 
-BILM_PREFIX, SOFTMAX_PREFIX = "bilm.", "softmax."
-"""The prefixes of the tensor names of the language model's parts."""
-
 MOST_SHARED = 4
 """
 Tensors may take this many times the bytes of their file, as one stored tensor can serve several.
 """
 
-DRAWING = (torch.Tensor.normal_, torch.Tensor.uniform_)
-"""Methods by which modules draw weights, beside the functions of `torch.nn.init`."""
-
 VOCABULARY_LOCK = ".lock"
 """An empty file that AllenNLP writes to whenever it reads a vocabulary."""
-
-Tensors = Dict[str, torch.Tensor]
 
 
 class PretrainedBiLm(NamedTuple):
@@ -92,7 +91,7 @@ class PretrainedLanguageModel(NamedTuple):
     config: Dict[str, Any]
 
 
-def read_bilm_archive(archive_file: Union[str, PathLike]) -> PretrainedBiLm:
+def read_bilm_archive(archive_file: Source) -> PretrainedBiLm:
     """
     Reads a biLM with its vocabulary and reader from an archive of the model "elmo_scratch_bilm".
 
@@ -110,42 +109,57 @@ def read_bilm_archive(archive_file: Union[str, PathLike]) -> PretrainedBiLm:
     return read_language_model(archive_file).pretrained
 
 
-@without_information("allennlp.common.params", "allennlp.data.vocabulary")
-def read_language_model(archive_file: Union[str, PathLike]) -> PretrainedLanguageModel:
+def read_language_model(archive_file: Source) -> PretrainedLanguageModel:
     """Reads a biLM and its softmax. The argument and the errors are as in `read_bilm_archive`."""
-    with _opened(archive_file) as folder:
-        config = Params.from_file(str(folder / CONFIG_NAME))
-        settings = deepcopy(config.as_dict(quiet=True))
-        model = config.get("model", Params({}))
-        kind = model.get("type")
-        if kind not in (LANGUAGE_MODEL, FROM_OFFICIAL, FROM_ARCHIVE):
-            raise ConfigurationError(
-                f"{archive_file}: expected an archive of the model {LANGUAGE_MODEL!r}, but it "
-                f"holds a {kind!r}. Pre-train a biLM with a config of training_config/bilm/."
-            )
-        vocab = _read_vocabulary(config, folder, archive_file)
-        words = WordList.from_vocabulary(vocab, model.get("namespace", "tokens"))
-        if kind == LANGUAGE_MODEL:
-            plan: Optional[Dict[str, Any]] = model.get("bilm", Params({})).as_dict(quiet=True)
-        else:
-            plan = kept_bilm_config(folder)
-            if plan is not None:
-                # The changes may differ from the first run's if the training was recovered.
-                plan = BiLmChanges.from_params(model.get("bilm") or Params({})).of(plan)
-        if not plan:
-            raise ConfigurationError(f"{archive_file}: it holds no configuration of a biLM")
-        # Sparse gradients suit the optimizer of that training; few others support them.
-        blueprint = BiLmBlueprint(dense(plan), words)
-        state = _read_weights(get_weights_path(str(folder)), archive_file)
-        _check_sizes(plan, blueprint, _part(state, BILM_PREFIX), archive_file)
-        bilm = blueprint.build()
-        _fill(bilm, _part(state, BILM_PREFIX), archive_file)
-        reader = DatasetReader.from_params(config.get("dataset_reader"))
+    with opened_archive(archive_file) as folder:
+        return language_model_in(folder, archive_file)
+
+
+def holds_language_model(folder: Path) -> bool:
+    """Whether an unpacked archive is one of a language model of this package."""
+    model = Params.from_file(str(folder / CONFIG_NAME)).get("model", Params({}))
+    return model.get("type") in (LANGUAGE_MODEL, FROM_OFFICIAL, FROM_ARCHIVE)
+
+
+@without_information("allennlp.common.params", "allennlp.data.vocabulary")
+def language_model_in(folder: Path, archive_file: Source) -> PretrainedLanguageModel:
+    """
+    Reads a biLM and its softmax from an unpacked archive; messages call it `archive_file`. Raises
+    `ConfigurationError` as `read_bilm_archive` does.
+    """
+    config = Params.from_file(str(folder / CONFIG_NAME))
+    settings = deepcopy(config.as_dict(quiet=True))
+    model = config.get("model", Params({}))
+    kind = model.get("type")
+    if kind not in (LANGUAGE_MODEL, FROM_OFFICIAL, FROM_ARCHIVE):
+        raise ConfigurationError(
+            f"{archive_file}: expected an archive of the model {LANGUAGE_MODEL!r}, but it "
+            f"holds a {kind!r}. Pre-train a biLM with a config of training_config/bilm/."
+        )
+    vocab = _read_vocabulary(config, folder, archive_file)
+    words = WordList.from_vocabulary(vocab, model.get("namespace", "tokens"))
+    if kind == LANGUAGE_MODEL:
+        plan: Optional[Dict[str, Any]] = model.get("bilm", Params({})).as_dict(quiet=True)
+    else:
+        plan = kept_bilm_config(folder)
+        if plan is not None:
+            # The changes may differ from the first run's if the training was recovered.
+            plan = BiLmChanges.from_params(model.get("bilm") or Params({})).of(plan)
+    if not plan:
+        raise ConfigurationError(f"{archive_file}: it holds no configuration of a biLM")
+    # Sparse gradients suit the optimizer of that training; few others support them.
+    blueprint = BiLmBlueprint(dense(plan), words)
+    state = read_weights(folder, archive_file)
+    weights = part_of(state, BILM_PREFIX)
+    check_sizes(blueprint, weights, archive_file)
+    bilm = blueprint.build()
+    fill(bilm, weights, archive_file)
+    reader = DatasetReader.from_params(config.get("dataset_reader"))
     pretrained = PretrainedBiLm(bilm, blueprint, vocab, reader)
-    return PretrainedLanguageModel(pretrained, _part(state, SOFTMAX_PREFIX), settings)
+    return PretrainedLanguageModel(pretrained, part_of(state, SOFTMAX_PREFIX), settings)
 
 
-def archive_files(archive_file: Union[str, PathLike]) -> List[Path]:
+def archive_files(archive_file: Source) -> List[Path]:
     """
     Lists the files whose bytes make the language model what it is: the archive itself, or, in a
     training's output folder, the existing files that go into its archive. Raises
@@ -159,9 +173,7 @@ def archive_files(archive_file: Union[str, PathLike]) -> List[Path]:
     return [file for file in files if file.exists() and file.name != VOCABULARY_LOCK]
 
 
-def _read_vocabulary(
-    config: Params, folder: Path, archive_file: Union[str, PathLike]
-) -> Vocabulary:
+def _read_vocabulary(config: Params, folder: Path, archive_file: Source) -> Vocabulary:
     """
     Reads the vocabulary like AllenNLP's model loading: the vocabulary's class knows its files.
     """
@@ -180,8 +192,12 @@ def _read_vocabulary(
         ) from None
 
 
-def _read_weights(file: str, archive_file: Union[str, PathLike]) -> Tensors:
-    """Reads the tensors of an archive by their names."""
+def read_weights(folder: Path, archive_file: Source) -> Tensors:
+    """
+    Reads the tensors of an unpacked archive by their names. Raises `ConfigurationError` if they
+    can't be read, or would take far more memory than their file.
+    """
+    file = get_weights_path(str(folder))
     try:
         check_not_compressed(file)
         state = read_state_dict(file)
@@ -198,93 +214,12 @@ def _read_weights(file: str, archive_file: Union[str, PathLike]) -> Tensors:
     return state
 
 
-def _check_sizes(
-    plan: Dict[str, Any],
-    blueprint: BiLmBlueprint,
-    state: Tensors,
-    archive_file: Union[str, PathLike],
-) -> None:
-    """Checks tensor names and shapes against the config, before memory is taken for the biLM."""
-    encoder = plan.get("token_encoder")
-    parts: Dict[str, Any] = encoder if isinstance(encoder, dict) else {}
-    filters = parts.get("filters")
-    counts = {
-        "num_layers": plan.get("num_layers"),
-        "num_highway": parts.get("num_highway"),
-        "filters": len(filters) if isinstance(filters, list) else 0,
-    }
-    for name, asked in counts.items():
-        if isinstance(asked, int) and asked > len(state):
-            raise ConfigurationError(
-                f"{archive_file}: the weights do not fit the config. Its `{name}` asks for {asked} "
-                f"layers or convolutions, but there are {len(state)} tensors"
-            )
-    try:
-        with torch.device("meta"), _WithoutDrawing():
-            planned = blueprint.build()
-    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        raise ConfigurationError(
-            f"{archive_file}: its config describes no biLM: {reason_of(error)}"
-        ) from None
-    for name, weight in planned.named_parameters():
-        if name in state and state[name].shape != weight.shape:
-            raise ConfigurationError(
-                f"{archive_file}: the weights do not fit the config. {BILM_PREFIX}{name} has the "
-                f"shape {tuple(state[name].shape)}, where {tuple(weight.shape)} was expected"
-            )
-        if name not in state:
-            raise ConfigurationError(
-                f"{archive_file}: the weights do not fit the config. {BILM_PREFIX}{name} is missing"
-            )
-
-
-class _WithoutDrawing(TorchFunctionMode):
-    """
-    Draws no weights: where they have shapes alone, PyTorch would import its compiler for that,
-    which takes seconds.
-    """
-
-    def __torch_function__(
-        self,
-        func: Callable[..., Any],
-        types: Any,
-        args: Tuple[Any, ...] = (),
-        kwargs: Optional[Dict[str, Any]] = None,
-    ) -> Any:
-        if func in DRAWING or getattr(func, "__module__", "") == torch.nn.init.__name__:
-            return args[0] if args else (kwargs or {})["tensor"]
-        return func(*args, **(kwargs or {}))
-
-
-def _fill(bilm: BiLm, state: Tensors, archive_file: Union[str, PathLike]) -> None:
-    """Loads the weights of an archive into a biLM; all must be finite."""
-    try:
-        bilm.load_state_dict(state)
-    except RuntimeError as error:
-        reason = " ".join(str(error).split())
-        raise ConfigurationError(
-            f"{archive_file}: the weights do not fit the config. {reason}"
-        ) from None
-    for name, weight in bilm.named_parameters():
-        if not weight.isfinite().all():
-            raise ConfigurationError(
-                f"{archive_file}: {BILM_PREFIX}{name} holds numbers that are not finite; such "
-                "weights come of a training that diverged"
-            )
-
-
-def _part(state: Tensors, prefix: str) -> Tensors:
-    """The tensors of a part of the language model, with the prefix removed from their names."""
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in state.items()
-        if name.startswith(prefix)
-    }
-
-
 @contextmanager
-def _opened(archive_file: Union[str, PathLike]) -> Iterator[Path]:
-    """Yields the folder that holds the archive's files, for the block."""
+def opened_archive(archive_file: Source) -> Iterator[Path]:
+    """
+    Yields the folder that holds the archive's files, for the block. Raises `ConfigurationError` if
+    there is no such archive, or it lacks a file.
+    """
     path = _found(archive_file)
     with ExitStack() as unpacked:
         folder = str(path)
@@ -304,7 +239,7 @@ def _opened(archive_file: Union[str, PathLike]) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _found(archive_file: Union[str, PathLike]) -> Path:
+def _found(archive_file: Source) -> Path:
     try:
         return resolve_path(archive_file)
     except FileNotFoundError:

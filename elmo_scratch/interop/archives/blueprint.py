@@ -3,16 +3,34 @@
 from copy import deepcopy
 from dataclasses import asdict, dataclass, fields
 from os import PathLike
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    NamedTuple,
+    Optional,
+    Tuple,
+    Union,
+)
 
 import torch
 from allennlp.common import FromParams, Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
+from torch.overrides import TorchFunctionMode
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
+from elmo_scratch.data.vocabulary_file import MARKS, UNKNOWN_WORD
 from elmo_scratch.interop.archives.sidecar import archived_path, keep_in_archive, kept_in_archive
+from elmo_scratch.kernels import MixedPrecision
 from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
+
+if TYPE_CHECKING:
+    # It takes seconds to import, and whoever reads a model folder has none.
+    from allennlp.data import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -90,7 +108,7 @@ class WordList:
         self._ids = {word: number for number, word in enumerate(words)}
 
     @classmethod
-    def from_vocabulary(cls, vocab: Vocabulary, namespace: str) -> "WordList":
+    def from_vocabulary(cls, vocab: "Vocabulary", namespace: str) -> "WordList":
         """
         Takes the words of a namespace of a language model's vocabulary. Adds boundary marks to the
         namespace if it lacks them. Raises `ConfigurationError` if there is no such namespace, or if
@@ -116,6 +134,10 @@ class WordList:
     def unknown_id(self) -> int:
         return self._ids[self.unknown_word]
 
+    def id_of(self, word: str) -> int:
+        """The id of a word, or of the unknown word in its place."""
+        return self._ids.get(word, self.unknown_id)
+
     def sizes(self) -> Dict[str, int]:
         """
         The arguments that the token encoders and softmaxes of `modules` need about a vocabulary.
@@ -126,14 +148,14 @@ class WordList:
             "end_id": self._ids[END_SENTENCE_WORD],
         }
 
-    def ids_from(self, vocab: Vocabulary, namespace: str) -> torch.Tensor:
+    def ids_from(self, vocab: "Vocabulary", namespace: str) -> torch.Tensor:
         """
         A table from the ids of a task's vocabulary to ids of this list; unknown words get
         `unknown_id`. Shape `(words of the namespace,)`.
         """
         by_id = vocab.get_index_to_token_vocabulary(namespace)
         return torch.tensor(
-            [self._ids.get(by_id[number], self.unknown_id) for number in range(len(by_id))],
+            [self.id_of(by_id[number]) for number in range(len(by_id))],
             dtype=torch.long,
         )
 
@@ -147,9 +169,77 @@ class WordList:
         ids[self.unknown_id] = other.unknown_id
         return torch.tensor(ids, dtype=torch.long)
 
-    def count_known(self, vocab: Vocabulary, namespace: str) -> int:
+    def count_known(self, vocab: "Vocabulary", namespace: str) -> int:
         """How many words of a namespace of `vocab` are in this list."""
         return sum(word in self._ids for word in vocab.get_token_to_index_vocabulary(namespace))
+
+
+TOKEN_ENCODERS: Dict[str, Any] = {"char_cnn": CharCnnEncoder, "word": WordEncoder}
+"""The token encoders that every installation has, by their registered names."""
+
+DRAWING = (torch.Tensor.normal_, torch.Tensor.uniform_)
+"""Methods by which modules draw weights, beside the functions of `torch.nn.init`."""
+
+
+class WithoutDrawing(TorchFunctionMode):
+    """
+    A context in which no weights are drawn: their numbers are undefined until they are loaded.
+    Where they have shapes alone, PyTorch would import its compiler for drawing, which takes
+    seconds.
+    """
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: Tuple[Any, ...] = (),
+        kwargs: Optional[Dict[str, Any]] = None,
+    ) -> Any:
+        if func in DRAWING or getattr(func, "__module__", "") == torch.nn.init.__name__:
+            return args[0] if args else (kwargs or {})["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
+NO_WORDS = WordList(["", *MARKS], UNKNOWN_WORD)
+"""The list of a biLM that reads characters and came without words."""
+
+
+def config_of(bilm: BiLm) -> Dict[str, Any]:
+    """
+    The `bilm` block of a config that builds a biLM of the same sizes and settings. Raises
+    `ValueError` if its token encoder is none of this package's.
+    """
+    encoder = bilm.token_encoder
+    if isinstance(encoder, CharCnnEncoder):
+        token_encoder: Dict[str, Any] = {
+            "type": "char_cnn",
+            "dim": encoder.dim,
+            "filters": [list(pair) for pair in encoder.convolution.filters],
+            "character_dim": encoder.convolution.embedding.embedding_dim,
+            "num_highway": len(encoder.highways),
+            "activation": encoder.convolution.activation,
+            "max_characters_per_token": encoder.max_characters_per_token,
+        }
+    elif isinstance(encoder, WordEncoder):
+        token_encoder = {"type": "word", "dim": encoder.dim}
+    else:
+        raise ValueError(
+            "expected the token encoder `char_cnn` or `word`, which every installation has, but "
+            f"got {type(encoder).__name__}"
+        )
+    stack = bilm.left_to_right
+    return {
+        "token_encoder": token_encoder,
+        "cell_size": stack.cell_size,
+        "num_layers": len(stack.layers),
+        "dropout": stack.dropout.p,
+        "recurrent_dropout": stack.layers[0].recurrent_dropout,
+        "cell_clip": stack.cell_clip,
+        "projection_clip": stack.projection_clip,
+        "use_skip_connections": stack.use_skip_connections,
+        "state": bilm.state_memory.state,
+        "matmul_dtype": "bfloat16" if MixedPrecision.is_asked_for(bilm) else "float32",
+    }
 
 
 class BiLmBlueprint(NamedTuple):
@@ -172,6 +262,19 @@ class BiLmBlueprint(NamedTuple):
         """Builds the biLM with fresh random weights."""
         sizes: Dict[str, Any] = dict(self.words.sizes())
         return BiLm.from_params(Params(deepcopy(self.config)), **sizes)
+
+    def build_plain(self) -> BiLm:
+        """
+        Builds the biLM as `build` does, if its token encoder is one of `TOKEN_ENCODERS` and its
+        config names no other classes, but without what AllenNLP imports for that, which takes
+        seconds. Its weights are undefined until they are loaded.
+        """
+        settings = deepcopy(self.config)
+        encoder = settings.pop("token_encoder")
+        kind = encoder.pop("type")
+        sizes = self.words.sizes() if kind == "word" else {}
+        with WithoutDrawing():
+            return BiLm(token_encoder=TOKEN_ENCODERS[kind](**encoder, **sizes), **settings)
 
     def write(self, serialization_dir: Union[str, PathLike], name: str) -> None:
         """

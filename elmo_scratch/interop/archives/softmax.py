@@ -7,7 +7,8 @@ from typing import Union
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.archives.archive import SOFTMAX_PREFIX, PretrainedLanguageModel
+from elmo_scratch.interop.archives.archive import PretrainedLanguageModel
+from elmo_scratch.interop.archives.weights import SOFTMAX_PREFIX
 from elmo_scratch.modules import OutputSoftmax
 
 DEFAULT_SOFTMAX = {"type": "full"}

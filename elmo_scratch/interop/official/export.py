@@ -1,5 +1,5 @@
 """
-Writes a trained archive as official files, with its words in the order of the vocabulary file.
+Writes a trained biLM as official files, with its words in the order of the vocabulary file.
 """
 
 import logging
@@ -9,21 +9,22 @@ from typing import List, NamedTuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_scratch.alphabet import MAX_CHARACTERS_PER_TOKEN
-from elmo_scratch.data import SentencesReader
 from elmo_scratch.data.vocabulary_file import (
     MARKS,
     UNKNOWN_WORD,
     is_writable,
     write_vocabulary_file,
 )
-from elmo_scratch.files.atomic import atomic_writes
-from elmo_scratch.interop.archives.archive import PretrainedBiLm, read_bilm_archive
+from elmo_scratch.files.atomic import atomic_writes, check_folder
 from elmo_scratch.interop.archives.blueprint import WordList
-from elmo_scratch.interop.official.files import OPTIONS_NAME, WEIGHTS_NAME, write_official_bilm
+from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
+from elmo_scratch.interop.loaded_bilm import LoadedBiLm
+from elmo_scratch.interop.official.files import write_official_bilm
 from elmo_scratch.interop.official.options import MARK_IDS
+from elmo_scratch.interop.reading import read_bilm
+from elmo_scratch.interop.zipped_models import OPTIONS_NAME, VOCABULARY_NAME, WEIGHTS_NAME
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
 
@@ -74,13 +75,11 @@ class OfficialWords(NamedTuple):
 
 logger = logging.getLogger(__name__)
 
-VOCABULARY_NAME = "vocab.txt"
-
 FILES = (WEIGHTS_NAME, VOCABULARY_NAME, OPTIONS_NAME)
 
 
 def export_bilm(
-    archive_file: Union[str, PathLike], folder: Union[str, PathLike], *, overwrite: bool = False
+    model: Union[str, PathLike], folder: Union[str, PathLike], *, overwrite: bool = False
 ) -> BiLm:
     """
     Writes `options.json`, `weights.hdf5` and `vocab.txt`, all three or none. The vocabulary begins
@@ -90,8 +89,8 @@ def export_bilm(
 
     # Parameters
 
-    archive_file : `Union[str, PathLike]`
-        The archive of a language model, or the output folder of a training.
+    model : `Union[str, PathLike]`
+        A biLM of any kind that `read_bilm` reads.
     folder : `Union[str, PathLike]`
         The output folder, made if it doesn't exist.
     overwrite : `bool`, optional (default = `False`)
@@ -105,38 +104,38 @@ def export_bilm(
     # Raises
 
     ConfigurationError
-        If the archive can't be read or has no official form, or the folder can't be written to or
+        If the biLM can't be read or has no official form, or the folder can't be written to or
         holds one of the files already.
     """
     folder = Path(folder)
-    _check_place(folder, overwrite)
-    pretrained = read_bilm_archive(archive_file)
-    official = OfficialWords.of(pretrained.blueprint.words)
-    bilm = pretrained.bilm
-    for shortcoming in shortcomings(pretrained, official):
-        logger.warning("%s: %s", archive_file, shortcoming)
+    check_folder(folder, FILES, overwrite, "`--overwrite`")
+    read = read_bilm(model)
+    official = OfficialWords.of(read.blueprint.words)
+    bilm = read.bilm
+    for shortcoming in shortcomings(read, official):
+        logger.warning("%s: %s", model, shortcoming)
     if isinstance(bilm.token_encoder, WordEncoder):
         bilm.token_encoder = official.reordered(bilm.token_encoder)
     with atomic_writes(folder, FILES) as temporary:
         try:
             write_official_bilm(bilm, temporary)
         except ValueError as error:
-            raise ConfigurationError(f"{archive_file}: {error}") from None
+            raise ConfigurationError(f"{model}: {error}") from None
         write_vocabulary_file(official.words, temporary / VOCABULARY_NAME)
     return bilm
 
 
-def shortcomings(pretrained: PretrainedBiLm, official: OfficialWords) -> List[str]:
+def shortcomings(read: LoadedBiLm, official: OfficialWords) -> List[str]:
     """
     Lists the properties of a biLM that official files can't store, or that AllenNLP can't read.
     """
-    bilm, found = pretrained.bilm, []
+    bilm, found = read.bilm, []
     if bilm.state_memory.state == "warm":
         found.append(
             "official files have no place for the `warm` state that each sentence starts from; "
             "other programs start from zeros and carry the state from batch to batch"
         )
-    if _lower_cases(pretrained):
+    if isinstance(read.word_indexer, ListedWordIndexer) and read.word_indexer.lowercase:
         found.append(
             "the biLM was trained on words in lower case, which official files don't tell; give "
             "other programs text in lower case"
@@ -152,18 +151,6 @@ def shortcomings(pretrained: PretrainedBiLm, official: OfficialWords) -> List[st
     return found
 
 
-def _lower_cases(pretrained: PretrainedBiLm) -> bool:
-    reader = pretrained.reader
-    return (
-        isinstance(pretrained.bilm.token_encoder, WordEncoder)
-        and isinstance(reader, SentencesReader)
-        and any(
-            isinstance(indexer, SingleIdTokenIndexer) and indexer.lowercase_tokens
-            for indexer in reader.token_indexers.values()
-        )
-    )
-
-
 def _obstacles_to_allennlp(bilm: BiLm) -> List[str]:
     """Lists the reasons why AllenNLP's own `Elmo` can't read a biLM."""
     encoder, found = bilm.token_encoder, []
@@ -177,22 +164,3 @@ def _obstacles_to_allennlp(bilm: BiLm) -> List[str]:
     if not bilm.left_to_right.use_skip_connections and bilm.num_layers > 2:
         found.append("it expects skip connections")
     return found
-
-
-def _check_place(folder: Path, overwrite: bool) -> None:
-    """Makes the folders above, and explains why a folder can't be written to."""
-    for above in (folder, *folder.absolute().parents):
-        if above.exists() and not above.is_dir():
-            raise ConfigurationError(
-                f"{folder}: expected a folder to write to, but {above} is a file"
-            )
-    older = [name for name in FILES if (folder / name).exists()]
-    for name in older:
-        if (folder / name).is_dir():
-            raise ConfigurationError(f"{folder / name}: expected a file, but it is a folder")
-    if older and not overwrite:
-        raise ConfigurationError(
-            f"{folder}: there are files of another biLM already: {', '.join(sorted(older))}. "
-            "Choose another folder, or replace them by `--overwrite`."
-        )
-    folder.absolute().parent.mkdir(parents=True, exist_ok=True)

@@ -9,10 +9,10 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.spelling import CharacterWordIndexer
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentences.archive_indexer import ReaderWordIndexer
 from elmo_scratch.files.identity import identity_of
 from elmo_scratch.interop import read_bilm_archive, read_official_bilm
 from elmo_scratch.interop.archives.archive import archive_files
+from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
 from elmo_scratch.modules import BiLm
 from tests.tiny_elmo import OPTIONS, OfficialFiles, write_files
 
@@ -38,7 +38,7 @@ def test_an_archive_is_read_as_in_its_training(bilm_archive: Path, state: str) -
     layers = SentenceLayers.from_archive(str(bilm_archive), state=state)
     assert same_weights(layers.bilm, read_bilm_archive(bilm_archive).bilm)
     assert layers.bilm.state_memory.state == state
-    assert isinstance(layers.word_indexer, ReaderWordIndexer)
+    assert isinstance(layers.word_indexer, ListedWordIndexer)
     assert layers.files.identity == identity_of([bilm_archive])
 
 

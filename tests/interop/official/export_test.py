@@ -14,6 +14,7 @@ from elmo_scratch.data.vocabulary_file import read_vocabulary_file
 from elmo_scratch.interop import (
     WordList,
     export_bilm,
+    read_bilm,
     read_bilm_archive,
     read_official_bilm,
 )
@@ -267,7 +268,7 @@ def test_words_that_are_left_out_are_told(tmp_path: Path, caplog: pytest.LogCapt
 
 
 def test_a_warm_state_is_told(character_archive: Path) -> None:
-    pretrained = read_bilm_archive(character_archive)
-    pretrained.bilm.state_memory = pretrained.bilm.new_state_memory("warm")
-    (told,) = export.shortcomings(pretrained, export.OfficialWords.of(pretrained.blueprint.words))
+    read = read_bilm(character_archive)
+    read.bilm.use_state("warm")
+    (told,) = export.shortcomings(read, export.OfficialWords.of(read.blueprint.words))
     assert "no place for the `warm` state" in told

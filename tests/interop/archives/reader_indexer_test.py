@@ -5,8 +5,8 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.sentences.archive_indexer import ReaderWordIndexer
 from elmo_scratch.interop import PretrainedBiLm
+from elmo_scratch.interop.archives.archive_indexer import ReaderWordIndexer
 
 SENTENCES = [["the", "bank"], [], ["zzyzx", "of", "the", "River"]]
 

@@ -4,12 +4,13 @@ from typing import Any, Dict
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
-from allennlp.data.token_indexers import ELMoTokenCharactersIndexer
+from allennlp.data.token_indexers import ELMoTokenCharactersIndexer, SingleIdTokenIndexer
 
 from elmo_scratch.data import CharacterIndexer
 from elmo_scratch.data.spelling import CharacterWordIndexer
-from elmo_scratch.embedders.sentences.archive_indexer import ReaderWordIndexer, archive_word_indexer
 from elmo_scratch.interop import PretrainedBiLm, read_bilm_archive
+from elmo_scratch.interop.archives.archive_indexer import ReaderWordIndexer, archive_word_indexer
+from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
 from tests.tiny_archives import archive_of
 
 SENTENCES = [["The", "naïve", "bank"], [], ["<S>", "x" * 60]]
@@ -40,7 +41,19 @@ def test_characters_are_spelled_without_the_reader(of_characters: PretrainedBiLm
     assert ours.lengths == theirs.lengths
 
 
-def test_words_are_spelled_with_the_reader(pretrained: PretrainedBiLm) -> None:
+def test_words_are_looked_up_without_the_reader(pretrained: PretrainedBiLm) -> None:
+    word_indexer = archive_word_indexer(pretrained)
+    assert isinstance(word_indexer, ListedWordIndexer) and word_indexer.lowercase
+    slow = ReaderWordIndexer(pretrained.reader, pretrained.vocab, pretrained.bilm.token_encoder)
+    sentences = [["The", "river", "zzyzx"], [], ["<S>", "@@PADDING@@", "GOAL", "@@UNKNOWN@@"]]
+    ours, theirs = word_indexer.spell(sentences), slow.spell(sentences)
+    assert torch.equal(ours.ids, theirs.ids) and torch.equal(ours.mask, theirs.mask)
+    assert ours.lengths == theirs.lengths
+
+
+def test_an_indexer_that_adds_words_is_used(pretrained: PretrainedBiLm) -> None:
+    indexers = indexers_of(pretrained)
+    indexers["tokens"] = SingleIdTokenIndexer(lowercase_tokens=True, end_tokens=["the"])
     assert isinstance(archive_word_indexer(pretrained), ReaderWordIndexer)
 
 

@@ -1,0 +1,57 @@
+"""What a training's output folder or archive tells of the training, for people to read."""
+
+import json
+from pathlib import Path
+from typing import Any, Dict, NamedTuple
+
+MOST_BYTES = 2**20
+"""Larger files are no records of a training."""
+
+
+class TrainingFacts(NamedTuple):
+    """
+    The records of a training, each empty where it is missing.
+
+    # Parameters
+
+    config : `Dict[str, Any]`
+        Its `config.json`.
+    metrics : `Dict[str, Any]`
+        Its `metrics.json`.
+    audit : `Dict[str, Any]`
+        The figures of its corpus, of `CorpusAudit`.
+    environment : `Dict[str, Any]`
+        Its `environment.json`: versions and the machine.
+    """
+
+    config: Dict[str, Any] = {}
+    metrics: Dict[str, Any] = {}
+    audit: Dict[str, Any] = {}
+    environment: Dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, unpacked: Path, beside: Path) -> "TrainingFacts":
+        """
+        Reads the records in an unpacked archive and, where the archive holds none of a kind, in
+        the folder `beside` that it lies in.
+        """
+        return cls(
+            _record(unpacked / "config.json"),
+            _record(unpacked / "metrics.json") or _record(beside / "metrics.json"),
+            _record(unpacked / "vocabulary" / ".elmo_scratch-audit.json"),
+            _record(unpacked / "environment.json") or _record(beside / "environment.json"),
+        )
+
+
+NO_FACTS = TrainingFacts()
+
+
+def _record(path: Path) -> Dict[str, Any]:
+    """Reads a JSON object; returns an empty one if there is none."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            return {}
+        record = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}

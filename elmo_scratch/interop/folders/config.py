@@ -1,0 +1,234 @@
+"""The `config.json` of a model folder, which may come from an untrusted source."""
+
+import inspect
+import json
+import math
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, NoReturn, Optional
+
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.files.strict_json import StrictJson
+from elmo_scratch.interop.archives.blueprint import TOKEN_ENCODERS
+from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.softmaxes import AdaptiveSoftmax, FullSoftmax, SampledSoftmax
+
+MODEL_TYPE = "elmo_scratch"
+"""The value of the key `model_type`, by which libraries tell their folders apart."""
+
+FORMAT_VERSION = 1
+
+MOST_BYTES = 2**20
+"""A larger `config.json` describes no biLM."""
+
+SOFTMAXES = {"adaptive": AdaptiveSoftmax, "full": FullSoftmax, "sampled": SampledSoftmax}
+"""The softmaxes that a folder may name, beside `TOKEN_ENCODERS`. No other class is looked for."""
+
+SUPPLIED = {"self", "num_words", "begin_id", "end_id"}
+"""Arguments of their constructors that the vocabulary decides."""
+
+
+class ListedVocabulary(NamedTuple):
+    """
+    What `vocab.txt` leaves open: how many words it has, what id 0 is called, and which of the words
+    stands for all unknown ones.
+    """
+
+    num_words: int
+    padding_word: str
+    unknown_word: str
+
+
+class FolderConfig(NamedTuple):
+    """
+    The content of a `config.json`.
+
+    # Parameters
+
+    bilm : `Dict[str, Any]`
+        The `bilm` block of a language model's config.
+    lowercase : `bool`
+        For a biLM of words: whether words are looked up in lower case.
+    vocabulary : `ListedVocabulary`, optional
+        Of `vocab.txt`; `None` where there is none.
+    softmax : `Dict[str, Any]`, optional
+        The `softmax` block of a language model's config; `None` where there is none.
+    elmo : `Dict[str, Any]`, optional
+        The settings of an `Elmo` that was saved with its mixes; `None` for a biLM alone.
+    """
+
+    bilm: Dict[str, Any]
+    lowercase: bool
+    vocabulary: Optional[ListedVocabulary]
+    softmax: Optional[Dict[str, Any]]
+    elmo: Optional[Dict[str, Any]]
+
+    @property
+    def reads_characters(self) -> bool:
+        encoder: str = self.bilm["token_encoder"]["type"]
+        reads_characters: bool = TOKEN_ENCODERS[encoder].reads_characters
+        return reads_characters
+
+    def to_json(self) -> str:
+        """The text of a file that `read` reads back."""
+        tokens: Dict[str, Any] = {"unit": "characters"}
+        if not self.reads_characters:
+            tokens = {"unit": "words", "lowercase": self.lowercase}
+        record: Dict[str, Any] = {
+            "model_type": MODEL_TYPE,
+            "format_version": FORMAT_VERSION,
+            "tokens": tokens,
+            "bilm": self.bilm,
+            "vocabulary": None if self.vocabulary is None else self.vocabulary._asdict(),
+            "softmax": self.softmax,
+        }
+        if self.elmo is not None:
+            record["elmo"] = self.elmo
+        return json.dumps(record, indent=2) + "\n"
+
+    @classmethod
+    def read(cls, path: Path) -> "FolderConfig":
+        """
+        Reads the file. Raises `ConfigurationError` if it is missing, of another kind or version, or
+        names a class that is not among those above.
+        """
+        record = _record(path)
+        kind = record.take("model_type", None)
+        if kind != MODEL_TYPE:
+            raise ConfigurationError(
+                f"{path}: expected the config of a model folder of this package, whose "
+                f"`model_type` is {MODEL_TYPE!r}, but it is {kind!r}. Such folders are written by "
+                "`allennlp elmo-export … --format safetensors` and by `save_pretrained`."
+            )
+        version = record.take("format_version")
+        if version != FORMAT_VERSION:
+            raise ConfigurationError(
+                f"{path}: expected the `format_version` {FORMAT_VERSION}, but it is {version!r}: "
+                "a later release has written it. Update elmo_scratch."
+            )
+        bilm = _block(record.take("bilm"), "bilm", _settings_of(BiLm), path)
+        encoder = bilm.get("token_encoder")
+        bilm["token_encoder"] = _typed_block(encoder, "token_encoder", TOKEN_ENCODERS, path)
+        skips = bilm.get("use_skip_connections", True)
+        if not isinstance(skips, bool):
+            raise record.error("use_skip_connections", "true or false", skips)
+        softmax = record.take("softmax", None)
+        if softmax is not None:
+            softmax = _typed_block(softmax, "softmax", SOFTMAXES, path)
+        config = cls(
+            bilm,
+            lowercase=False,
+            vocabulary=_vocabulary(record),
+            softmax=softmax,
+            elmo=_elmo(record),
+        )
+        config = config._replace(lowercase=_lowercase(record, config.reads_characters))
+        record.finish()
+        needs_words = softmax is not None or not config.reads_characters
+        if needs_words and config.vocabulary is None:
+            raise ConfigurationError(
+                f"{path}: expected the block `vocabulary`, as there are words to read or to "
+                "predict, but it is missing"
+            )
+        return config
+
+
+def _record(path: Path) -> StrictJson:
+    """Reads a file that holds one JSON object."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise ConfigurationError(
+                f"{path}: expected the config of a biLM, but it has more than {MOST_BYTES} bytes"
+            )
+        record = json.loads(path.read_text("utf-8"), parse_constant=_refuse)
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigurationError(
+            f"{path}: expected the config of a biLM as JSON, but it can't be read: {reason}"
+        ) from None
+    return StrictJson(str(path), "", record)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _settings_of(built: type) -> List[str]:
+    """The settings of a class that a config decides."""
+    return [name for name in inspect.signature(built).parameters if name not in SUPPLIED]
+
+
+def _typed_block(block: Any, name: str, classes: Dict[str, Any], path: Path) -> Dict[str, Any]:
+    """Checks a block whose `type` names a class."""
+    kind = block.get("type") if isinstance(block, dict) else block
+    if not isinstance(kind, str) or kind not in classes:
+        raise ConfigurationError(
+            f"{path}: expected the `type` of `{name}` to be one of {', '.join(classes)}, but got "
+            f"{json.dumps(kind)}. A model folder names no other classes, and none is imported."
+        )
+    return _block(block, name, ["type", *_settings_of(classes[kind])], path)
+
+
+def _block(block: Any, name: str, keys: List[str], path: Path) -> Dict[str, Any]:
+    """
+    Checks that a block has only these keys, and values of which nothing is built: numbers, texts
+    and lists of them; `token_encoder` is checked elsewhere.
+    """
+    record = StrictJson(str(path), name, block)
+    values = {key: record.take(key) for key in keys if key in record}
+    record.finish()
+    for key, value in values.items():
+        if key != "token_encoder" and not _is_plain(value):
+            raise record.error(key, "a number, a text, or a list of them", value)
+    return values
+
+
+def _is_plain(value: Any, depth: int = 2) -> bool:
+    if isinstance(value, list):
+        return depth > 0 and all(_is_plain(part, depth - 1) for part in value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return value is None or isinstance(value, (int, str))
+
+
+def _vocabulary(record: StrictJson) -> Optional[ListedVocabulary]:
+    if record.take("vocabulary", None) is None:
+        return None
+    block = record.block("vocabulary")
+    names = [block.take(key) for key in ("padding_word", "unknown_word")]
+    for key, name in zip(("padding_word", "unknown_word"), names):
+        if not isinstance(name, str):
+            raise block.error(key, "a word", name)
+    vocabulary = ListedVocabulary(block.size("num_words"), *names)
+    block.finish()
+    return vocabulary
+
+
+def _lowercase(record: StrictJson, reads_characters: bool) -> bool:
+    """Checks the block `tokens` against the token encoder."""
+    tokens = record.block("tokens")
+    unit = "characters" if reads_characters else "words"
+    found = tokens.take("unit")
+    if found != unit:
+        raise tokens.error("unit", f'"{unit}", which the token encoder reads', found)
+    lowercase = False if reads_characters else tokens.flag("lowercase")
+    tokens.finish()
+    return lowercase
+
+
+def _elmo(record: StrictJson) -> Optional[Dict[str, Any]]:
+    """Checks the block `elmo`."""
+    if record.take("elmo", None) is None:
+        return None
+    block = record.block("elmo")
+    dropout = block.take("dropout")
+    if type(dropout) not in (int, float) or not 0 <= dropout <= 1:
+        raise block.error("dropout", "a number from 0 to 1", dropout)
+    settings = {
+        "num_output_representations": block.size("num_output_representations", least=0),
+        "dropout": dropout,
+        "do_layer_norm": block.flag("do_layer_norm"),
+        "keep_sentence_boundaries": block.flag("keep_sentence_boundaries"),
+    }
+    block.finish()
+    return settings

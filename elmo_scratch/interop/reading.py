@@ -1,0 +1,184 @@
+"""Reads a biLM from whatever a user may name."""
+
+from os import PathLike
+from pathlib import Path
+from typing import List, Optional, Union
+
+import h5py
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.data.spelling import CharacterWordIndexer, WordIndexer
+from elmo_scratch.data.vocabulary_file import UNKNOWN_WORD, read_vocabulary_file
+from elmo_scratch.files.identity import ReadFiles
+from elmo_scratch.files.paths import resolve_path
+from elmo_scratch.interop.archives.blueprint import NO_WORDS, BiLmBlueprint, WordList
+from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
+from elmo_scratch.interop.archives.training_facts import TrainingFacts
+from elmo_scratch.interop.folders.reading import MODEL_FILES, is_model_folder, read_model_folder
+from elmo_scratch.interop.loaded_bilm import NO_SOFTMAX, LoadedBiLm, LoadedSoftmax
+from elmo_scratch.interop.many_langs import is_many_langs_folder
+from elmo_scratch.interop.named_models import official_file, resolve_model
+from elmo_scratch.interop.official.files import (
+    load_tensors,
+    read_official_options,
+    read_tensors,
+)
+from elmo_scratch.interop.zipped_models import (
+    OPTIONS_NAME,
+    VOCABULARY_NAME,
+    WEIGHTS_NAME,
+    official_files,
+)
+
+Source = Union[str, PathLike]
+
+
+def read_bilm(
+    model: Source, options_file: Optional[Source] = None, *, with_softmax: bool = False
+) -> LoadedBiLm:
+    """
+    Reads a biLM of any kind.
+
+    # Parameters
+
+    model : `Union[str, PathLike]`
+        One of these, a path or an address: the archive of a language model, or of any task's model
+        with a biLM of this package in it (`model.tar.gz`, or the output folder of the training); a
+        model folder; a folder or `.zip` with official files; an official `weights.hdf5`; the name of
+        a released model, such as `"small"`.
+    options_file : `Union[str, PathLike]`, optional (default = `None`)
+        The `options.json` of a `weights.hdf5`.
+    with_softmax : `bool`, optional (default = `False`)
+        Read the softmax too, if there is one.
+
+    # Returns
+
+    `LoadedBiLm`
+        The biLM, in evaluation mode, and what came with it. Official files store neither dropout
+        nor state: there `BiLm`'s defaults apply.
+
+    # Raises
+
+    ConfigurationError
+        If it is missing, none of these, damaged or incomplete, or the ids of words are not known.
+    """
+    if options_file is not None:
+        return _read_official(options_file, model, None)
+    model = resolve_model(str(model))
+    try:
+        path = resolve_path(model)
+    except FileNotFoundError:
+        raise ConfigurationError(f"{model}: there is no such archive") from None
+    if path.is_file() and h5py.is_hdf5(path):
+        raise ConfigurationError(
+            f"{model}: official weights need their options: name both files, or the folder with "
+            f"{OPTIONS_NAME} and {WEIGHTS_NAME}"
+        )
+    if is_model_folder(path):
+        return read_model_folder(path, with_softmax=with_softmax)
+    if is_many_langs_folder(path):
+        raise ConfigurationError(
+            f"{model}: expected a biLM of this package or of official files, but it is one of "
+            "ELMoForManyLangs. `allennlp elmo`, `ElmoEmbedder`, `SentenceLayers` and the embedder "
+            "`elmo_scratch_from_many_langs` read it"
+        )
+    official = official_files(path)
+    if official is not None:
+        vocab_file = path / VOCABULARY_NAME
+        return _read_official(*official, vocab_file if vocab_file.exists() else None)
+    return _read_archive(model, path, with_softmax)
+
+
+def files_of_folder(folder: Path) -> List[Path]:
+    """
+    Lists the files whose bytes make the biLM of a model folder, or of a folder of official files,
+    what it is; none for anything else.
+    """
+    official = official_files(folder)
+    if is_model_folder(folder):
+        files = [folder / name for name in MODEL_FILES]
+    elif official is not None:
+        files = [*official, folder / VOCABULARY_NAME]
+    else:
+        files = []
+    return [file for file in files if file.is_file()]
+
+
+def _read_official(
+    options_file: Source, weight_file: Source, vocab_file: Optional[Path]
+) -> LoadedBiLm:
+    """Reads official files; a biLM of words needs its vocabulary file."""
+    options = read_official_options(options_file)
+    paths = [official_file(options_file), official_file(weight_file)]
+    if options.char_cnn is None:
+        if vocab_file is None:
+            raise ConfigurationError(
+                f"{options_file}: expected a biLM of characters (`char_cnn`), but it reads the "
+                f"numbers of words. Put {VOCABULARY_NAME}, the words in the order of the rows of "
+                "`embedding`, into the folder of the official files, and name the folder; or take "
+                "the archive of the training (model.tar.gz)."
+            )
+        paths.append(vocab_file)
+    files = ReadFiles(paths)
+    tensors = read_tensors(weight_file, options, str(options_file))
+    words = NO_WORDS
+    word_indexer: WordIndexer
+    if options.char_cnn is None:
+        assert vocab_file is not None
+        words = _rows_of_words(vocab_file, len(tensors["embedding"]), weight_file)
+        word_indexer = ListedWordIndexer(words, lowercase=False)
+    else:
+        word_indexer = CharacterWordIndexer(options.char_cnn.max_characters_per_token)
+    blueprint = BiLmBlueprint(options.to_config(), words)
+    bilm = blueprint.build_plain()
+    load_tensors(bilm, tensors)
+    return LoadedBiLm(bilm.eval(), blueprint, word_indexer, files)
+
+
+def _rows_of_words(vocab_file: Path, num_rows: int, weight_file: Source) -> WordList:
+    """Reads the words of the rows of `embedding`; there must be as many."""
+    listed = read_vocabulary_file(vocab_file)
+    if len(listed) != num_rows:
+        raise ConfigurationError(
+            f"{vocab_file}: expected as many words as `embedding` in {weight_file} has rows, "
+            f"{num_rows}, but it has {len(listed)}. Do both come from the same model?"
+        )
+    return WordList(["", *listed], UNKNOWN_WORD)
+
+
+def _read_archive(model: str, path: Path, with_softmax: bool) -> LoadedBiLm:
+    """Reads the archive of a language model or of a task."""
+    # AllenNLP's archives need `allennlp.data`, which takes seconds to import. Whoever reads another
+    # kind of files doesn't wait for it.
+    from elmo_scratch.interop.archives.archive import (
+        archive_files,
+        holds_language_model,
+        language_model_in,
+        opened_archive,
+    )
+    from elmo_scratch.interop.archives.archive_indexer import archive_word_indexer
+    from elmo_scratch.interop.archives.softmax import DEFAULT_SOFTMAX
+    from elmo_scratch.interop.archives.task_archive import task_bilm_in
+
+    files = ReadFiles(archive_files(model))
+    with opened_archive(model) as folder:
+        facts = TrainingFacts.of(folder, path if path.is_dir() else path.parent)
+        if not holds_language_model(folder):
+            task = task_bilm_in(folder, model)
+            bilm = task.bilm.eval()
+            return LoadedBiLm(bilm, task.blueprint, task.word_indexer, files, facts=facts)
+        pretrained, tensors, config = language_model_in(folder, model)
+    softmax = NO_SOFTMAX
+    if with_softmax:
+        settings = config["model"].get("softmax") or DEFAULT_SOFTMAX
+        softmax = LoadedSoftmax(
+            settings if isinstance(settings, dict) else {"type": settings}, tensors
+        )
+    return LoadedBiLm(
+        pretrained.bilm.eval(),
+        pretrained.blueprint,
+        archive_word_indexer(pretrained),
+        files,
+        softmax,
+        facts=facts,
+    )
