@@ -43,9 +43,10 @@ MODEL: Dict[str, Dict[str, Any]] = {
     "--weight-file": {
         "type": str,
         "help": "an official weights.hdf5, a path or an address (default: that of the released "
-        "original model); or, alone, the archive of a trained biLM (model.tar.gz), the name of a "
-        "released model (small, medium, original, original-5.5B, pt, pubmed), or a folder or .zip "
-        "with both official files or a model of ELMoForManyLangs",
+        "original model); or, alone, the archive of a trained biLM or of a task with one in it "
+        "(model.tar.gz), a model folder, the name of a released model (small, medium, original, "
+        "original-5.5B, pt, pubmed), or a folder or .zip with both official files "
+        "or a model of ELMoForManyLangs",
     },
     "--state": {
         "choices": ("carry", "reset", "warm"),

@@ -53,7 +53,11 @@ SHOWN: Dict[str, Dict[str, Any]] = {
 """The arguments for what is shown."""
 
 MODEL: Dict[str, Dict[str, Any]] = {
-    "--archive": {"type": str, "help": "the archive of a trained biLM (model.tar.gz)"},
+    "--archive": {
+        "type": str,
+        "help": "the archive of a trained biLM or of a task with one in it (model.tar.gz), a model "
+        "folder, or a folder of official files",
+    },
     "--options-file": {"type": str, "help": "or an official options.json, a path or an address"},
     "--weight-file": {"type": str, "help": "and its weights.hdf5"},
     "--cuda-device": {

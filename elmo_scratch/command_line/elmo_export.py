@@ -5,10 +5,11 @@ import argparse
 from elmo_scratch.command_line.command_line import CommandLine
 
 DESCRIPTION = """
-Writes the biLM of an archive as official files: options.json and weights.hdf5, as AllenNLP's Elmo
+Writes a biLM for others. With --format official: options.json and weights.hdf5, as AllenNLP's Elmo
 and bilm-tf read them, and vocab.txt, the words of its vocabulary, one a line, beginning with <S>,
-</S> and <UNK>. All three appear, or none. AllenNLP's Elmo and bilm-tf carry the state of the LSTMs
-from batch to batch.
+</S> and <UNK>. AllenNLP's Elmo and bilm-tf carry the state of the LSTMs from batch to batch. With
+--format safetensors: a model folder, as save_pretrained writes it, of config.json,
+model.safetensors, README.md, which is a model card, and vocab.txt. All files appear, or none.
 """
 
 
@@ -17,9 +18,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "archive_file",
         type=str,
-        help="the archive of a trained biLM (model.tar.gz), or the output folder of a training",
+        help="the archive of a trained biLM, or of a task with one in it (model.tar.gz), the "
+        "output folder of the training, a model folder, or a folder of official files",
     )
     parser.add_argument("folder", type=str, help="the folder to write to, made if it doesn't exist")
+    parser.add_argument(
+        "--format",
+        choices=("official", "safetensors"),
+        default="official",
+        help="of the files (default: official); safetensors keeps the softmax too",
+    )
     parser.add_argument(
         "--overwrite",
         action="store_true",
@@ -29,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 ELMO_EXPORT = CommandLine(
     "elmo-export",
-    "Write a trained biLM as the files that other implementations of ELMo read.",
+    "Write a trained biLM as the files that others read, or as a folder to share.",
     DESCRIPTION,
     add_arguments,
 )

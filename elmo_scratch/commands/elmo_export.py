@@ -1,5 +1,6 @@
 """
-`allennlp elmo-export`: writes a trained biLM as the files that other implementations of ELMo read.
+`allennlp elmo-export`: writes a trained biLM as the files that other implementations of ELMo read,
+or as a model folder.
 """
 
 import argparse
@@ -10,13 +11,28 @@ from allennlp.commands.subcommand import Subcommand
 
 from elmo_scratch.command_line.elmo_export import ELMO_EXPORT
 from elmo_scratch.commands.command_error import command_errors
-from elmo_scratch.interop import export_bilm
+from elmo_scratch.interop import export_bilm, export_model_folder
 from elmo_scratch.terminal import closing_lines, counted
+
+FILES = {
+    "official": {
+        "options": "options.json",
+        "weights": "weights.hdf5",
+        "vocabulary": "vocab.txt",
+    },
+    "safetensors": {
+        "config": "config.json",
+        "weights": "model.safetensors",
+        "vocabulary": "vocab.txt",
+        "model card": "README.md",
+    },
+}
+"""The files of each format."""
 
 
 @Subcommand.register("elmo-export")
 class ElmoExport(Subcommand):
-    """Writes a trained biLM as official files; see `allennlp elmo-export --help`."""
+    """Writes a trained biLM for others; see `allennlp elmo-export --help`."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser = ELMO_EXPORT.add_to(parser)
@@ -26,19 +42,24 @@ class ElmoExport(Subcommand):
 
 def export_from_args(args: argparse.Namespace) -> None:
     """Runs the command; raises as `command_errors` says."""
+    is_official = args.format == "official"
     with command_errors("elmo-export", args.folder, is_verbose=args.verbose):
-        bilm = export_bilm(args.archive_file, args.folder, overwrite=args.overwrite)
+        export = export_bilm if is_official else export_model_folder
+        bilm = export(args.archive_file, args.folder, overwrite=args.overwrite)
     folder = Path(args.folder)
-    options, weights = folder / "options.json", folder / "weights.hdf5"
+    places = {name: folder / file for name, file in FILES[args.format].items()}
     reads_characters = bilm.token_encoder.reads_characters
     unit = "characters" if reads_characters else "words"
     size = counted(sum(weight.numel() for weight in bilm.parameters()), "weight")
-    # Official files of words don't say which word has which vector.
-    files = ["--options-file", str(options), "--weight-file", str(weights)]
-    model = files if reads_characters else ["--weight-file", args.archive_file]
+    model = ["--weight-file", args.folder]
+    if is_official and reads_characters:
+        model = ["--options-file", str(places["options"]), "--weight-file", str(places["weights"])]
+    elif is_official:
+        # Official files of words don't say whether words are looked up in lower case.
+        model = ["--weight-file", args.archive_file]
     lines = closing_lines(
         [f"{counted(bilm.num_layers, 'layer')} of {bilm.width:,} numbers over {unit}, {size}"],
-        {"options": options, "weights": weights, "vocabulary": folder / "vocab.txt"},
+        {name: place for name, place in places.items() if place.exists()},
         [shlex.join(["allennlp", "elmo", "TEXT", "layers.hdf5", "--all", *model])],
     )
     print("\n".join(lines))

@@ -44,8 +44,8 @@ def read_bilm(
     model : `Union[str, PathLike]`
         One of these, a path or an address: the archive of a language model, or of any task's model
         with a biLM of this package in it (`model.tar.gz`, or the output folder of the training); a
-        model folder; a folder or `.zip` with official files; an official `weights.hdf5`; the name of
-        a released model, such as `"small"`.
+        model folder; a folder or `.zip` with official files; an official `weights.hdf5`; the name
+        of a released model, such as `"small"`.
     options_file : `Union[str, PathLike]`, optional (default = `None`)
         The `options.json` of a `weights.hdf5`.
     with_softmax : `bool`, optional (default = `False`)

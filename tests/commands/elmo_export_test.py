@@ -1,10 +1,12 @@
 import logging
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Callable
 
+import h5py
 import pytest
 
 from elmo_scratch.interop import read_bilm_archive, read_official_bilm
@@ -78,7 +80,9 @@ def test_the_help_text_tells_what_there_is(
 def test_all_commands_together_list_it(allennlp: Allennlp, capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit):
         allennlp("--help")
-    assert "Write a trained biLM as the files" in " ".join(capsys.readouterr().out.split())
+    assert "Write a trained biLM as the files that others read" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 @pytest.mark.parametrize(
@@ -148,3 +152,29 @@ def test_in_a_process_of_its_own_an_error_is_exit_status_1_and_one_line(tmp_path
     assert line == "allennlp elmo-export: error: none.tar.gz: there is no such archive"
     assert ended.stdout == ""
     assert os.listdir(tmp_path) == []
+
+
+def test_a_model_folder_is_written_and_named_to_what_reads_it(
+    allennlp: Allennlp, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    allennlp("elmo-export", archive, "folder", "--format", "safetensors")
+    assert sorted(os.listdir(tmp_path / "folder")) == [
+        *("README.md", "config.json", "model.safetensors", "vocab.txt")
+    ]
+    *places, step = capsys.readouterr().out.splitlines()[-5:]
+    assert places == [
+        "config       folder/config.json",
+        "weights      folder/model.safetensors",
+        "vocabulary   folder/vocab.txt",
+        "model card   folder/README.md",
+    ]
+    # What it says can be typed.
+    words = shlex.split(step.removeprefix("next"))[1:]
+    tour = FIXTURES_ROOT / "text" / "tour.txt"
+    allennlp(*[str(tour) if word == "TEXT" else word for word in words])
+    allennlp("elmo", tour, "archive.hdf5", "--all", "--weight-file", archive)
+    with h5py.File("layers.hdf5") as one, h5py.File("archive.hdf5") as other:
+        assert all((one[str(number)][...] == other[str(number)][...]).all() for number in range(12))
+    allennlp("elmo-explore", tour, "--archive", "folder", "--word", "crane", "-k", "1")
+    message = fails(lambda: allennlp("elmo-export", archive, "folder", "--format", "safetensors"))
+    assert message.endswith("or replace them by `--overwrite`.")
