@@ -5,8 +5,9 @@ How long one waits for what a process does first:
 
 Each line is the median over processes that do nothing else: importing PyTorch alone, which nothing
 can be faster than; importing the package; reading a biLM of the tests, from an archive and from
-official files, imports left out; from the start of Python on, one sentence embedded by a model of
-the released small model's size with random weights; the help of a subcommand, and the error that an
+official files, imports left out, and one of the released small model's size, with random weights,
+from a model folder; from the start of Python on, `Elmo.from_pretrained` of that folder, and one
+sentence embedded by the same model; the help of a subcommand, and the error that an
 argument is missing. CHECKOUT, the folder of another version, takes turns with this one.
 """
 
@@ -25,7 +26,7 @@ from typing import Dict, List, Tuple
 import torch
 from embed import new_bilm
 
-from elmo_scratch import write_official_bilm
+from elmo_scratch import write_bilm_folder, write_official_bilm
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -37,7 +38,7 @@ OFFICIAL = [
 READ = """
 import time
 import torch
-from elmo_scratch import read_bilm_archive, read_official_bilm
+from elmo_scratch import Elmo, read_bilm_archive, read_official_bilm
 clock, processor = time.perf_counter(), time.process_time()
 {call}
 print(time.perf_counter() - clock, time.process_time() - processor)
@@ -50,6 +51,11 @@ PROGRAMS = {
     "import_elmo_scratch": ["-c", "import elmo_scratch"],
     "archive": ["-c", READ.format(call=f"read_bilm_archive({str(ARCHIVE)!r})")],
     "official_files": ["-c", READ.format(call=f"read_official_bilm(*{OFFICIAL!r})")],
+    "model_folder": ["-c", READ.format(call="Elmo.from_pretrained('{folder}/model')")],
+    "from_pretrained": [
+        "-c",
+        "from elmo_scratch import Elmo\nElmo.from_pretrained('{folder}/model')\n",
+    ],
     "first_sentence": [
         "-c",
         "from elmo_scratch import ElmoEmbedder\n"
@@ -81,7 +87,9 @@ def main() -> None:
     versions = {"": ROOT, **({"beside_": args.beside.resolve()} if args.beside else {})}
     with tempfile.TemporaryDirectory() as folder:
         torch.manual_seed(0)
-        write_official_bilm(new_bilm("small"), folder)
+        bilm = new_bilm("small")
+        write_official_bilm(bilm, folder)
+        write_bilm_folder(bilm, Path(folder) / "model")
         times: Dict[str, List[Tuple[float, float]]] = {}
         for number in range(args.repeats + 1):
             for name in args.programs or PROGRAMS:

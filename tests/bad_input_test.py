@@ -13,6 +13,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders import SentenceLayers
+from elmo_scratch.interop import export_model_folder
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.tiny_archives import unpack
 from tests.tiny_training import (
@@ -352,12 +353,24 @@ def test_exporting_from_an_archive_that_lacks_a_part_is_an_error(
     assert_names_the_archive(export(archive=path), path, f"it holds no {missing}")
 
 
-def test_exporting_from_the_archive_of_a_classifier_is_an_error(
-    export: Callable[..., str], classifier_archive: Path
+def test_exporting_from_the_archive_of_a_task_without_a_bilm_is_an_error(
+    export: Callable[..., str], classifier_archive: Path, tmp_path: Path
 ) -> None:
-    complaint = "the model 'elmo_scratch_bilm', but it holds a 'elmo_scratch_classifier'"
-    message = export(archive=classifier_archive)
-    assert_names_the_archive(message, classifier_archive, complaint)
+    folder = unpack(classifier_archive, tmp_path / "unpacked")
+    (kept,) = folder.glob("vocabulary/.elmo_scratch_*.json")
+    kept.unlink()
+    complaint = "of this package's embedders of biLMs, but it holds a 'elmo_scratch_classifier'"
+    assert_names_the_archive(export(archive=folder), folder, complaint)
+
+
+def test_exporting_from_a_model_folder_that_is_damaged_is_an_error(
+    export: Callable[..., str], bilm_archive: Path, tmp_path: Path
+) -> None:
+    export_model_folder(bilm_archive, tmp_path / "folder")
+    weights = tmp_path / "folder" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    complaint = "expected tensors in the format of safetensors, but they can't be read"
+    assert_names_the_archive(export(archive=tmp_path / "folder"), weights, complaint)
 
 
 def test_an_export_that_breaks_off_half_way_leaves_the_older_output(
