@@ -2,6 +2,7 @@
 
 import logging
 from os import PathLike
+from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
@@ -10,13 +11,14 @@ from allennlp.data import Vocabulary
 from allennlp.data.tokenizers import Tokenizer
 from allennlp.data.vocabulary import DEFAULT_OOV_TOKEN, DEFAULT_PADDING_TOKEN
 
-from elmo_scratch.data.corpus import PreparedCorpus
+from elmo_scratch.data.corpus import ARCHIVED_AUDIT, CorpusAudit, PreparedCorpus
 from elmo_scratch.data.vocabulary_file import (
     MARKS,
     UNKNOWN_WORD,
     is_writable,
     read_vocabulary_file,
 )
+from elmo_scratch.files.atomic import atomic_write
 
 logger = logging.getLogger(__name__)
 
@@ -29,11 +31,22 @@ class CorpusVocabulary(Vocabulary):
     """
     Words in the order that `bilm-tf` expects: after AllenNLP's padding, `<S>`, `</S>` and `<UNK>`,
     then by falling frequency. `<UNK>` stands for all other words. The file `tokens.txt` in which
-    AllenNLP stores such a vocabulary is itself a vocabulary file of `bilm-tf`.
+    AllenNLP stores such a vocabulary is itself a vocabulary file of `bilm-tf`. Beside it lie the
+    figures of the corpus that the words were counted in.
 
     Made by `from_corpus`, which is registered as a `Vocabulary` with name "elmo_scratch_corpus",
     and by `from_files`.
     """
+
+    # Beside the attributes by which AllenNLP compares vocabularies.
+    __slots__ = ("_audit",)
+
+    _audit: CorpusAudit
+
+    @property
+    def audit(self) -> Optional[CorpusAudit]:
+        """The figures of the corpus, of a vocabulary that was made of one in this process."""
+        return getattr(self, "_audit", None)
 
     @classmethod
     def from_corpus(
@@ -100,6 +113,7 @@ class CorpusVocabulary(Vocabulary):
                 )
             vocab = cls._of([*MARKS, *words], namespace)
             share = corpus.unknown_share(vocab, namespace, lowercase)
+            vocab._audit = corpus.audit._replace(unknown_share=share)
             logger.log(
                 logging.WARNING if share > MUCH_UNKNOWN else logging.INFO,
                 "Vocabulary of %d words; %.4f%% of the corpus's tokens are unknown",
@@ -124,6 +138,13 @@ class CorpusVocabulary(Vocabulary):
                 )
         logger.info("Vocabulary of %d words from %s", len(words), vocab_file)
         return cls._of(words, namespace)
+
+    def save_to_files(self, directory: Union[str, PathLike]) -> None:
+        """Saves the namespaces as `Vocabulary` does, and the figures of the corpus, if any."""
+        super().save_to_files(directory)  # type: ignore[arg-type]
+        if self.audit is not None:
+            with atomic_write(Path(directory) / ARCHIVED_AUDIT) as temporary:
+                self.audit.write(temporary)
 
     @classmethod
     def from_files(

@@ -6,6 +6,7 @@ process with the same text and settings finds the same prepared folder, and that
 whole or not there.
 """
 
+from elmo_scratch.data.corpus.audit import ARCHIVED_AUDIT as ARCHIVED_AUDIT
 from elmo_scratch.data.corpus.audit import CorpusAudit as CorpusAudit
 from elmo_scratch.data.corpus.audit import log_audit as log_audit
 from elmo_scratch.data.corpus.data_sets import data_set_lines as data_set_lines
@@ -19,6 +20,7 @@ from elmo_scratch.data.corpus.shards import list_shards as list_shards
 from elmo_scratch.data.corpus.shards import named_paths as named_paths
 
 __all__ = [
+    "ARCHIVED_AUDIT",
     "CorpusAudit",
     "DataPath",
     "PreparedCorpus",

@@ -5,6 +5,12 @@ import logging
 from pathlib import Path
 from typing import NamedTuple, Optional, Sequence
 
+ARCHIVED_AUDIT = ".elmo_scratch-audit.json"
+"""
+The file beside a vocabulary that AllenNLP packs into the archive of the training, and takes for no
+namespace: the figures of the corpus that the words were counted in.
+"""
+
 
 class CorpusAudit(NamedTuple):
     """

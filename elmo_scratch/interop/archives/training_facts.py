@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any, Dict, NamedTuple
 
+from elmo_scratch.interop.archives.sidecar import archived_path
+
 MOST_BYTES = 2**20
 """Larger files are no records of a training."""
 
@@ -38,7 +40,7 @@ class TrainingFacts(NamedTuple):
         return cls(
             _record(unpacked / "config.json"),
             _record(unpacked / "metrics.json") or _record(beside / "metrics.json"),
-            _record(unpacked / "vocabulary" / ".elmo_scratch-audit.json"),
+            _record(archived_path(unpacked, "-audit")),
             _record(unpacked / "environment.json") or _record(beside / "environment.json"),
         )
 

@@ -6,6 +6,8 @@ import torch
 import yaml
 
 from elmo_scratch import VERSION
+from elmo_scratch.data import CorpusVocabulary
+from elmo_scratch.data.corpus import ARCHIVED_AUDIT
 from elmo_scratch.interop import export_model_folder
 from tests import PROJECT_ROOT
 from tests.tiny_archives import unpack
@@ -60,6 +62,22 @@ def test_a_card_tells_of_model_data_quality_training_and_versions(
     assert f"`elmo_scratch` `{VERSION}`, `PyTorch` `{torch.__version__}`" in card
     block = card.split("```json\n")[1].split("\n```")[0]
     assert json.loads(block) == json.loads((run / "config.json").read_text())
+
+
+def test_the_figures_of_a_corpus_come_with_its_vocabulary(run: Path, tmp_path: Path) -> None:
+    text = GOLDEN / "texts" / "corpus.txt"
+    vocab = CorpusVocabulary.from_corpus(data_path=str(text), min_count=2)
+    vocab.save_to_files(str(tmp_path / "counted" / "vocabulary"))
+    (tmp_path / "counted" / "vocabulary" / ARCHIVED_AUDIT).rename(
+        run / "vocabulary" / ARCHIVED_AUDIT
+    )
+    words = text.read_text(encoding="utf-8").split()
+    card = card_of(run, tmp_path / "folder")
+    assert f"- {len(words):,} tokens, " in card
+    assert f", {len(set(words))} distinct words, " in card
+    # As the vocabulary is read back, nothing is known of a corpus.
+    again = CorpusVocabulary.from_files(str(tmp_path / "counted" / "vocabulary"))
+    assert again.audit is None and again.get_namespaces() == {"tokens"}
 
 
 def test_metrics_beside_an_archive_are_its_own(run: Path, tmp_path: Path) -> None:
