@@ -20,7 +20,14 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from elmo_scratch import Elmo, LayerFile, batch_to_ids, read_official_bilm, write_official_bilm
+from elmo_scratch import (
+    Elmo,
+    LayerFile,
+    batch_to_ids,
+    read_bilm,
+    read_official_bilm,
+    write_official_bilm,
+)
 from tests import PROJECT_ROOT
 from tests.golden.reading import (
     batch_digests,
@@ -38,6 +45,9 @@ WORDS, CHARACTERS = GOLDEN / "words" / "model.tar.gz", GOLDEN / "characters" / "
 OFFICIAL = GOLDEN / "official"
 OFFICIAL_FILES = (OFFICIAL / "options.json", OFFICIAL / "weights.hdf5")
 TOUR, CORPUS, HELDOUT = (GOLDEN / "texts" / f"{name}.txt" for name in ("tour", "corpus", "heldout"))
+
+SOFTMAX = {"bias", "weight"}
+"""The tensors of the softmax `full`."""
 
 Allennlp = Callable[..., None]
 
@@ -146,6 +156,21 @@ def test_an_export_gives_the_layers_of_its_archive() -> None:
     )
     layers = layers_of(TOUR, options_file=options, weight_file=weights)
     assert_close(layers, expected("characters")["layers"])
+
+
+@pytest.mark.parametrize("name", ["words", "characters"])
+def test_a_model_folder_gives_the_layers_of_its_archive(name: str, tmp_path: Path) -> None:
+    folder = GOLDEN / "folders" / name
+    assert_close(layers_of(TOUR, weight_file=folder), expected(name)["layers"])
+    read = read_bilm(folder, with_softmax=True)
+    assert read.softmax.config == {"type": "full"} and set(read.softmax.tensors) == SOFTMAX
+
+
+def test_a_model_folder_with_mixes_gives_the_same_vectors() -> None:
+    elmo = Elmo.from_pretrained(GOLDEN / "folders" / "elmo").eval()
+    with torch.no_grad():
+        mixed = elmo(batch_to_ids(words_of(TOUR)))["elmo_representations"]
+    assert_close(torch.stack(mixed), expected("folders")["mixed"])
 
 
 def test_official_files_give_the_same_layers() -> None:

@@ -196,6 +196,22 @@ def write_official(folder: Path) -> None:
     )
 
 
+def write_folders(folder: Path) -> None:
+    """Model folders of the archives, and of an `Elmo` with mixes, whose vectors are `mixed`."""
+    for name in ("words", "characters"):
+        archive = GOLDEN / name / "model.tar.gz"
+        allennlp("elmo-export", archive, folder / name, "--format", "safetensors")
+    elmo = Elmo.from_pretrained(CHARACTERS, 2, do_layer_norm=True, keep_sentence_boundaries=True)
+    with torch.no_grad():
+        for mix in elmo.mixes:
+            mix.get_parameter("weights").normal_()
+            mix.get_parameter("gamma").fill_(1.75)
+        elmo.save_pretrained(folder / "elmo")
+        ids = batch_to_ids(words_of(TOUR))
+        mixed = elmo.eval()(ids)["elmo_representations"]
+    save(folder / "expected.npz", mixed=torch.stack(mixed).numpy())
+
+
 def write_unprojected(folder: Path) -> None:
     """Official files with projections that change nothing, of a biLM that has none itself."""
     encoder = CharCnnEncoder(dim=6, filters=[(1, 2), (3, 4)], character_dim=3, num_highway=1)
@@ -519,6 +535,7 @@ PARTS: Dict[str, Callable[[Path], None]] = {
     "exported": write_exported,
     "official": write_official,
     "unprojected": write_unprojected,
+    "folders": write_folders,
     "started": write_started,
     "layers": write_layers,
     "classifiers": write_classifiers,
