@@ -99,6 +99,7 @@ setup(
     ],
     extras_require={
         "datasets": ["datasets>=2.16,<4"],
+        "hub": ["huggingface_hub>=0.23"],
         "ray": ["ray>=2.40"],
         "report": ["jinja2>=3.1", "matplotlib>=3.8"],
         "search": ["optuna>=4"],

@@ -15,6 +15,7 @@ from elmo_scratch.data.spelling import WordIndexer, are_words, batch_to_ids, war
 from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
 from elmo_scratch.interop import read_bilm, write_bilm_folder
 from elmo_scratch.interop.archives.training_facts import NO_FACTS, TrainingFacts
+from elmo_scratch.interop.hub import push_folder
 from elmo_scratch.interop.loaded_bilm import LoadedMixes
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.interop.official.files import bilm_weights, mix_weights
@@ -403,6 +404,13 @@ class Elmo(torch.nn.Module, FromParams):
             facts=self._saved_with.facts,
             overwrite=overwrite,
         )
+
+    def push_to_hub(self, name: str, *, private: Optional[bool] = None) -> str:
+        """
+        Uploads what `save_pretrained` writes to the repository `owner/name` of the Hugging Face
+        Hub, by `push_folder`, with its errors. Returns the address that reads it back.
+        """
+        return push_folder(self.save_pretrained, name, private=private)
 
     @classmethod
     def from_params(

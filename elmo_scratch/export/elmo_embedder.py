@@ -93,6 +93,10 @@ class ElmoEmbedder:
         """Writes a model folder. Arguments and errors are those of `SentenceLayers`."""
         self._layers.save_pretrained(folder, overwrite=overwrite)
 
+    def push_to_hub(self, name: str, *, private: Optional[bool] = None) -> str:
+        """Uploads a model folder, as `SentenceLayers` does."""
+        return self._layers.push_to_hub(name, private=private)
+
     @property
     def elmo_bilm(self) -> BiLm:
         """The biLM, by AllenNLP's name."""

@@ -15,6 +15,7 @@ from elmo_scratch.interop.archives.blueprint import NO_WORDS, BiLmBlueprint, Wor
 from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
 from elmo_scratch.interop.archives.training_facts import TrainingFacts
 from elmo_scratch.interop.folders.reading import MODEL_FILES, is_model_folder, read_model_folder
+from elmo_scratch.interop.hub import HUB, hub_folder
 from elmo_scratch.interop.loaded_bilm import NO_SOFTMAX, LoadedBiLm, LoadedSoftmax
 from elmo_scratch.interop.many_langs import is_many_langs_folder
 from elmo_scratch.interop.named_models import official_file, resolve_model
@@ -45,7 +46,7 @@ def read_bilm(
         One of these, a path or an address: the archive of a language model, or of any task's model
         with a biLM of this package in it (`model.tar.gz`, or the output folder of the training); a
         model folder; a folder or `.zip` with official files; an official `weights.hdf5`; the name
-        of a released model, such as `"small"`.
+        of a released model, such as `"small"`; a model of the Hugging Face Hub, `hf://owner/name`.
     options_file : `Union[str, PathLike]`, optional (default = `None`)
         The `options.json` of a `weights.hdf5`.
     with_softmax : `bool`, optional (default = `False`)
@@ -64,7 +65,8 @@ def read_bilm(
     """
     if options_file is not None:
         return _read_official(options_file, model, None)
-    model = resolve_model(str(model))
+    model = str(model)
+    model = str(hub_folder(model)) if model.startswith(HUB) else resolve_model(model)
     try:
         path = resolve_path(model)
     except FileNotFoundError:

@@ -25,6 +25,7 @@ from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.files.machine import num_processors
 from elmo_scratch.interop import read_bilm, write_bilm_folder
 from elmo_scratch.interop.archives.training_facts import NO_FACTS, TrainingFacts
+from elmo_scratch.interop.hub import push_folder
 from elmo_scratch.interop.many_langs import (
     is_many_langs_folder,
     many_langs_files,
@@ -214,6 +215,13 @@ class SentenceLayers:
             facts=self._facts,
             overwrite=overwrite,
         )
+
+    def push_to_hub(self, name: str, *, private: Optional[bool] = None) -> str:
+        """
+        Uploads what `save_pretrained` writes to the repository `owner/name` of the Hugging Face
+        Hub, by `push_folder`, with its errors. Returns the address that reads it back.
+        """
+        return push_folder(self.save_pretrained, name, private=private)
 
     @classmethod
     def from_many_langs(
