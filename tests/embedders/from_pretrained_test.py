@@ -21,7 +21,7 @@ from elmo_scratch import (
 from elmo_scratch.interop import export_bilm, export_model_folder
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import MeanMix
-from tests import PROJECT_ROOT
+from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.tiny_archives import unpack
 
 GOLDEN = PROJECT_ROOT / "tests" / "golden"
@@ -151,3 +151,15 @@ def test_a_bilm_needs_its_indexer_and_a_name_needs_nothing(bilm: BiLm) -> None:
         SentenceLayers(bilm)
     with pytest.raises(ConfigurationError, match="nowhere: there is no such"):
         SentenceLayers("nowhere")
+
+
+def test_a_model_of_elmoformanylangs_is_one_for_sentences(tmp_path: Path) -> None:
+    folder = FIXTURES_ROOT / "elmo_for_many_langs" / "both"
+    named = SentenceLayers.from_many_langs(folder, state="reset")
+    layers = SentenceLayers(folder)
+    assert layers.state == "reset" and layers.identity == named.identity
+    assert all(map(numpy.array_equal, layers(SENTENCES), named(SENTENCES)))
+    with pytest.raises(ConfigurationError, match="one of ELMoForManyLangs. .* read it"):
+        Elmo.from_pretrained(folder)
+    with pytest.raises(ValueError, match="DictionaryWordIndexer, which a model folder can't hold"):
+        layers.save_pretrained(tmp_path / "folder")
