@@ -115,7 +115,7 @@ def _begin(args: Namespace, given: Dict[str, Any], folder: Path) -> None:
         )
     dev_tokens = round(size.tokens * size.held_share)
     if args.dev is None:
-        train, dev = (str(folder / TEXTS / name) for name in ("train.txt", "dev.txt"))
+        train, dev = [str(folder / TEXTS / "train.txt")], str(folder / TEXTS / "dev.txt")
         print(f"held out for validation: the last {size.held_share:.1%} of each file")
     else:
         train, dev = [str(file) for file in files], args.dev

@@ -1,7 +1,7 @@
 """Chooses a config of `training_config/bilm/` by the size of a text, and fits it to the text."""
 
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from allennlp.common import Params
 
@@ -35,8 +35,10 @@ class OwnText(NamedTuple):
 
     # Parameters
 
-    train, dev : `Union[str, List[str]]`
-        What is trained and validated on: paths.
+    train : `List[str]`
+        The files that are trained on.
+    dev : `str`
+        What is validated on: a file, or a pattern.
     train_tokens, dev_tokens : `int`
         How many words they have, between white space.
     language : `str`, optional (default = `None`)
@@ -44,8 +46,8 @@ class OwnText(NamedTuple):
         tokens stand between white space.
     """
 
-    train: Union[str, List[str]]
-    dev: Union[str, List[str]]
+    train: List[str]
+    dev: str
     train_tokens: int
     dev_tokens: int
     language: Optional[str] = None

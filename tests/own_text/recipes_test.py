@@ -11,7 +11,7 @@ from elmo_scratch.own_text.recipes import CONFIGS, LARGER, RECIPES
 def fitted(name: str, train_tokens: int, **settings: Any) -> Dict[str, Any]:
     dev_tokens = train_tokens // 20
     text = OwnText(
-        "train.txt", ["dev.txt"], train_tokens, dev_tokens, settings.pop("language", None)
+        ["train.txt"], "dev.txt", train_tokens, dev_tokens, settings.pop("language", None)
     )
     return fitted_recipe(name, text, **settings)
 
@@ -35,8 +35,8 @@ def test_on_a_large_text_a_recipe_is_the_config_of_its_name(name: str) -> None:
     config = fitted(name, 10**9)
     paths = {f"{corpus}_{part}": "" for corpus in ("CORPUS", "PTB") for part in ("TRAIN", "DEV")}
     written = json.loads(evaluate_file(str(CONFIGS / f"{name}.jsonnet"), ext_vars=paths))
-    assert config.pop("train_data_path") == config["vocabulary"].pop("data_path") == "train.txt"
-    assert config.pop("validation_data_path") == ["dev.txt"]
+    assert config.pop("train_data_path") == config["vocabulary"].pop("data_path") == ["train.txt"]
+    assert config.pop("validation_data_path") == "dev.txt"
     assert config["trainer"]["callbacks"].pop() == {"type": "elmo_scratch_forecast"}
     for key in ("train_data_path", "validation_data_path"):
         written.pop(key)
