@@ -81,7 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "model",
         type=str,
         metavar="MODEL",
-        help="the archive of a language model (model.tar.gz), or official weights (weights.hdf5)",
+        help="the archive of a language model (model.tar.gz), a model folder with its softmax, or "
+        "official weights (weights.hdf5)",
     )
     parser.add_argument("input_file", type=str, help="the text; - for standard input")
     written = parser.add_argument_group("what is written")

@@ -129,7 +129,7 @@ def _scorer(args: argparse.Namespace) -> SentenceScorer:
                 "the model's other files: --options-file, --softmax-file (HDF5 with softmax/W and "
                 "softmax/b) and --vocab-path; or take the archive of a language model."
             )
-        return SentenceScorer.from_archive(
+        return SentenceScorer.from_pretrained(
             args.model,
             state=args.state,
             batch_size=args.batch_size,

@@ -65,12 +65,8 @@ def read_bilm(
     """
     if options_file is not None:
         return _read_official(options_file, model, None)
-    model = str(model)
-    model = str(hub_folder(model)) if model.startswith(HUB) else resolve_model(model)
-    try:
-        path = resolve_path(model)
-    except FileNotFoundError:
-        raise ConfigurationError(f"{model}: there is no such archive") from None
+    model = _resolved(model)
+    path = _local(model)
     if path.is_file() and h5py.is_hdf5(path):
         raise ConfigurationError(
             f"{model}: official weights need their options: name both files, or the folder with "
@@ -89,6 +85,27 @@ def read_bilm(
         vocab_file = path / VOCABULARY_NAME
         return _read_official(*official, vocab_file if vocab_file.exists() else None)
     return _read_archive(model, path, with_softmax)
+
+
+def found_model(model: Source) -> Path:
+    """
+    The local file or folder of a model that is named in one of the ways of `read_bilm`, fetched or
+    unpacked if need be. Raises `ConfigurationError` if it is nowhere.
+    """
+    return _local(_resolved(model))
+
+
+def _resolved(model: Source) -> str:
+    """The path or address of a model that may be named otherwise."""
+    name = str(model)
+    return str(hub_folder(name)) if name.startswith(HUB) else resolve_model(name)
+
+
+def _local(model: str) -> Path:
+    try:
+        return resolve_path(model)
+    except FileNotFoundError:
+        raise ConfigurationError(f"{model}: there is no such archive") from None
 
 
 def files_of_folder(folder: Path) -> List[Path]:

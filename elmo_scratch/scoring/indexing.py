@@ -82,12 +82,15 @@ class ListIndexer(SentenceIndexer):
     """
     Reads one sentence a line, its tokens between white space, and indexes by a list of words, as
     official biLMs do. `max_characters` counts the ids of a word for a biLM of characters; one of
-    words has `None`.
+    words has `None`. With `lowercase` words are looked up in lower case.
     """
 
-    def __init__(self, words: WordList, max_characters: Optional[int]) -> None:
+    def __init__(
+        self, words: WordList, max_characters: Optional[int], lowercase: bool = False
+    ) -> None:
         self._ids = {word: number for number, word in enumerate(words.words)}
         self._unknown_id = words.unknown_id
+        self._lowercase = lowercase
         self._characters = None if max_characters is None else CharacterWordIndexer(max_characters)
 
     def sentences(self, text_file: Union[str, PathLike]) -> Iterator[Sentence]:
@@ -99,7 +102,8 @@ class ListIndexer(SentenceIndexer):
         lengths = [len(text) for text in texts]
         words = torch.zeros(len(texts), max(lengths), dtype=torch.long, device="cpu")
         for row, text in zip(words, texts):
-            ids = [self._ids.get(word, self._unknown_id) for word in text]
+            looked_up = [word.lower() for word in text] if self._lowercase else text
+            ids = [self._ids.get(word, self._unknown_id) for word in looked_up]
             row[: len(text)] = torch.tensor(ids, device="cpu")
         batch = IndexedBatch.of(words, lengths)
         if self._characters is None:

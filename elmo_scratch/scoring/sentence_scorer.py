@@ -17,8 +17,12 @@ from elmo_scratch.data.vocabulary_file import UNKNOWN_WORD, read_vocabulary_file
 from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.interop import WordList, read_official_bilm
 from elmo_scratch.interop.archives.archive import read_language_model
+from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
 from elmo_scratch.interop.archives.softmax import build_softmax
+from elmo_scratch.interop.folders.reading import is_model_folder, read_model_folder
+from elmo_scratch.interop.loaded_bilm import LoadedSoftmax
 from elmo_scratch.interop.official.softmax import read_official_softmax
+from elmo_scratch.interop.reading import found_model
 from elmo_scratch.kernels import MixedPrecision, device_of, without_autocast
 from elmo_scratch.modules import (
     BiLm,
@@ -108,6 +112,53 @@ class SentenceScorer:
         self._begin, self._end = torch.tensor(self._marks, device=self._device)
 
     @classmethod
+    def from_pretrained(
+        cls,
+        model: Source,
+        *,
+        state: Optional[str] = None,
+        batch_size: Optional[int] = None,
+        cuda_device: int = -1,
+    ) -> "SentenceScorer":
+        """
+        Reads a language model of any kind that keeps its softmax.
+
+        # Parameters
+
+        model : `Union[str, PathLike]`
+            The archive of a language model, or the output folder of its training; or a model folder
+            that `allennlp elmo-export --format safetensors` wrote, also as `hf://owner/name`.
+        state, batch_size, cuda_device
+            As in `from_archive`. The sentences of a model folder, which keeps no config of an
+            evaluation, are read one by one, from the state that the biLM had.
+
+        # Raises
+
+        ConfigurationError
+            If the model or the device can't be used, or it has no softmax.
+        """
+        path = found_model(model)
+        if not is_model_folder(path):
+            return cls.from_archive(
+                path, state=state, batch_size=batch_size, cuda_device=cuda_device
+            )
+        device_of(cuda_device)
+        read = read_model_folder(path, with_softmax=True)
+        words, bilm, indexer = read.blueprint.words, read.bilm, read.word_indexer
+        softmax = build_softmax(read.softmax, words.sizes()["num_words"], bilm.dim, model)
+        if state is not None:
+            bilm.use_state(state)
+        lowercase = isinstance(indexer, ListedWordIndexer) and indexer.lowercase
+        return cls(
+            bilm.requires_grad_(False),
+            softmax.requires_grad_(False),
+            words,
+            ListIndexer(words, _characters_of(bilm), lowercase),
+            batch_size=batch_size or BATCH_SIZE,
+            cuda_device=cuda_device,
+        )
+
+    @classmethod
     def from_archive(
         cls,
         archive_file: Source,
@@ -139,8 +190,13 @@ class SentenceScorer:
         """
         device_of(cuda_device)
         read = read_language_model(archive_file)
-        softmax = build_softmax(read, archive_file)
-        (bilm, blueprint, vocab, reader), _, config = read
+        (bilm, blueprint, vocab, reader), tensors, config = read
+        softmax = build_softmax(
+            LoadedSoftmax(config["model"].get("softmax"), tensors),
+            blueprint.words.sizes()["num_words"],
+            bilm.dim,
+            archive_file,
+        )
         if config["model"].get("matmul_dtype") is not None:
             MixedPrecision.set_everywhere(bilm, config["model"]["matmul_dtype"])
         if config.get("validation_dataset_reader") is not None:
@@ -192,14 +248,11 @@ class SentenceScorer:
             )
         softmax = read_official_softmax(softmax_file, len(listed), bilm.dim)
         words = WordList(["", *listed], UNKNOWN_WORD)
-        characters: Optional[int] = None
-        if isinstance(encoder, CharCnnEncoder):
-            characters = encoder.max_characters_per_token
         return cls(
             bilm.requires_grad_(False),
             softmax.requires_grad_(False),
             words,
-            ListIndexer(words, characters),
+            ListIndexer(words, _characters_of(bilm)),
             batch_size=batch_size,
             cuda_device=cuda_device,
         )
@@ -384,6 +437,12 @@ def _tokens(words: Sequence[Union[str, Token]]) -> Sentence:
     if len(words) == 0:
         raise ValueError("expected at least one word in each sentence, but one is empty")
     return [word if isinstance(word, Token) else Token(word) for word in words]
+
+
+def _characters_of(bilm: BiLm) -> Optional[int]:
+    """How many ids of characters a word has; `None` for a biLM of words."""
+    encoder = bilm.token_encoder
+    return encoder.max_characters_per_token if isinstance(encoder, CharCnnEncoder) else None
 
 
 def _batch_size_of(loader: Dict[str, Any]) -> int:

@@ -15,6 +15,8 @@ from elmo_scratch import SentenceScorer
 from elmo_scratch.interop import WordList
 from elmo_scratch.interop.archives.archive import read_language_model
 from elmo_scratch.interop.archives.softmax import build_softmax
+from elmo_scratch.interop.folders import export_model_folder
+from elmo_scratch.interop.loaded_bilm import LoadedSoftmax
 from elmo_scratch.kernels import rows_are_independent
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.softmaxes import FullSoftmax
@@ -265,16 +267,42 @@ def test_a_sentence_has_words(sampled: Path) -> None:
         list(scorer.score(["the bank"]))
 
 
-def test_an_archive_needs_its_softmax(sampled: Path) -> None:
+def test_a_model_needs_its_softmax(sampled: Path) -> None:
     read = read_language_model(sampled)
+    num_words, dim = read.softmax["weight"].shape
+
+    def build(**changes: torch.Tensor) -> None:
+        tensors = {**read.softmax, **changes} if changes else {}
+        softmax = LoadedSoftmax(read.config["model"]["softmax"], tensors)
+        build_softmax(softmax, num_words, dim, "model.tar.gz")
+
     with pytest.raises(ConfigurationError, match="expected the weights of a softmax"):
-        build_softmax(read._replace(softmax={}), "model.tar.gz")
-    weight = read.softmax["weight"][:-1]
+        build()
     with pytest.raises(ConfigurationError, match="the softmax's weights do not fit the config"):
-        build_softmax(read._replace(softmax={**read.softmax, "weight": weight}), "model.tar.gz")
-    bias = read.softmax["bias"] * float("nan")
+        build(weight=read.softmax["weight"][:-1])
     with pytest.raises(ConfigurationError, match="softmax.bias holds numbers that are not finite"):
-        build_softmax(read._replace(softmax={**read.softmax, "bias": bias}), "model.tar.gz")
+        build(bias=read.softmax["bias"] * float("nan"))
+
+
+@pytest.mark.parametrize("kind", ["sampled", "adaptive, carried"])
+def test_a_model_folder_scores_as_its_archive(kind: str, tmp_path: Path) -> None:
+    archive = archive_of(tmp_path / "archive", **KINDS[kind])
+    export_model_folder(archive, tmp_path / "folder")
+    sentences = [line.split() for line in TEXT]
+    expected, found = (
+        list(SentenceScorer.from_pretrained(model, batch_size=4).score(sentences, top=2))
+        for model in (archive, tmp_path / "folder")
+    )
+    assert found == expected
+
+
+def test_a_folder_looks_words_up_in_lower_case(tmp_path: Path) -> None:
+    archive = archive_of(tmp_path / "archive", bilm=WORD_BILM, indexer={"lowercase_tokens": True})
+    export_model_folder(archive, tmp_path / "folder")
+    scorer = SentenceScorer.from_pretrained(tmp_path / "folder")
+    upper, lower = scorer.score([["The", "BANK"], ["the", "bank"]])
+    assert upper.left_to_right == lower.left_to_right
+    assert upper.unknown == []
 
 
 def test_the_news_of_a_table_are_read_as_in_evaluation(bilm_archive: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Union
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.archives.archive import PretrainedLanguageModel
 from elmo_scratch.interop.archives.weights import SOFTMAX_PREFIX
+from elmo_scratch.interop.loaded_bilm import LoadedSoftmax
 from elmo_scratch.modules import OutputSoftmax
 
 DEFAULT_SOFTMAX = {"type": "full"}
@@ -16,18 +16,22 @@ DEFAULT_SOFTMAX = {"type": "full"}
 
 
 def build_softmax(
-    read: PretrainedLanguageModel, archive_file: Union[str, PathLike]
+    read: LoadedSoftmax, num_words: int, dim: int, source: Union[str, PathLike]
 ) -> OutputSoftmax:
     """
-    Builds the softmax of a language model with its trained weights, of whatever kind the config
+    Builds the softmax of a language model with its trained weights, of whatever kind its config
     names.
 
     # Parameters
 
-    read : `PretrainedLanguageModel`
-        What was read from the archive.
-    archive_file : `Union[str, PathLike]`
-        The archive's name in errors.
+    read : `LoadedSoftmax`
+        What was read from its files.
+    num_words : `int`
+        The words that it predicts.
+    dim : `int`
+        The size of a direction's states.
+    source : `Union[str, PathLike]`
+        The name of the archive or folder in errors.
 
     # Returns
 
@@ -37,30 +41,27 @@ def build_softmax(
     # Raises
 
     ConfigurationError
-        If the archive has no softmax, or its weights don't fit the config or are not finite.
+        If there is no softmax, or its weights don't fit the config or are not finite.
     """
-    if not read.softmax:
+    if not read.tensors:
         raise ConfigurationError(
-            f"{archive_file}: expected the weights of a softmax, {SOFTMAX_PREFIX}*, by which words "
-            "are scored, but there are none. Take the archive that `allennlp train` wrote of the "
-            "language model."
+            f"{source}: expected the weights of a softmax, {SOFTMAX_PREFIX}*, by which words are "
+            "scored, but there are none. Take the archive that `allennlp train` wrote of the "
+            "language model, or what `allennlp elmo-export --format safetensors` made of it."
         )
-    words, bilm = read.pretrained.blueprint.words, read.pretrained.bilm
-    settings = Params(deepcopy(read.config["model"].get("softmax") or DEFAULT_SOFTMAX))
+    settings = Params(deepcopy(read.config or DEFAULT_SOFTMAX))
     try:
-        softmax = OutputSoftmax.from_params(
-            settings, num_words=words.sizes()["num_words"], dim=bilm.dim
-        )
-        softmax.load_state_dict(read.softmax)
+        softmax = OutputSoftmax.from_params(settings, num_words=num_words, dim=dim)
+        softmax.load_state_dict(read.tensors)
     except (RuntimeError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ConfigurationError(
-            f"{archive_file}: the softmax's weights do not fit the config. {reason}"
+            f"{source}: the softmax's weights do not fit the config. {reason}"
         ) from None
     for name, weight in softmax.named_parameters():
         if not weight.isfinite().all():
             raise ConfigurationError(
-                f"{archive_file}: {SOFTMAX_PREFIX}{name} holds numbers that are not finite; such "
-                "weights come of a training that diverged"
+                f"{source}: {SOFTMAX_PREFIX}{name} holds numbers that are not finite; such weights "
+                "come of a training that diverged"
             )
     return softmax.eval()
