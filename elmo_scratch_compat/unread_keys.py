@@ -1,6 +1,7 @@
 """Keys of a config that nothing reads."""
 
 import functools
+import inspect
 from difflib import get_close_matches
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -75,7 +76,8 @@ def _reads_only_what_it_names(from_params: Any, cls: Any) -> bool:
 
 def _strings_of(cls: Any) -> List[str]:
     """The strings in its constructors, among them older names of settings, which they look for."""
-    codes = [getattr(vars(one).get("__init__"), "__code__", None) for one in cls.__mro__]
+    constructors = [inspect.unwrap(vars(one).get("__init__")) for one in cls.__mro__]
+    codes = [getattr(constructor, "__code__", None) for constructor in constructors]
     return [text for code in codes if code for text in code.co_consts if isinstance(text, str)]
 
 

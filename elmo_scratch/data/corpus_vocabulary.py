@@ -142,8 +142,10 @@ class CorpusVocabulary(Vocabulary):
     def save_to_files(self, directory: Union[str, PathLike]) -> None:
         """Saves the namespaces as `Vocabulary` does, and the figures of the corpus, if any."""
         super().save_to_files(directory)  # type: ignore[arg-type]
-        if self.audit is not None:
-            with atomic_write(Path(directory) / ARCHIVED_AUDIT) as temporary:
+        audit_file = Path(directory) / ARCHIVED_AUDIT
+        # A recovery saves the vocabulary again, before it finds out that the text has changed.
+        if self.audit is not None and not audit_file.exists():
+            with atomic_write(audit_file) as temporary:
                 self.audit.write(temporary)
 
     @classmethod

@@ -349,7 +349,7 @@ def test_the_help_text_tells_what_there_is(
     assert stop.value.code == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "usage: allennlp elmo" in text
-    assert 'Its key is the number of the line, from "0"' in text
+    assert 'Its key is the number of the sentence, from "0"' in text
     for option in ("--all", "--top", "--average", "--weight-file", "--batch-size", "--cuda-device"):
         assert option in text
 
