@@ -54,6 +54,7 @@ def test_an_archive_is_told_by_its_own_files() -> None:
 def test_a_name_is_resolved_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "resolve_model", {"tiny": str(ARCHIVE)}.__getitem__)
     assert read_bilm("tiny").bilm.width == 8
+    assert reading.found_model("tiny") == ARCHIVE
 
 
 def test_what_is_missing_is_an_error(tmp_path: Path) -> None:
