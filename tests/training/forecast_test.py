@@ -1,4 +1,3 @@
-import time
 from types import SimpleNamespace
 from typing import Any, List
 
@@ -27,7 +26,7 @@ def test_it_tells_twice_how_long_a_training_takes(monkeypatch: pytest.MonkeyPatc
     told: List[str] = []
     now = iter(range(1000, 2000))
     monkeypatch.setattr(forecast, "tell", told.append)
-    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    monkeypatch.setattr(forecast, "time", SimpleNamespace(monotonic=lambda: next(now)))
     trainer: Any = SimpleNamespace(
         data_loader=[None] * 100, _num_epochs=5, _num_gradient_accumulation_steps=2
     )
