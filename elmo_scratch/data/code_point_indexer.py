@@ -9,7 +9,7 @@ from allennlp.data import Token, TokenIndexer, Vocabulary
 KEY, LENGTH_KEY = "code_points", "num_code_points"
 
 MOST_CODE_POINTS = 1024
-"""Of a longer token only the beginning counts."""
+"""Only the beginning of a longer token counts."""
 
 BEGIN_TOKEN, FIRST_ID = 1, 2
 """The id before the first character, so that no token is empty; the id of the character U+0000."""

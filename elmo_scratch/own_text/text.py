@@ -42,7 +42,7 @@ class TextSize(NamedTuple):
 
     @property
     def num_sentences(self) -> int:
-        """Of all files."""
+        """The sentences of all files together."""
         return sum(self.sentences)
 
     @property

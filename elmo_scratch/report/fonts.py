@@ -141,7 +141,7 @@ def _families() -> Dict[str, str]:
 
 
 def _drawn(file: str, letters: Set[str]) -> FrozenSet[str]:
-    """Those of the letters that a font has outlines of: coloured ones are pictures, and blank."""
+    """Returns the letters that a font has outlines of: coloured ones are pictures, and blank."""
     from matplotlib.font_manager import get_font
 
     having = _letters_of(file) & letters

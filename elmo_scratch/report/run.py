@@ -21,7 +21,7 @@ FINAL, VOCABULARY = "metrics.json", "vocabulary"
 """AllenNLP's names of files in the output folder of a training."""
 
 LOGS = ("out.log", "out_worker0.log")
-"""Of a training by one process, and by the first of several."""
+"""The log of a training by one process, and that of the first of several."""
 
 RECORD = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - [A-Z]+ - ", re.MULTILINE)
 """The beginning of a record in AllenNLP's log."""

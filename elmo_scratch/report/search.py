@@ -119,7 +119,7 @@ def _is_number(search: KeptSearch, name: str) -> bool:
 
 
 def _charts(search: KeptSearch) -> List[Block]:
-    """What was reached, trial by trial, and beside each parameter of which there are two values."""
+    """Draws what was reached, by trials, and beside each parameter that has two values or more."""
     metric = printable(search.metric.name)
     reached = [one for one in search.trials if one.value is not None]
     if len(reached) < 2:

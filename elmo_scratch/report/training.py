@@ -236,7 +236,7 @@ def _rates(run: Run) -> List[str]:
 
 
 def _series(run: Run, names: Dict[str, str]) -> List[Series]:
-    """Those of the named metrics that were measured. Curves of the training data are thin."""
+    """Returns the named metrics that were measured. Curves of the training data are thin."""
     found = []
     for place, (title, name) in enumerate(names.items()):
         points = run.curve(name)

@@ -57,7 +57,7 @@ CACHED_AT_ONCE = 2**13
 
 
 class _Model(NamedTuple):
-    """What was read of a model."""
+    """A model that was read, and the files that it came from."""
 
     bilm: BiLm
     word_indexer: WordIndexer

@@ -58,7 +58,7 @@ def read_tensors(path: Union[str, Path]) -> Dict[str, torch.Tensor]:
             state = read_torch_file(path)
         else:
             state = torch.load(path, map_location="cpu", weights_only=True)
-    # Of a damaged file of the form before PyTorch 1.6 come nearly all kinds of errors.
+    # A damaged file of the form before PyTorch 1.6 raises nearly all kinds of errors.
     except Exception as error:
         raise ValueError(reason_of(error) or type(error).__name__) from None
     if not isinstance(state, dict) or not all(

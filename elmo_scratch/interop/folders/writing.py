@@ -116,7 +116,7 @@ def write_bilm_folder(
         (temporary / CARD_NAME).write_text(card, encoding="utf-8")
         (temporary / CONFIG_NAME).write_text(config.to_json(), encoding="utf-8")
     if not has_words:
-        # Of a biLM that was replaced.
+        # The biLM that was replaced may have left one.
         (folder / VOCABULARY_NAME).unlink(missing_ok=True)
 
 
