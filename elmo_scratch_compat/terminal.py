@@ -88,9 +88,10 @@ class _PlainFormatter(logging.Formatter):
     """Messages without time and logger, which stand in the log file."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
+        begin = PROGRESS.end_of_line()
         if record.levelno >= logging.WARNING:
-            return f"{record.levelname.lower()}: {record.message}"
-        return _told(record.message) or record.message
+            return f"{begin}{record.levelname.lower()}: {record.message}"
+        return begin + (_told(record.message) or record.message)
 
 
 @contextmanager
@@ -146,7 +147,7 @@ def fit_progress(tqdm: Any) -> None:
     line that is too long, and each update begins a new one. The log file gets all of it.
     """
     # All that AllenNLP's module has of `sys` is the stream that it writes to.
-    tqdm.sys = SimpleNamespace(stderr=_ProgressStream())
+    tqdm.sys = SimpleNamespace(stderr=PROGRESS)
 
 
 class _ProgressStream:
@@ -154,6 +155,7 @@ class _ProgressStream:
 
     def __init__(self) -> None:
         self._last_line = 0.0
+        self._is_within_line = False
 
     def write(self, message: str) -> None:
         if not is_quiet():
@@ -161,13 +163,20 @@ class _ProgressStream:
         elif os.environ[QUIET] == WITHOUT_PROGRESS:
             return
         elif sys.stderr.isatty():
-            sys.stderr.write(fitted(message, shutil.get_terminal_size().columns - 1))
+            line = fitted(message, shutil.get_terminal_size().columns - 1)
+            sys.stderr.write(line)
+            self._is_within_line = not line.endswith("\n")
         elif self._is_due(message):
             line = message.replace("\r", "").strip()
             sys.stderr.write(f"{fitted(line, FILE_WIDTH)}\n")
 
     def flush(self) -> None:
         sys.stderr.flush()
+
+    def end_of_line(self) -> str:
+        """What a message begins with that would else stand behind the progress so far."""
+        is_within_line, self._is_within_line = self._is_within_line, False
+        return "\n" if is_within_line else ""
 
     def _is_due(self, message: str) -> bool:
         """A file gets a line of progress now and then, and the last one."""
@@ -178,6 +187,10 @@ class _ProgressStream:
             return False
         self._last_line = now
         return True
+
+
+PROGRESS = _ProgressStream()
+"""The progress of this process."""
 
 
 def fitted(message: str, width: int) -> str:

@@ -75,6 +75,23 @@ def test_a_terminal_gets_lines_of_its_width(
     assert len(capsys.readouterr().err) == 60
 
 
+def test_a_message_begins_below_the_line_of_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    stream = common_tqdm.TqdmToLogsWriter()
+    with quiet_terminal():
+        common_logging.prepare_global_logging(str(tmp_path))
+        stream.write(f"\r{BAR}")
+        tell("about 3 minutes to go")
+        tell("nothing else is open")
+        stream.write("\r100%|##| 4/4")
+        stream.write("\n")
+        tell("epoch 1 of 3")
+    told = "\nabout 3 minutes to go\nnothing else is open\nepoch 1 of 3\n"
+    assert capsys.readouterr().out == told
+
+
 def test_workers_beside_the_first_show_no_progress(
     tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
