@@ -8,7 +8,6 @@ from allennlp.common import Registrable
 
 import elmo_scratch.registered  # noqa: F401  (all names that there are)
 from tests import PROJECT_ROOT
-from tests.exports_test import REGISTERED
 
 README = (PROJECT_ROOT / "README.md").read_text(encoding="utf-8")
 CONFIGS = re.findall(r"```jsonnet\n(.*?)```", README, re.DOTALL)
@@ -23,8 +22,3 @@ def test_configs_name_what_there_is(config: str) -> None:
 
 def test_there_are_such_configs() -> None:
     assert len(CONFIGS) >= 7
-
-
-def test_the_table_has_all_names() -> None:
-    names = [name for names in REGISTERED.values() for name in names]
-    assert not [name for name in names if f"`{name}`" not in README]
