@@ -104,6 +104,13 @@ def test_imports_go_down_only() -> None:
     assert {file: rooms for file, rooms in forbidden.items() if rooms} == {}
 
 
+def test_the_map_for_newcomers_has_every_room() -> None:
+    page = source_of(PROJECT_ROOT / "docs" / "design" / "README.md")
+    table = page.partition("## The rooms")[2].partition("|---|---|\n")[2].partition("\n\n")[0]
+    told = re.findall(r"`(\w+)(?:/|\.py)`", table)
+    assert sorted(told) == sorted(FLOOR_OF.keys() - {"registered"})
+
+
 def test_an_import_that_goes_up_or_sideways_is_seen() -> None:
     source = (
         "def boundary_ids():\n"
