@@ -9,7 +9,8 @@ Writes a biLM for others. With --format official: options.json and weights.hdf5,
 and bilm-tf read them, and vocab.txt, the words of its vocabulary, one a line, beginning with <S>,
 </S> and <UNK>. AllenNLP's Elmo and bilm-tf carry the state of the LSTMs from batch to batch. With
 --format safetensors: a model folder, as save_pretrained writes it, of config.json,
-model.safetensors, README.md, which is a model card, and vocab.txt. All files appear, or none.
+model.safetensors, README.md, which is a model card, and vocab.txt. With --dtype its weights take
+half the space, rounded. All files appear, or none.
 """
 
 
@@ -29,10 +30,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the files (default: official); safetensors keeps the softmax too",
     )
     parser.add_argument(
+        "--dtype",
+        choices=("float32", "float16", "bfloat16"),
+        help="with safetensors: the type of the stored weights (default: float32)",
+    )
+    parser.add_argument(
         "--overwrite",
         action="store_true",
         help="replace files of an older export there",
     )
+
+
+def mistake_in(args: argparse.Namespace) -> str:
+    """Tells what doesn't go together; `""` if nothing does."""
+    if args.dtype is not None and args.format == "official":
+        return "--dtype is of model folders: take --format safetensors with it"
+    return ""
 
 
 ELMO_EXPORT = CommandLine(
@@ -40,5 +53,6 @@ ELMO_EXPORT = CommandLine(
     "Write a trained biLM as the files that others read, or as a folder to share.",
     DESCRIPTION,
     add_arguments,
+    mistake_in,
 )
 """The command line of `allennlp elmo-export`."""

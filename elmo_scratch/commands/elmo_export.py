@@ -44,8 +44,15 @@ def export_from_args(args: argparse.Namespace) -> None:
     """Runs the command; raises as `command_errors` says."""
     is_official = args.format == "official"
     with command_errors("elmo-export", args.folder, is_verbose=args.verbose):
-        export = export_bilm if is_official else export_model_folder
-        bilm = export(args.archive_file, args.folder, overwrite=args.overwrite)
+        if is_official:
+            bilm = export_bilm(args.archive_file, args.folder, overwrite=args.overwrite)
+        else:
+            bilm = export_model_folder(
+                args.archive_file,
+                args.folder,
+                dtype=args.dtype or "float32",
+                overwrite=args.overwrite,
+            )
     folder = Path(args.folder)
     places = {name: folder / file for name, file in FILES[args.format].items()}
     reads_characters = bilm.token_encoder.reads_characters

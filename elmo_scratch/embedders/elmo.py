@@ -366,10 +366,12 @@ class Elmo(torch.nn.Module, FromParams):
             elmo.mixes.load_state_dict(read.mixes.tensors)
         return elmo
 
-    def save_pretrained(self, folder: Union[str, PathLike], *, overwrite: bool = False) -> None:
+    def save_pretrained(
+        self, folder: Union[str, PathLike], *, dtype: str = "float32", overwrite: bool = False
+    ) -> None:
         """
         Writes a model folder, made if it doesn't exist, whole or not at all: the biLM, the mixes
-        and their settings.
+        and their settings. Weights are stored as `dtype`, see `write_bilm_folder`.
 
         # Raises
 
@@ -379,7 +381,7 @@ class Elmo(torch.nn.Module, FromParams):
             If the disk is full.
         ValueError
             If a model folder can't hold it: a mix is not that of the paper, `module` is no `BiLm`,
-            or its biLM reads words and came without their list.
+            its biLM reads words and came without their list, or `dtype` can't hold its weights.
         """
         plain = all(
             isinstance(mix, TrainableMix) and not mix.do_layer_norm and not mix.layer_dropout.share
@@ -402,6 +404,7 @@ class Elmo(torch.nn.Module, FromParams):
             word_indexer=self._saved_with.word_indexer,
             mixes=LoadedMixes(settings, self.mixes.state_dict()),
             facts=self._saved_with.facts,
+            dtype=dtype,
             overwrite=overwrite,
         )
 

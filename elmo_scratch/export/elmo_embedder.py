@@ -89,9 +89,11 @@ class ElmoEmbedder:
         """
         return cls(None, model, cuda_device, state=state, matmul_dtype=matmul_dtype)
 
-    def save_pretrained(self, folder: FilePath, *, overwrite: bool = False) -> None:
+    def save_pretrained(
+        self, folder: FilePath, *, dtype: str = "float32", overwrite: bool = False
+    ) -> None:
         """Writes a model folder. Arguments and errors are those of `SentenceLayers`."""
-        self._layers.save_pretrained(folder, overwrite=overwrite)
+        self._layers.save_pretrained(folder, dtype=dtype, overwrite=overwrite)
 
     def push_to_hub(self, name: str, *, private: Optional[bool] = None) -> str:
         """Uploads a model folder, as `SentenceLayers` does."""

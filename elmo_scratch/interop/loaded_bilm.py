@@ -13,11 +13,13 @@ from elmo_scratch.modules import BiLm
 class LoadedSoftmax(NamedTuple):
     """
     The softmax of a language model: its block `softmax` of a config, `None` where there is none,
-    and its tensors by their names in an `OutputSoftmax`.
+    its tensors by their names in an `OutputSoftmax`, and whether a word is looked up in lower case
+    before it is scored.
     """
 
     config: Optional[Dict[str, Any]] = None
     tensors: Tensors = {}
+    lowercase: bool = False
 
 
 NO_SOFTMAX = LoadedSoftmax()

@@ -175,7 +175,10 @@ def _read_archive(model: str, path: Path, with_softmax: bool) -> LoadedBiLm:
         language_model_in,
         opened_archive,
     )
-    from elmo_scratch.interop.archives.archive_indexer import archive_word_indexer
+    from elmo_scratch.interop.archives.archive_indexer import (
+        archive_word_indexer,
+        predicts_lowercase,
+    )
     from elmo_scratch.interop.archives.softmax import DEFAULT_SOFTMAX
     from elmo_scratch.interop.archives.task_archive import task_bilm_in
 
@@ -191,7 +194,9 @@ def _read_archive(model: str, path: Path, with_softmax: bool) -> LoadedBiLm:
     if with_softmax:
         settings = config["model"].get("softmax") or DEFAULT_SOFTMAX
         softmax = LoadedSoftmax(
-            settings if isinstance(settings, dict) else {"type": settings}, tensors
+            settings if isinstance(settings, dict) else {"type": settings},
+            tensors,
+            predicts_lowercase(pretrained),
         )
     return LoadedBiLm(
         pretrained.bilm.eval(),

@@ -148,12 +148,12 @@ class SentenceScorer:
         softmax = build_softmax(read.softmax, words.sizes()["num_words"], bilm.dim, model)
         if state is not None:
             bilm.use_state(state)
-        lowercase = isinstance(indexer, ListedWordIndexer) and indexer.lowercase
+        reads_lowercase = isinstance(indexer, ListedWordIndexer) and indexer.lowercase
         return cls(
             bilm.requires_grad_(False),
             softmax.requires_grad_(False),
             words,
-            ListIndexer(words, _characters_of(bilm), lowercase),
+            ListIndexer(words, _characters_of(bilm), reads_lowercase or read.softmax.lowercase),
             batch_size=batch_size or BATCH_SIZE,
             cuda_device=cuda_device,
         )

@@ -201,18 +201,22 @@ class SentenceLayers:
         """
         return cls(model, **settings)
 
-    def save_pretrained(self, folder: Source, *, overwrite: bool = False) -> None:
+    def save_pretrained(
+        self, folder: Source, *, dtype: str = "float32", overwrite: bool = False
+    ) -> None:
         """
         Writes a model folder, made if it doesn't exist, whole or not at all: the biLM and the words
-        that it reads, without the softmax of its training. Raises `ConfigurationError` if the
-        folder can't be written to or, unless `overwrite`, holds a biLM already; `ValueError` if a
-        model folder can't hold the biLM; `OSError` if the disk is full.
+        that it reads, without the softmax of its training. Weights are stored as `dtype`, see
+        `write_bilm_folder`. Raises `ConfigurationError` if the folder can't be written to or,
+        unless `overwrite`, holds a biLM already; `ValueError` if a model folder can't hold the
+        biLM, or not in this `dtype`; `OSError` if the disk is full.
         """
         write_bilm_folder(
             self.bilm,
             folder,
             word_indexer=self.word_indexer,
             facts=self._facts,
+            dtype=dtype,
             overwrite=overwrite,
         )
 

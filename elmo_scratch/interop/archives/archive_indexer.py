@@ -69,6 +69,15 @@ def archive_word_indexer(pretrained: PretrainedBiLm) -> WordIndexer:
     return quick or ReaderWordIndexer(reader, pretrained.vocab, pretrained.bilm.token_encoder)
 
 
+def predicts_lowercase(pretrained: PretrainedBiLm) -> bool:
+    """Whether the reader gives words to predict their ids in lower case."""
+    reader = pretrained.reader
+    return isinstance(reader, SentencesReader) and any(
+        isinstance(indexer, SingleIdTokenIndexer) and indexer.lowercase_tokens
+        for indexer in reader.token_indexers.values()
+    )
+
+
 def _quick_indexer(pretrained: PretrainedBiLm, reader: SentencesReader) -> Optional[WordIndexer]:
     """Returns an indexer that does without the reader, `None` if there is none."""
     encoder = pretrained.bilm.token_encoder

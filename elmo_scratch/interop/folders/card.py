@@ -84,6 +84,8 @@ def _introduction(bilm: BiLm, config: FolderConfig) -> str:
         f"| layers | {bilm.num_layers}, of {bilm.width:,} numbers each |",
         f"| weights | {sum(weight.numel() for weight in bilm.parameters()):,} |",
     ]
+    if config.dtype != "float32":
+        lines.append(f"| stored as | {config.dtype}; read as float32 |")
     if config.vocabulary is not None:
         lines.append(f"| vocabulary | {config.vocabulary.num_words:,} words |")
     if config.softmax is not None:

@@ -18,6 +18,15 @@ MODEL_TYPE = "elmo_scratch"
 
 FORMAT_VERSION = 1
 
+EXTENDED_FORMAT_VERSION = 2
+"""
+The version of folders whose weights aren't float32, or which predict words in lower case from
+characters. A reader that knows version 1 alone refuses them, and says that it is too old.
+"""
+
+DTYPES = ("float32", "float16", "bfloat16")
+"""The types that a folder's weights may be stored in."""
+
 MOST_BYTES = 2**20
 """A larger `config.json` describes no biLM."""
 
@@ -30,13 +39,14 @@ SUPPLIED = {"self", "num_words", "begin_id", "end_id"}
 
 class ListedVocabulary(NamedTuple):
     """
-    What `vocab.txt` leaves open: how many words it has, what id 0 is called, and which of the words
-    stands for all unknown ones.
+    What `vocab.txt` leaves open: how many words it has, what id 0 is called, which of the words
+    stands for all unknown ones, and whether a biLM of characters predicts words in lower case.
     """
 
     num_words: int
     padding_word: str
     unknown_word: str
+    lowercase: bool = False
 
 
 class FolderConfig(NamedTuple):
@@ -55,6 +65,8 @@ class FolderConfig(NamedTuple):
         The `softmax` block of a language model's config; `None` where there is none.
     elmo : `Dict[str, Any]`, optional
         The settings of an `Elmo` that was saved with its mixes; `None` for a biLM alone.
+    dtype : `str`, optional (default = `"float32"`)
+        The type that the weights are stored in, one of `DTYPES`. In memory they are float32.
     """
 
     bilm: Dict[str, Any]
@@ -62,6 +74,7 @@ class FolderConfig(NamedTuple):
     vocabulary: Optional[ListedVocabulary]
     softmax: Optional[Dict[str, Any]]
     elmo: Optional[Dict[str, Any]]
+    dtype: str = DTYPES[0]
 
     @property
     def reads_characters(self) -> bool:
@@ -74,16 +87,25 @@ class FolderConfig(NamedTuple):
         tokens: Dict[str, Any] = {"unit": "characters"}
         if not self.reads_characters:
             tokens = {"unit": "words", "lowercase": self.lowercase}
+        vocabulary = None if self.vocabulary is None else self.vocabulary._asdict()
+        is_extended = self.dtype != DTYPES[0]
+        if vocabulary is not None:
+            is_extended |= vocabulary["lowercase"]
+            if not vocabulary["lowercase"]:
+                del vocabulary["lowercase"]
         record: Dict[str, Any] = {
             "model_type": MODEL_TYPE,
             "format_version": FORMAT_VERSION,
             "tokens": tokens,
             "bilm": self.bilm,
-            "vocabulary": None if self.vocabulary is None else self.vocabulary._asdict(),
+            "vocabulary": vocabulary,
             "softmax": self.softmax,
         }
         if self.elmo is not None:
             record["elmo"] = self.elmo
+        if is_extended:
+            record["format_version"] = EXTENDED_FORMAT_VERSION
+            record["dtype"] = self.dtype
         return json.dumps(record, indent=2) + "\n"
 
     @classmethod
@@ -101,11 +123,17 @@ class FolderConfig(NamedTuple):
                 "`allennlp elmo-export … --format safetensors` and by `save_pretrained`."
             )
         version = record.take("format_version")
-        if version != FORMAT_VERSION:
+        if version not in (FORMAT_VERSION, EXTENDED_FORMAT_VERSION):
             raise ConfigurationError(
-                f"{path}: expected the `format_version` {FORMAT_VERSION}, but it is {version!r}: "
-                "a later release has written it. Update elmo_scratch."
+                f"{path}: expected the `format_version` {FORMAT_VERSION} or "
+                f"{EXTENDED_FORMAT_VERSION}, but it is {version!r}: a later release has written "
+                "it. Update elmo_scratch."
             )
+        dtype = DTYPES[0]
+        if version == EXTENDED_FORMAT_VERSION:
+            dtype = record.take("dtype")
+            if dtype not in DTYPES:
+                raise record.error("dtype", f"one of {', '.join(DTYPES)}", dtype)
         bilm = _block(record.take("bilm"), "bilm", _settings_of(BiLm), path)
         encoder = bilm.get("token_encoder")
         bilm["token_encoder"] = _typed_block(encoder, "token_encoder", TOKEN_ENCODERS, path)
@@ -118,9 +146,10 @@ class FolderConfig(NamedTuple):
         config = cls(
             bilm,
             lowercase=False,
-            vocabulary=_vocabulary(record),
+            vocabulary=_vocabulary(record, version),
             softmax=softmax,
             elmo=_elmo(record),
+            dtype=dtype,
         )
         config = config._replace(lowercase=_lowercase(record, config.reads_characters))
         record.finish()
@@ -191,7 +220,7 @@ def _is_plain(value: Any, depth: int = 2) -> bool:
     return value is None or isinstance(value, (int, str))
 
 
-def _vocabulary(record: StrictJson) -> Optional[ListedVocabulary]:
+def _vocabulary(record: StrictJson, version: int) -> Optional[ListedVocabulary]:
     if record.take("vocabulary", None) is None:
         return None
     block = record.block("vocabulary")
@@ -199,7 +228,9 @@ def _vocabulary(record: StrictJson) -> Optional[ListedVocabulary]:
     for key, name in zip(("padding_word", "unknown_word"), names):
         if not isinstance(name, str):
             raise block.error(key, "a word", name)
-    vocabulary = ListedVocabulary(block.size("num_words"), *names)
+    lowercase = "lowercase" in block and version >= EXTENDED_FORMAT_VERSION
+    lowercase = lowercase and block.flag("lowercase")
+    vocabulary = ListedVocabulary(block.size("num_words"), *names, lowercase)
     block.finish()
     return vocabulary
 

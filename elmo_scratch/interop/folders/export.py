@@ -13,7 +13,11 @@ from elmo_scratch.modules import BiLm
 
 
 def export_model_folder(
-    model: Union[str, PathLike], folder: Union[str, PathLike], *, overwrite: bool = False
+    model: Union[str, PathLike],
+    folder: Union[str, PathLike],
+    *,
+    dtype: str = "float32",
+    overwrite: bool = False,
 ) -> BiLm:
     """
     Writes a model folder with all that came with a biLM: its softmax, its words and, on the model
@@ -25,6 +29,8 @@ def export_model_folder(
         A biLM of any kind that `read_bilm` reads.
     folder : `Union[str, PathLike]`
         The output folder, made if it doesn't exist.
+    dtype : `str`, optional (default = `"float32"`)
+        The type that the weights are stored in, as in `write_bilm_folder`.
     overwrite : `bool`, optional (default = `False`)
         Replace the files of another biLM there.
 
@@ -36,8 +42,8 @@ def export_model_folder(
     # Raises
 
     ConfigurationError
-        If the biLM can't be read, or a model folder can't hold it; or the folder can't be written
-        to or holds one of the files already.
+        If the biLM can't be read, or a model folder can't hold it, or not in this `dtype`; or the
+        folder can't be written to or holds one of the files already.
     """
     check_folder(Path(folder), FILES, overwrite, "`--overwrite`")
     read = read_bilm(model, with_softmax=True)
@@ -50,6 +56,7 @@ def export_model_folder(
             softmax=read.softmax,
             mixes=read.mixes,
             facts=read.facts,
+            dtype=dtype,
             overwrite=overwrite,
         )
     except ValueError as error:

@@ -38,8 +38,11 @@ MODEL_FILES = (CONFIG_NAME, WEIGHTS_NAME, VOCABULARY_NAME)
 MIXES_PREFIX = "mixes."
 """The prefix of the tensor names of an `Elmo`'s mixes."""
 
-DTYPES = {torch.float32: "F32", torch.int64: "I64", torch.uint8: "U8", torch.bool: "BOOL"}
-"""The names that safetensors has for the types of our tensors."""
+NAMES_OF_DTYPES = {torch.int64: "I64", torch.uint8: "U8", torch.bool: "BOOL"}
+"""The names that safetensors has for the types of our tensors, those of weights left out."""
+
+NAMES_OF_WEIGHTS = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}
+"""The names that safetensors has for the types of `FolderConfig.dtype`."""
 
 
 def is_model_folder(path: Path) -> bool:
@@ -94,10 +97,11 @@ def read_model_folder(folder: Source, *, with_softmax: bool = False) -> LoadedBi
     try:
         with safe_open(path, framework="pt") as file:
             parts = _planned_parts(config, blueprint, len(file.keys()), folder)
-            _check(file, parts, path)
+            _check(file, parts, config.dtype, path)
             bilm = blueprint.build_plain()
             fill(bilm, _tensors(file, parts, BILM_PREFIX), path)
-            softmax, mixes = LoadedSoftmax(config.softmax), None
+            lowercase = config.vocabulary is not None and config.vocabulary.lowercase
+            softmax, mixes = LoadedSoftmax(config.softmax, lowercase=lowercase), None
             if with_softmax and config.softmax is not None:
                 tensors = _tensors(file, parts, SOFTMAX_PREFIX)
                 softmax = softmax._replace(tensors=_finite(tensors, SOFTMAX_PREFIX, path))
@@ -155,8 +159,10 @@ def _planned_parts(
     return parts
 
 
-def _check(file: Any, parts: Parts, path: Path) -> None:
-    """Checks the names, shapes and types of tensors, before any is read."""
+def _check(file: Any, parts: Parts, dtype: str, path: Path) -> None:
+    """
+    Checks the names, shapes and types of tensors, before any is read. Weights are of type `dtype`.
+    """
     expected = {
         f"{prefix}{name}": tensor
         for prefix, module in parts.items()
@@ -171,22 +177,29 @@ def _check(file: Any, parts: Parts, path: Path) -> None:
         if name not in file.keys():
             raise ConfigurationError(f"{path}: the tensor {name} is missing. {again}")
         found = file.get_slice(name)
-        shape, dtype = tuple(found.get_shape()), DTYPES[tensor.dtype]
+        shape = tuple(found.get_shape())
+        stored = NAMES_OF_DTYPES.get(tensor.dtype, NAMES_OF_WEIGHTS[dtype])
         if shape != tuple(tensor.shape):
             raise ConfigurationError(
                 f"{path}: expected the tensor {name} to have the shape {tuple(tensor.shape)}, but "
                 f"it has the shape {shape}. {again}"
             )
-        if found.get_dtype() != dtype:
+        if found.get_dtype() != stored:
             raise ConfigurationError(
-                f"{path}: expected the tensor {name} to be of the type {dtype}, but it is of the "
+                f"{path}: expected the tensor {name} to be of the type {stored}, but it is of the "
                 f"type {found.get_dtype()}. Convert it, or write the folder again."
             )
 
 
 def _tensors(file: Any, parts: Parts, prefix: str) -> Tensors:
-    """Reads the tensors of a part, by their names in it. They are parts of the file in memory."""
-    return {name: file.get_tensor(f"{prefix}{name}") for name in parts[prefix].state_dict()}
+    """
+    Reads the tensors of a part, by their names in it, weights in float32. Those that are stored so
+    are parts of the file in memory.
+    """
+    return {
+        name: file.get_tensor(f"{prefix}{name}").to(tensor.dtype)
+        for name, tensor in parts[prefix].state_dict().items()
+    }
 
 
 def _finite(tensors: Tensors, prefix: str, path: Path) -> Tensors:

@@ -14,7 +14,7 @@ from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
 from elmo_scratch.interop.archives.training_facts import NO_FACTS, TrainingFacts
 from elmo_scratch.interop.archives.weights import BILM_PREFIX, SOFTMAX_PREFIX, Tensors
 from elmo_scratch.interop.folders.card import model_card
-from elmo_scratch.interop.folders.config import FolderConfig
+from elmo_scratch.interop.folders.config import DTYPES, FolderConfig
 from elmo_scratch.interop.folders.reading import (
     CARD_NAME,
     CONFIG_NAME,
@@ -42,6 +42,7 @@ def write_bilm_folder(
     softmax: LoadedSoftmax = NO_SOFTMAX,
     mixes: Optional[LoadedMixes] = None,
     facts: TrainingFacts = NO_FACTS,
+    dtype: str = "float32",
     overwrite: bool = False,
 ) -> None:
     """
@@ -64,6 +65,9 @@ def write_bilm_folder(
         The mixes of an `Elmo`.
     facts : `TrainingFacts`, optional (default = none)
         What is known of the training, for the model card.
+    dtype : `str`, optional (default = `"float32"`)
+        The type that the weights are stored in. With `"float16"` and `"bfloat16"` the file is half
+        as large, and the weights are rounded. `read_bilm` reads all of them as float32.
     overwrite : `bool`, optional (default = `False`)
         Replace the files of another biLM there, its model card included.
 
@@ -75,8 +79,11 @@ def write_bilm_folder(
         If the disk is full.
     ValueError
         If a folder can't hold the biLM: its token encoder is another one, its ids are not made by a
-        list of words or by characters, or a weight is not finite.
+        list of words or by characters, or a weight is not finite, also after rounding; or `dtype`
+        is another one.
     """
+    if dtype not in DTYPES:
+        raise ValueError(f"expected `dtype` to be one of {', '.join(DTYPES)}, but got {dtype!r}")
     folder = Path(folder)
     check_folder(folder, FILES, overwrite, "`overwrite=True`")
     lowercase = False
@@ -95,9 +102,9 @@ def write_bilm_folder(
     has_words = softmax.config is not None or isinstance(word_indexer, ListedWordIndexer)
     names = [name for name in FILES if has_words or name != VOCABULARY_NAME]
     tensors = {
-        **_named(bilm.state_dict(), BILM_PREFIX),
-        **_named(softmax.tensors, SOFTMAX_PREFIX),
-        **({} if mixes is None else _named(mixes.tensors, MIXES_PREFIX)),
+        **_named(bilm.state_dict(), BILM_PREFIX, dtype),
+        **_named(softmax.tensors, SOFTMAX_PREFIX, dtype),
+        **({} if mixes is None else _named(mixes.tensors, MIXES_PREFIX, dtype)),
     }
     config = FolderConfig(
         config_of(bilm),
@@ -105,11 +112,15 @@ def write_bilm_folder(
         None,
         softmax.config,
         None if mixes is None else mixes.settings,
+        dtype,
     )
     with atomic_writes(folder, names) as temporary:
         if has_words:
             assert words is not None
             vocabulary = write_words(words, temporary / VOCABULARY_NAME)
+            # A biLM of words reads them as it predicts them, which the config's `tokens` say.
+            predicts_lowercase = softmax.lowercase and bilm.token_encoder.reads_characters
+            vocabulary = vocabulary._replace(lowercase=predicts_lowercase)
             config = config._replace(vocabulary=vocabulary)
         (temporary / WEIGHTS_NAME).write_bytes(save(tensors, metadata={"format": "pt"}))
         card = model_card(bilm, config, facts, folder.resolve().name)
@@ -120,20 +131,27 @@ def write_bilm_folder(
         (folder / VOCABULARY_NAME).unlink(missing_ok=True)
 
 
-def _named(tensors: Tensors, prefix: str) -> Dict[str, torch.Tensor]:
+def _named(tensors: Tensors, prefix: str, dtype: str) -> Dict[str, torch.Tensor]:
     """
-    Returns the tensors of a part by their names in the file. Raises `ValueError` if one is not
-    finite.
+    Returns the tensors of a part by their names in the file, weights rounded to `dtype`. Raises
+    `ValueError` if one is not finite.
     """
     named: Dict[str, torch.Tensor] = {}
     for name, tensor in tensors.items():
         number = tensor.detach().cpu().contiguous()
         if number.is_floating_point():
             number = number.float()
-            if not number.isfinite().all() and not name.startswith(STATE_MEMORY):
+            is_weight = not name.startswith(STATE_MEMORY)
+            if is_weight and not number.isfinite().all():
                 raise ValueError(
                     f"{prefix}{name}: expected finite numbers, but there are others; such weights "
                     "come of a training that diverged"
+                )
+            number = number.to(getattr(torch, dtype))
+            if is_weight and not number.isfinite().all():
+                raise ValueError(
+                    f"{prefix}{name}: expected numbers that {dtype} can hold, but one is larger. "
+                    "Take `dtype` bfloat16 or float32"
                 )
         named[f"{prefix}{name}"] = number
     return named

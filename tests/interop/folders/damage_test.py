@@ -127,7 +127,10 @@ def test_a_softmax_that_diverged_is_an_error(folder: Path) -> None:
 @pytest.mark.parametrize(
     "change, told",
     [
-        (lambda c: c.update(format_version=2), "`format_version` 1, but it is 2: a later release"),
+        (
+            lambda c: c.update(format_version=3),
+            "`format_version` 1 or 2, but it is 3: a later release",
+        ),
         (lambda c: c.update(model_type="bert"), "`model_type` is 'elmo_scratch', but it is 'bert'"),
         (lambda c: c.update(more=1), "the key `more` is unknown"),
         (lambda c: c.pop("bilm"), "the key `bilm` is missing"),
