@@ -58,7 +58,10 @@ setup(
     ],
     package_dir={RECIPES: "training_config/bilm"},
     package_data={
-        "elmo_scratch": ["py.typed", "explore/page.*", "report/templates/*"],
+        "elmo_scratch": [
+            *("py.typed", "explore/page.*", "explore/senses.tsv", "report/templates/*"),
+            "interop/tiny/*",
+        ],
         RECIPES: ["*.jsonnet", "*.libsonnet"],
     },
     # A library that ctypes loads. Where there is no compiler PyTorch's operations take its place.

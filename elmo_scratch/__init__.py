@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from elmo_scratch.embedders import OfficialEmbedder as OfficialEmbedder
     from elmo_scratch.embedders import SentenceLayers as SentenceLayers
     from elmo_scratch.explore import nearest as nearest
+    from elmo_scratch.explore import nearest_by_layer as nearest_by_layer
     from elmo_scratch.export import ElmoEmbedder as ElmoEmbedder
     from elmo_scratch.integrations import ElmoVectorizer as ElmoVectorizer
     from elmo_scratch.interop import LayerFile as LayerFile
@@ -64,6 +65,7 @@ else:
             "TokenEncoder": "modules",
             "batch_to_ids": "data",
             "nearest": "explore",
+            "nearest_by_layer": "explore",
             "read_bilm": "interop",
             "read_bilm_archive": "interop",
             "read_official_bilm": "interop",
@@ -88,6 +90,7 @@ __all__ = [
     "VERSION",
     "batch_to_ids",
     "nearest",
+    "nearest_by_layer",
     "read_bilm",
     "read_bilm_archive",
     "read_official_bilm",

@@ -1,6 +1,6 @@
 """
-The released ELMo models by name: found in folders and on mirrors of the user's, or fetched once
-from where they were published.
+Models by name: the small one that comes with the package, and the released ELMo models, which are
+found in folders and on mirrors of the user's, or fetched once from where they were published.
 
 The addresses are those of the page allennlp.org/elmo in its last version, at the address of the
 bucket that AllenNLP 2.10 uses. Nobody has published checksums: the two SHA-256 come from Git LFS
@@ -126,6 +126,9 @@ NAMED_MODELS = {
 }
 """The released models: four of AllenNLP's for English, one of Portuguese, one of PubMed's texts."""
 
+PACKAGED_MODELS = {"tiny": Path(__file__).parent / "tiny"}
+"""The model folders that come with the package. Its card says what the model is."""
+
 DEFAULT_MODEL = "original"
 """The model that AllenNLP took where none was named."""
 
@@ -145,15 +148,15 @@ def resolve_model(name: str) -> str:
     # Parameters
 
     name : `str`
-        A path, an address, or a name of `NAMED_MODELS`. A path that is there is never taken for a
-        name.
+        A path, an address, or a name of `PACKAGED_MODELS` or `NAMED_MODELS`. A path that is there
+        is never taken for a name.
 
     # Returns
 
     `str`
         The path of a folder with `options.json` and `weights.hdf5` for a name, and for the path or
-        address of a `.zip`; or with the files of ELMoForManyLangs, if the `.zip` has those. All
-        else comes back as it is.
+        address of a `.zip`; or with the files of ELMoForManyLangs, if the `.zip` has those. For a
+        model of the package, its model folder. All else comes back as it is.
 
     # Raises
 
@@ -165,13 +168,16 @@ def resolve_model(name: str) -> str:
         if re.sub("[?#].*", "", name).endswith(".zip") and not path.is_dir():
             return str(unpacked(local_file(name), _cache() / "zipped"))
         return name
+    if name in PACKAGED_MODELS:
+        return str(PACKAGED_MODELS[name])
     if name in NAMED_MODELS:
         return str(named_files(name).options.parent)
-    near = difflib.get_close_matches(name, NAMED_MODELS, n=1, cutoff=0.8)
+    names = [*PACKAGED_MODELS, *NAMED_MODELS]
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.8)
     if near:
         raise ConfigurationError(
             f"{name}: there is no such file, and no model of this name; did you mean {near[0]}? "
-            f"The names are {', '.join(NAMED_MODELS)}"
+            f"The names are {', '.join(names)}"
         )
     return name
 

@@ -46,7 +46,8 @@ def read_bilm(
         One of these, a path or an address: the archive of a language model, or of any task's model
         with a biLM of this package in it (`model.tar.gz`, or the output folder of the training); a
         model folder; a folder or `.zip` with official files; an official `weights.hdf5`; the name
-        of a released model, such as `"small"`; a model of the Hugging Face Hub, `hf://owner/name`.
+        of the model that comes with the package, `"tiny"`, or of a released one, such as
+        `"small"`; a model of the Hugging Face Hub, `hf://owner/name`.
     options_file : `Union[str, PathLike]`, optional (default = `None`)
         The `options.json` of a `weights.hdf5`.
     with_softmax : `bool`, optional (default = `False`)

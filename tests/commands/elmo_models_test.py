@@ -49,6 +49,12 @@ def test_a_name(
     equals_official("small")
 
 
+def test_the_model_of_the_package(allennlp: Allennlp) -> None:
+    allennlp("elmo", TOUR, "layers.hdf5", "--all", "--weight-file", "tiny")
+    with LayerFile("layers.hdf5") as layers:
+        assert (layers.facts.layers, layers.facts.width) == (3, 192)
+
+
 def test_a_zip_file_of_the_nlpl_repository(
     equals_official: Callable[[str], None], tmp_path: Path
 ) -> None:
