@@ -35,6 +35,9 @@ def test_every_config_builds_its_train_loop(
     config_file: Path, bilm_archive: Path, tmp_path: Path
 ) -> None:
     params = params_on_fixtures(config_file, bilm_archive)
+    if config_file.name == "tiny.jsonnet":
+        # The fixtures have fewer words than its softmax has frequent ones.
+        params["model"]["softmax"]["cutoffs"] = [500]
     params.to_file(str(tmp_path / "config.json"))  # the callback `wandb` looks for it
     prepare_environment(params)
     train_loop = TrainModel.from_params(

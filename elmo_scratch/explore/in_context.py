@@ -128,7 +128,10 @@ def nearest_by_layer(
     for layer, (of_layer, of_asked) in enumerate(zip(units, asked_units)):
         found = cosines(of_layer, of_asked)
         order = numpy.argsort(-found, kind="stable")  # tokens of equal cosines stay in order
-        neighbours = (ContextNeighbour(*tokens[row], float(found[row])) for row in order)
+        neighbours: Iterator[ContextNeighbour] = (
+            ContextNeighbour(*tokens[row], cosine=cosine)
+            for row, cosine in zip(order, found[order].tolist())
+        )
         if layer == 0:
             neighbours = _each_word_once(neighbours, forms[position])
         layers.append([neighbour for neighbour, _ in zip(neighbours, range(k))])

@@ -224,13 +224,13 @@ def _vocabulary(record: StrictJson, version: int) -> Optional[ListedVocabulary]:
     if record.take("vocabulary", None) is None:
         return None
     block = record.block("vocabulary")
-    names = [block.take(key) for key in ("padding_word", "unknown_word")]
-    for key, name in zip(("padding_word", "unknown_word"), names):
+    padding_word, unknown_word = (block.take(key) for key in ("padding_word", "unknown_word"))
+    for key, name in (("padding_word", padding_word), ("unknown_word", unknown_word)):
         if not isinstance(name, str):
             raise block.error(key, "a word", name)
     lowercase = "lowercase" in block and version >= EXTENDED_FORMAT_VERSION
     lowercase = lowercase and block.flag("lowercase")
-    vocabulary = ListedVocabulary(block.size("num_words"), *names, lowercase)
+    vocabulary = ListedVocabulary(block.size("num_words"), padding_word, unknown_word, lowercase)
     block.finish()
     return vocabulary
 
