@@ -129,8 +129,7 @@ def nearest_by_layer(
         found = cosines(of_layer, of_asked)
         order = numpy.argsort(-found, kind="stable")  # tokens of equal cosines stay in order
         neighbours: Iterator[ContextNeighbour] = (
-            ContextNeighbour(*tokens[row], cosine=cosine)
-            for row, cosine in zip(order, found[order].tolist())
+            ContextNeighbour(tokens[row][0], tokens[row][1], float(found[row])) for row in order
         )
         if layer == 0:
             neighbours = _each_word_once(neighbours, forms[position])
