@@ -11,7 +11,7 @@ CPP := $(COMPILED) tests/emulated_tiles.h
 # Setup is done when a stamp with the fingerprint of what it installs exists.
 STAMP := $(VENV)/installed-$(shell cat Makefile requirements-dev.txt requirements.txt setup.py $(COMPILED) | cksum | cut -d' ' -f1)
 
-.PHONY: help setup demo test test-exhaustive test-levels test-all coverage test-install test-large check lint format requirements clean
+.PHONY: help setup demo test test-exhaustive test-levels test-all coverage test-install test-large check lint format docs docs-serve requirements clean
 .DEFAULT_GOAL := help
 
 help:  ## list what there is to make
@@ -80,6 +80,15 @@ format: setup  ## format the code and sort the imports
 	@$(BIN)/ruff format .
 	@$(BIN)/clang-format -i $(CPP)
 
+# The variable silences what Material for MkDocs says of the next MkDocs.
+docs docs-serve: export NO_MKDOCS_2_WARNING := 1
+
+docs: setup  ## build the docs as a site of plain files: site/index.html
+	@$(BIN)/mkdocs build --quiet
+
+docs-serve: setup  ## show the docs on http://127.0.0.1:8000 while they are edited
+	@$(BIN)/mkdocs serve --no-strict
+
 # PyTorch's own metadata names the CUDA packages that belong to the build for each platform, so they are not pinned here.
 requirements:  ## pin requirements.in again as requirements.txt (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.10 --annotation-style line \
@@ -87,6 +96,6 @@ requirements:  ## pin requirements.in again as requirements.txt (needs uv)
 	@grep -Ev '^(cuda|nvidia|triton)[-=]' requirements.txt > requirements.tmp
 	@mv requirements.tmp requirements.txt
 
-clean:  ## remove the environment, the caches and the demo's output
-	@rm -rf $(VENV) build *.egg-info runs/demo elmo_scratch/kernels/native/*.so .mypy_cache .pytest_cache .ruff_cache
+clean:  ## remove the environment, the caches, the site and the demo's output
+	@rm -rf $(VENV) build site *.egg-info runs/demo elmo_scratch/kernels/native/*.so .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
