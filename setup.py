@@ -1,4 +1,4 @@
-"""The build definition. AllenNLP is installed beside this package: README.md, "Install"."""
+"""The build definition. AllenNLP is installed beside this package: docs/install.md."""
 
 import platform
 import sys

@@ -131,7 +131,7 @@ def test_a_classifier_loads_where_the_bilms_archive_is_no_more(
 
 
 def test_allennlps_own_classifier_needs_words_beside_it(archive: Path, tmp_path: Path) -> None:
-    """By the lines of the README."""
+    """By the lines of docs/using/allennlp.md."""
     data = tmp_path / "rows.jsonl"
     rows = [{"text": text, "label": text[:3]} for text in ("the bank lent", "rates rose", "lent")]
     data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A hook of mkdocs: links of pages to files of the checkout that are no pages become those files' names."""
+"""A hook of mkdocs. Links of pages to files outside of `docs/` become the names of these files."""
 
 import logging
 import re
@@ -12,7 +12,7 @@ log = logging.getLogger("mkdocs.hooks.outside")
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Names files outside of `docs/` by their paths: the site has no address for them."""
+    """The text of a page with such links as names: the site has no address for these files."""
     docs = Path(config.docs_dir).resolve()
     page_file = docs / page.file.src_uri
 

@@ -4,7 +4,7 @@
 //   export BILM_ARCHIVE=runs/ag_news/bilm_titles/model.tar.gz
 //   allennlp train training_config/ag_news/elmo_word2vec_titles.jsonnet -s runs/ag_news/titles
 //
-// Five seeds reached an accuracy of 92.14 % ± 0.34; README.md, "Results", compares it.
+// Five seeds reached an accuracy of 92.14 % ± 0.34; docs/results.md compares it.
 local descriptions = import "elmo_word2vec.jsonnet";
 descriptions {
   dataset_reader+: { max_tokens: 120, use_title: true },

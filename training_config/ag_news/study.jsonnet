@@ -7,7 +7,7 @@
 //   allennlp train training_config/ag_news/study.jsonnet -s runs/ag_news/words_trainable_0
 //
 // `STUDY_VECTORS` is `words` or `characters` (`STUDY_FILE` is a biLM's archive), `static` (a file of
-// word vectors) or `random` (there is no file). The README says what five seeds reached.
+// word vectors) or `random` (there is no file). docs/results.md says what five seeds reached.
 local file = std.extVar("STUDY_FILE");
 local seed = std.parseInt(std.extVar("STUDY_SEED"));
 local mix = std.extVar("STUDY_MIX");

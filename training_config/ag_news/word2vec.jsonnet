@@ -7,7 +7,7 @@
 //     --min-count 3 --lowercase --reader '{"type": "ag_news", "max_tokens": 100}'
 //   allennlp train training_config/ag_news/word2vec.jsonnet -s runs/ag_news/no_bilm
 //
-// Five seeds reached an accuracy of 90.11 % ± 0.16; README.md, "Results", compares it.
+// Five seeds reached an accuracy of 90.11 % ± 0.16; docs/results.md compares it.
 local with_bilm = import "elmo_word2vec.jsonnet";
 with_bilm {
   dataset_reader+: { token_indexers+: { elmo:: null } },

@@ -9,7 +9,7 @@
 //   allennlp train training_config/bilm/fine_tune.jsonnet -s runs/domain
 //   allennlp evaluate runs/domain/model.tar.gz $CORPUS_DEV --overrides "$one_stream"      # after
 //
-// README.md, "On the texts of a domain", says what three epochs reached on Wikipedia.
+// docs/results.md, "On the texts of a domain", says what three epochs reached on Wikipedia.
 //
 // The reader must read as that of the archive does: with its tokenizer and its lower case, where it
 // has them.

@@ -5,7 +5,7 @@
 //
 // The original trains on the loss of a window, not of a word: hence `loss_weight`. It did so on three
 // GPUs, each with 128 streams: `distributed` over three workers does the same. What else differs is
-// told in the README.
+// told in docs/pre_training.md, "Beside the original".
 local unroll_steps = 20;
 local filters = [[1, 32], [2, 32], [3, 64], [4, 128], [5, 256], [6, 512], [7, 1024]];
 local num_filters = std.foldl(function(sum, filter) sum + filter[1], filters, 0);

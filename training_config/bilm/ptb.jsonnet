@@ -8,8 +8,8 @@
 //   export PTB_TRAIN=ptb.train.txt PTB_DEV=ptb.valid.txt
 //   allennlp train training_config/bilm/ptb.jsonnet -s runs/ptb
 //
-// It reached a perplexity of 83.1 left to right on dev, in 66 minutes on two cores of a Zen 5: README.md,
-// "How good it becomes".
+// It reached a perplexity of 83.1 left to right on dev, in 66 minutes on two cores of a Zen 5: docs/results.md,
+// "Penn Treebank".
 {
   dataset_reader: {
     type: "elmo_scratch_sentences",

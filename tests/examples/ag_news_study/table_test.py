@@ -80,10 +80,10 @@ def test_the_tables_that_are_told_are_those_of_the_numbers(modules: Dict[str, Mo
         for row in described
     ]
     assert (STUDY / "study.md").read_text("utf-8") == modules["table"].markdown(rows)
-    readme = (PROJECT_ROOT / "README.md").read_text("utf-8")
+    page = (PROJECT_ROOT / "docs/results.md").read_text("utf-8")
     for row in rows:
         if row.part != "mixes":
             told = f"| {100 * row.mean('accuracy'):.2f} %"
             if len(row.trainings) > 1:
                 told += f" ± {100 * row.deviation('accuracy'):.2f}"
-            assert f"{told} |" in readme, f"{row.part}: {row.name}"
+            assert f"{told} |" in page, f"{row.part}: {row.name}"
