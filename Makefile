@@ -59,7 +59,7 @@ coverage: setup  ## the lines and branches of the package that `test` reaches
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --skip-covered
 
-test-install: setup  ## follow the install lines of the docs in an empty environment
+test-install: setup  ## follow README.md's install lines in an empty environment
 	@$(BIN)/python -m pytest -m install
 
 test-large: setup  ## the tests that need 16 GiB of memory

@@ -1,4 +1,4 @@
-"""The build definition. AllenNLP is installed beside this package: docs/install.md."""
+"""The build definition. AllenNLP is installed beside this package: README.md, "Install"."""
 
 import platform
 import sys
