@@ -21,6 +21,11 @@ CONFIGS: List[Tuple[str, str]] = [
 ]
 
 
+def test_readme_installs_as_the_page_does_that_is_tested() -> None:
+    (lines,) = re.findall(r"```bash\n(pip install .*?)```", README.read_text("utf-8"), re.DOTALL)
+    assert lines in (PROJECT_ROOT / "docs/install.md").read_text(encoding="utf-8")
+
+
 def test_readme_has_at_most_150_lines() -> None:
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
 
