@@ -1,4 +1,4 @@
-"""The regularizer that docs/coming_from.md gives reaches the weights of all mixes, and no other ones."""
+"""The regularizer of docs/coming_from.md reaches the weights of all mixes, and no other ones."""
 
 import json
 import re
