@@ -1,4 +1,4 @@
-"""The regularizer of docs/coming_from.md reaches the weights of all mixes, and no other ones."""
+"""The regularizer that docs/using/allennlp.md gives reaches the weights of all mixes, and no other ones."""
 
 import json
 import re
@@ -23,8 +23,8 @@ ALPHA = 0.001
 
 @pytest.fixture(scope="module")
 def regex() -> str:
-    """As it stands in docs/coming_from.md."""
-    text = (PROJECT_ROOT / "docs/coming_from.md").read_text(encoding="utf-8")
+    """As it stands on that page."""
+    text = (PROJECT_ROOT / "docs" / "using" / "allennlp.md").read_text(encoding="utf-8")
     found = re.search(r"regexes: \[\[(\".*?\"), {", text)
     assert found is not None
     return json.loads(found[1])
