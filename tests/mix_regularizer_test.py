@@ -1,4 +1,4 @@
-"""The regularizer that docs/using/allennlp.md gives reaches the weights of all mixes, and no other ones."""
+"""The regularizer of docs/using/allennlp.md reaches the weights of all mixes, and no other ones."""
 
 import json
 import re
