@@ -89,7 +89,9 @@ MISTAKES = (
         {"AG_NEWS_TRAIN": "fixtures/bad/bad_class.csv"},
     ),
     Command(
-        "A header row", ("train", CLASSIFIER, "-s", "runs/2"), {"AG_NEWS_TRAIN": "runs/header.csv"}
+        "A missing column",
+        ("train", CLASSIFIER, "-s", "runs/2"),
+        {"AG_NEWS_TRAIN": "fixtures/bad/missing_column.csv"},
     ),
     Command(
         "A width that doesn't fit",
@@ -223,9 +225,8 @@ def prepare(folder: Path) -> None:
     """Lays out a folder from which the paths of all commands are short."""
     for name in ("fixtures", "training_config"):
         (folder / name).symlink_to(ROOT / name)
-    runs, news = folder / "runs", ROOT / "fixtures" / "news" / "train.csv"
+    runs = folder / "runs"
     runs.mkdir()
-    (runs / "header.csv").write_text("Class Index,Title,Description\n" + news.read_text("utf-8"))
     (runs / "texts.jsonl").write_text('{"description": "The striker scored twice ."}\n', "utf-8")
 
 

@@ -1,10 +1,12 @@
 """Reads AG News: four classes of news, by their descriptions or by title and description."""
 
 import csv
+import functools
 import html
+import logging
 import re
 from os import PathLike
-from typing import Any, Dict, Iterable, Iterator, NamedTuple, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
@@ -15,8 +17,17 @@ from allennlp.data.tokenizers import Tokenizer
 from elmo_scratch.data.lines import check_max_tokens, text_lines
 from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 
+logger = logging.getLogger(__name__)
+
 CLASS_NAMES = {"1": "World", "2": "Sports", "3": "Business", "4": "Sci/Tech"}
 """The class numbers of AG News and their names, in the order of the data set's `classes.txt`."""
+
+HEADER = (
+    {"class", "class index", "class id", "category", "label", "topic"},
+    {"title", "headline"},
+    {"description", "text"},
+)
+"""The names of columns that make a header row, whatever the case, with `_` or a space."""
 
 LONGEST_FIELD = 2**26
 """The most characters of a title or a description."""
@@ -37,14 +48,15 @@ def ag_news_rows(path: Union[str, PathLike]) -> Iterator[AgNewsRow]:
     """
     Yields the rows of a comma-separated file of class number, title and description.
 
-    Fields may be quoted, a quote inside is doubled, and there is no header line. The published
-    files write a line break as a backslash, which is turned back here.
+    Fields may be quoted, and a quote inside is doubled. A first row of column names, such as
+    `Class Index,Title,Description`, is skipped, and the log says so once. The published files have
+    none. They write a line break as a backslash, which is turned back here.
 
     # Raises
 
     ConfigurationError
-        If the file is empty or not UTF-8, holds no row, a row does not have three columns, or a
-        class is not one of 1 to 4; the message names the line.
+        If the file is empty or not UTF-8, holds no row below a header, a row does not have three
+        columns, or a class is not one of 1 to 4; the message names the line.
 
     # Source
 
@@ -53,7 +65,7 @@ def ag_news_rows(path: Union[str, PathLike]) -> Iterator[AgNewsRow]:
     # This holds for the whole process; Python's own bound only limits memory.
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
     rows = csv.reader(text_lines(path), strict=True)
-    empty = True
+    empty, is_first = True, True
     while True:
         try:
             columns = next(rows)
@@ -65,6 +77,10 @@ def ag_news_rows(path: Union[str, PathLike]) -> Iterator[AgNewsRow]:
             ) from None
         if not columns:
             continue
+        if is_first and _is_header(columns):
+            _tell_header(str(path), ",".join(columns))
+            is_first = False
+            continue
         if len(columns) != 3:
             raise ConfigurationError(
                 f"{path}, line {rows.line_num}: expected the three columns class, title and "
@@ -72,16 +88,30 @@ def ag_news_rows(path: Union[str, PathLike]) -> Iterator[AgNewsRow]:
             )
         number, title, description = columns
         if number not in CLASS_NAMES:
+            header = " or a header such as Class Index,Title,Description" if is_first else ""
             raise ConfigurationError(
-                f"{path}, line {rows.line_num}: expected a class from 1 to 4, but found "
-                f"{number!r}. Remove the line if it is a header."
+                f"{path}, line {rows.line_num}: expected a class from 1 to 4 (1 World, 2 Sports, "
+                f"3 Business, 4 Sci/Tech){header}, but found {number!r}"
             )
+        is_first = False
         empty = False
         yield AgNewsRow(CLASS_NAMES[number], restored(title), restored(description))
     if empty:
         raise ConfigurationError(
-            f"{path}: expected rows of class, title and description, but found only blank lines"
+            f"{path}: expected rows of class, title and description, but found none"
         )
+
+
+def _is_header(columns: Sequence[str]) -> bool:
+    """Whether a row has names of columns in the place of a class and texts."""
+    names = [column.strip().casefold().replace("_", " ") for column in columns]
+    return len(names) == len(HEADER) and all(map(set.__contains__, HEADER, names))
+
+
+@functools.lru_cache(maxsize=None)
+def _tell_header(path: str, header: str) -> None:
+    """Says that a header is skipped. Each epoch reads a file anew; once is enough for the log."""
+    logger.info("%s: skipped the header row %s", path, header)
 
 
 def ag_news_text(description: str, title: str, use_title: bool) -> str:

@@ -91,9 +91,38 @@ def test_no_other_spelling_of_a_class_is_accepted(path: Path, number: str) -> No
         list(ag_news_rows(path))
 
 
-def test_a_header_is_an_error_that_says_to_remove_it(path: Path) -> None:
-    path.write_text('Class,Title,Description\n"1","t","d"\n')
-    with pytest.raises(ConfigurationError, match="line 1: .* Remove the line if it is a header"):
+@pytest.mark.parametrize("header", ["Class Index,Title,Description", '"label","title","text"'])
+def test_a_header_is_skipped(path: Path, header: str) -> None:
+    path.write_text(f'\ufeff\n{header}\n"1","t","d"\n', "utf-8")
+    assert list(ag_news_rows(path)) == [AgNewsRow("World", "t", "d")]
+
+
+def test_the_log_tells_of_a_header_once(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path.write_text('Class Index,Title,Description\n"1","t","d"\n')
+    with caplog.at_level("INFO", "elmo_scratch.data.ag_news_reader"):
+        for _ in range(2):
+            list(ag_news_rows(path))
+    told = f"{path}: skipped the header row Class Index,Title,Description"
+    assert [record.getMessage() for record in caplog.records] == [told]
+
+
+def test_a_header_below_another_row_is_an_error(path: Path) -> None:
+    header = "Class Index,Title,Description\n"
+    for first in (header, '"1","t","d"\n'):
+        path.write_text(first + header)
+        with pytest.raises(ConfigurationError, match="line 2: .*, but found 'Class Index'"):
+            list(ag_news_rows(path))
+
+
+def test_a_first_row_of_other_names_is_an_error_that_shows_a_header(path: Path) -> None:
+    path.write_text('Class,Description,Title\n"1","t","d"\n')
+    with pytest.raises(ConfigurationError, match="line 1: .* Class Index,Title,Desc.* 'Class'"):
+        list(ag_news_rows(path))
+
+
+def test_a_header_alone_is_an_error(path: Path) -> None:
+    path.write_text("Class Index,Title,Description\n")
+    with pytest.raises(ConfigurationError, match="expected rows of class, title and description"):
         list(ag_news_rows(path))
 
 
@@ -111,7 +140,7 @@ def test_an_empty_file_is_an_error_that_names_it() -> None:
 
 def test_a_file_of_blank_lines_is_an_error_that_names_it(path: Path) -> None:
     path.write_text("\n\r\n\n")
-    with pytest.raises(ConfigurationError, match="news.csv: expected rows .* only blank lines"):
+    with pytest.raises(ConfigurationError, match="news.csv: expected rows .* but found none"):
         list(ag_news_rows(path))
 
 

@@ -80,7 +80,8 @@ def test_titles_of_an_ag_news_file_come_first_where_they_are_wanted(tmp_path: Pa
 
 
 def test_news_and_plain_text_are_read_together(tmp_path: Path) -> None:
-    (tmp_path / "news.csv").write_text('"3","Oil Up","Oil rose"\n')
+    news = 'Class Index,Title,Description\n"3","Oil Up","Oil rose"\n'
+    (tmp_path / "news.csv").write_text(news)
     for name in ("one", "two"):
         (tmp_path / f"{name}.txt").write_text(f"text {name}\n")
     read = SentencesReader().read([tmp_path / "news.csv", tmp_path / "*.txt"])

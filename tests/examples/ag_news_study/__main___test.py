@@ -95,11 +95,11 @@ def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
 
 
 def test_files_that_cannot_be_read_are_an_error(tmp_path: Path) -> None:
-    headed = tmp_path / "headed.csv"
-    headed.write_text("Class Index,Title,Description\n" + DEV.read_text("utf-8"), "utf-8")
+    named = tmp_path / "named.csv"
+    named.write_text("News,Of,Today\n" + DEV.read_text("utf-8"), "utf-8")
     for dev, told in (
         ("no.csv", "no.csv: there is no such file"),
-        (str(headed), "headed.csv, line 1: expected a class from 1 to 4, .* if it is a header"),
+        (str(named), "named.csv, line 1: expected a class from 1 to 4 .*, but found 'News'"),
     ):
         folder = tmp_path / "study"
         words = [str(TRAIN), dev, "--folder", str(folder)]
