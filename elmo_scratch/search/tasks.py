@@ -4,6 +4,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -24,6 +25,15 @@ from elmo_scratch.search.processes import ProcessGroup, interrupted_by_signals, 
 
 SECONDS = 0.1
 """How often it is looked whether a command has ended."""
+
+LINE = "{n_fmt} of {total_fmt} done, {elapsed}{postfix}"
+"""What is told meanwhile. Tasks take seconds or hours, so that the bar's guess would mislead."""
+
+EPOCH = re.compile(r"^epoch (\d+ of \d+) ", re.MULTILINE)
+"""Stands in the log of a training after each epoch."""
+
+TAIL = 4096
+"""So many bytes of a log's end are looked through for it."""
 
 
 class Task(NamedTuple):
@@ -214,7 +224,10 @@ def run_all(tasks: Sequence[Task], jobs: int) -> Undone:
     lost: Set[str] = set()
     running: List[_Running] = []
     cores = num_processors()
-    with tqdm(total=len(tasks), initial=len(done)) as progress:
+    told = 0.0
+    # A terminal has a line that is written anew, a file one a minute.
+    every = 1.0 if sys.stderr.isatty() else 60.0
+    with tqdm(total=len(tasks), initial=len(done), bar_format=LINE, mininterval=every) as progress:
         try:
             while waiting or running:
                 for task in waiting[:]:
@@ -228,7 +241,10 @@ def run_all(tasks: Sequence[Task], jobs: int) -> Undone:
                 for task in ready[: jobs - len(running)]:
                     waiting.remove(task)
                     running.append(_Running(task, threads))
-                    progress.set_postfix_str("; ".join(one.task.name for one in running))
+                    told = 0.0
+                if time.monotonic() - told >= every:
+                    progress.set_postfix_str("; ".join(one.state() for one in running))
+                    told = time.monotonic()
                 time.sleep(SECONDS)
                 for one in [one for one in running if one.has_ended()]:
                     running.remove(one)
@@ -259,6 +275,13 @@ class _Running:
             # Nobody would know of it.
             self.kill()
             raise
+
+    def state(self) -> str:
+        """Its name, and the last epoch that its log tells of."""
+        with (self.task.folder / "log.txt").open("rb") as log:
+            log.seek(max(log.seek(0, os.SEEK_END) - TAIL, 0))
+            epochs = EPOCH.findall(log.read().decode("utf-8", errors="replace"))
+        return f"{self.task.name} (epoch {epochs[-1]})" if epochs else self.task.name
 
     def has_ended(self) -> bool:
         """Whether it is over, well or not."""

@@ -6,9 +6,10 @@ Which way of combining the layers of a biLM classifies AG News best, by how much
 pre-trains three biLMs and two sets of word vectors on the descriptions of train.csv, and trains
 the classifier of training_config/ag_news/study.jsonnet on each with five mixes and several seeds.
 Then it pre-trains a biLM on titles too, and trains the best classifiers there are. It writes
-study.md and study.json, with all rows that are there, chosen now or before. Started again after it
-was stopped, it goes on where it was; in another folder or on another machine, with `--results
-study.json` of the first, it trains what that lacks.
+study.md, study.json, report.html and report.pdf, with all rows that are there, chosen now or
+before. It says first how long that takes: a day of one core; `--quick` takes an hour. Started
+again after it was stopped, it goes on where it was; in another folder or on another machine, with
+`--results study.json` of the first, it trains what that lacks.
 """
 
 import argparse
@@ -19,7 +20,9 @@ from pathlib import Path
 from typing import Dict, List
 
 from allennlp.common.checks import ConfigurationError
-from plan import chosen_tasks, planned_tasks, seeds_there
+from expected import OF_CORE, expected_seconds, seconds_until_the_end
+from plan import QUICK, chosen_tasks, planned_tasks, seeds_there
+from report import write_reports
 from results import Row, collected, support_vector_machine
 from results_file import read_trainings, write_results
 from table import markdown
@@ -27,7 +30,9 @@ from table import markdown
 from elmo_scratch.data.ag_news_reader import AgNewsRow, ag_news_rows
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.machine import num_processors
-from elmo_scratch.search.tasks import Undone, run_all, study_in
+from elmo_scratch.report import check_matplotlib
+from elmo_scratch.search.tasks import Task, Undone, run_all, study_in
+from elmo_scratch.terminal import duration
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -38,7 +43,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("train", type=Path, help="an AG News file to train on")
     parser.add_argument("dev", type=Path, help="an AG News file to measure on")
     parser.add_argument("--folder", type=Path, required=True, help="where everything is written")
-    parser.add_argument("--seeds", type=int, default=5, help="trainings of each kind (default: 5)")
+    parser.add_argument(
+        "--seeds", type=int, help="trainings of each kind (default: 5, of `--quick` 1)"
+    )
     parser.add_argument(
         "--jobs",
         type=int,
@@ -54,13 +61,22 @@ def _parser() -> argparse.ArgumentParser:
         help="for every training, of biLMs too, but not for what makes a row what it is: "
         "'{\"trainer.num_epochs\": 1}' tries the study out",
     )
-    parser.add_argument(
+    rows = parser.add_mutually_exclusive_group()
+    rows.add_argument(
         "--only",
         type=_pattern,
         metavar="REGEX",
         default="",
         help="the rows in whose part and name it is found: 'mixes: words, ' tells those of the "
         "biLM of words, '^titles' the best classifiers of titles and descriptions (default: all)",
+    )
+    rows.add_argument(
+        "--quick",
+        action="store_const",
+        dest="only",
+        const=QUICK,
+        help="the five mixes over one biLM, word2vec and SVD, with one seed: in about an hour on "
+        "two cores",
     )
     parser.add_argument(
         "--results",
@@ -78,15 +94,17 @@ def main() -> None:
     """Runs what has not been run yet, and writes the results."""
     parser = _parser()
     args = parser.parse_args()
-    if args.seeds < 1 or args.jobs < 1:
+    num_seeds = args.seeds if args.seeds is not None else 1 if args.only == QUICK else 5
+    if num_seeds < 1 or args.jobs < 1:
         parser.error("expected at least one of `--seeds` and of `--jobs`")
     if args.folder.exists() and not args.folder.is_dir():
         parser.error(f"expected a folder, but {args.folder} is none")
     data = args.train, args.dev
     try:
+        check_matplotlib()
         train, dev = (list(ag_news_rows(path)) for path in data)
         known = {key: one for path in args.results for key, one in read_trainings(path).items()}
-        wanted = set(range(args.seeds))
+        wanted = set(range(num_seeds))
         planned = planned_tasks(*data, args.folder, sorted(wanted), args.overrides)
         # With all seeds that are there: they stay in the results.
         seeds = wanted | seeds_there(args.folder) | {one.seed for one in known.values()}
@@ -110,11 +128,30 @@ def main() -> None:
         )
     unknown = [task for task in planned if task.fingerprint() not in known]
     tasks = chosen_tasks(unknown, args.only)
+    if not args.overrides:
+        _tell_time(tasks, len(train), args.jobs)
     with study_in(args.folder, parser):
         undone = run_all(tasks, args.jobs)
-        _write_results(collected(there, known), args.folder, train, dev)
+        rows = collected(there, known)
+        _write_results(rows, args.folder, train, dev)
+        if rows:
+            page, pdf = write_reports(rows, there, args.folder, args.dev)
+            print(f"\ntables  {args.folder / 'study.md'}\nreport  {page}\n        {pdf}")
     if undone.failed:
         sys.exit(_told(undone, len(tasks), args.folder))
+
+
+def _tell_time(tasks: List[Task], num_texts: int, jobs: int) -> None:
+    """Says how much there is to do, and about how long that takes."""
+    undone = sum(not task.is_done for task in tasks)
+    if undone:
+        seconds = expected_seconds(tasks, num_texts)
+        wall = duration(seconds_until_the_end(tasks, seconds, jobs))
+        print(
+            f"{undone} of {len(tasks)} trainings to go, {jobs} at a time: about {wall} (h:min:s) "
+            f"where each has {OF_CORE}",
+            flush=True,
+        )
 
 
 def _write_results(

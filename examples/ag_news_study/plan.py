@@ -69,6 +69,9 @@ BEST = {
 }
 """The parts that compare the best classifiers, by their rows."""
 
+QUICK = "^mixes: (words from word2vec, .*|word2vec|svd)$"
+"""The rows over one biLM, and those of static vectors, by a regular expression."""
+
 
 def planned_tasks(
     train: Path, dev: Path, folder: Path, seeds: Sequence[int], overrides: Dict[str, object]

@@ -1,4 +1,5 @@
 import argparse
+import io
 import json
 import os
 import signal
@@ -246,3 +247,37 @@ def test_a_config_that_takes_no_overrides_is_an_error(
     config.write_text(text)
     with pytest.raises(ConfigurationError, match="config.jsonnet can't be trained with the over"):
         TrainingConfigs().changed(config, overrides, {"DATA": "some"})
+
+
+class Terminal(io.StringIO):
+    """Makes a file when a text is written to it."""
+
+    def __init__(self, text: str, seen: Path) -> None:
+        super().__init__()
+        self._text, self._seen = text, seen
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if self._text in text:
+            self._seen.touch()
+        return super().write(text)
+
+
+def test_a_line_tells_what_runs_and_its_last_epoch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = tmp_path / "seen"
+    program = (
+        "import os, time\n"
+        "print('epoch 1 of 9  0:00:01  loss 2', flush=True)\n"
+        f"while not os.path.exists({str(seen)!r}):\n"
+        "    time.sleep(0.01)"
+    )
+    task = echoing(tmp_path, "slow")._replace(command=[sys.executable, "-S", "-c", program])
+    terminal = Terminal(", slow (epoch 1 of 9)", seen)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    assert run_all([task], 1) == ([], [])
+    assert "\r0 of 1 done, 00:0" in terminal.getvalue()
+    assert "\r1 of 1 done, 00:0" in terminal.getvalue()

@@ -22,6 +22,11 @@ def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     table = (tmp_path / "study.md").read_text(encoding="utf-8")
     assert table in done.stdout
+    # The report shows the tables, the biLMs, and the best row of each part with its errors.
+    assert f"report  {tmp_path / 'report.html'}\n        {tmp_path / 'report.pdf'}" in done.stdout
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert all(heading in page for heading in ("elmo_scratch_bilm", "surest", "linear SVM"))
+    assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF-")
     rows = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
     assert [(row["part"], row["name"]) for row in rows] == [
         ("mixes", "words, trainable"),

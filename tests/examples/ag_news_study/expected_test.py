@@ -1,0 +1,58 @@
+"""How long the study says it will take."""
+
+from pathlib import Path
+from types import ModuleType
+from typing import Dict
+
+import pytest
+
+from elmo_scratch.search.tasks import Task
+from tests.examples.ag_news_study import DEV, TRAIN
+
+
+def task(name: str, *needs: str) -> Task:
+    return Task(name, "", "", [], {}, Path(name), list(needs), None)
+
+
+@pytest.mark.parametrize(("jobs", "end"), [(1, 26.0), (2, 16.0), (3, 14.0)])
+def test_what_others_need_ends_before_they_begin(
+    modules: Dict[str, ModuleType], jobs: int, end: float
+) -> None:
+    tasks = [task("a"), task("b"), task("c", "a"), task("d", "a")]
+    seconds = {"a": 3.0, "b": 5.0, "c": 7.0, "d": 11.0}
+    # Of two at a time, "c" begins after 3 seconds, and "d" after 5.
+    assert modules["expected"].seconds_until_the_end(tasks, seconds, jobs) == end
+
+
+def test_a_row_takes_as_long_as_it_took_for_each_text(
+    modules: Dict[str, ModuleType], tmp_path: Path
+) -> None:
+    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, [0], {})
+    seconds = modules["expected"].expected_seconds(tasks, 15_872)
+    halved = modules["expected"].expected_seconds(tasks, 7_936)
+    assert set(seconds) == {task.name for task in tasks}
+    assert halved == {name: one / 2 for name, one in seconds.items()}
+    # The mean of the seeds that study.md shows.
+    assert round(seconds["mixes: svd, seed 0"]) == 76
+
+
+def test_what_is_done_takes_no_time(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
+    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, [0], {})
+    (svd,) = [task for task in tasks if task.name == "svd"]
+    svd.folder.mkdir()
+    (svd.folder / "done").touch()
+    assert modules["expected"].expected_seconds(tasks, 15_872)["svd"] == 0.0
+
+
+def test_quick_is_one_bilm_each_mix_and_static_vectors(
+    modules: Dict[str, ModuleType], tmp_path: Path
+) -> None:
+    plan = modules["plan"]
+    tasks = plan.chosen_tasks(plan.planned_tasks(TRAIN, DEV, tmp_path, [0], {}), plan.QUICK)
+    mixes = [f"words from word2vec, {mix}" for mix in plan.MIXES]
+    assert [task.row for task in tasks if task.row] == [*mixes, "word2vec", "svd"]
+    assert [task.name for task in tasks if not task.row] == [
+        "word2vec",
+        "svd",
+        "words from word2vec",
+    ]
