@@ -103,13 +103,17 @@ def _write_blocks(pages: "_Pages", blocks: Sequence[Block]) -> None:
             pages.text(block.text, TEXT, INK)
             pages.skip(GAP)
         elif isinstance(block, Folded):
-            pages.text(block.title, TEXT, INK)
-            pages.skip(GAP)
+            pages.title(block.title, _room(block.blocks[0]))
             _write_blocks(pages, block.blocks)
         else:
             pages.table(block)
     if waiting:
         pages.charts(waiting)
+
+
+def _room(block: Block) -> float:
+    """Inches that the beginning of a block needs: a picture and its caption, or a few lines."""
+    return SCALE * block.size[1] + 1.0 if isinstance(block, Chart) else 1.0
 
 
 def _width(charts: Sequence[Chart]) -> float:
@@ -249,6 +253,12 @@ class _Pages:
             self.skip(2 * GAP)
         self.text(text, size, INK)
         self.skip(GAP / 2)
+
+    def title(self, text: str, room: float) -> None:
+        """Of what follows, which has so many inches on the same page."""
+        self._need(LINE * TEXT / 72 + GAP + room)
+        self.text(text, TEXT, INK)
+        self.skip(GAP)
 
     def text(self, text: str, size: float, color: str) -> None:
         """Over the whole width."""
