@@ -148,7 +148,7 @@ def _tell_time(tasks: List[Task], num_texts: int, jobs: int) -> None:
         seconds = expected_seconds(tasks, num_texts)
         wall = duration(seconds_until_the_end(tasks, seconds, jobs))
         print(
-            f"{undone} of {len(tasks)} trainings to go, {jobs} at a time: about {wall} (h:min:s) "
+            f"{undone} of {len(tasks)} steps to go, {jobs} at a time: about {wall} (h:min:s) "
             f"where each has {OF_CORE}",
             flush=True,
         )

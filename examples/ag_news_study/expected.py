@@ -3,7 +3,7 @@
 import heapq
 import json
 from pathlib import Path
-from statistics import mean
+from statistics import median
 from typing import Dict, Mapping, Sequence, Tuple
 
 from elmo_scratch.search.tasks import Task
@@ -47,7 +47,8 @@ def expected_seconds(tasks: Sequence[Task], num_texts: int) -> Dict[str, float]:
     """
     rows = json.loads(MEASURED.read_text(encoding="utf-8"))
     measured = {
-        (row["part"], row["name"]): mean(one["seconds"] for one in row["trainings"]) for row in rows
+        (row["part"], row["name"]): median(one["seconds"] for one in row["trainings"])
+        for row in rows
     }
     seconds = {}
     for task in tasks:

@@ -32,8 +32,8 @@ def test_a_row_takes_as_long_as_it_took_for_each_text(
     halved = modules["expected"].expected_seconds(tasks, 7_936)
     assert set(seconds) == {task.name for task in tasks}
     assert halved == {name: one / 2 for name, one in seconds.items()}
-    # The mean of the seeds that study.md shows.
-    assert round(seconds["mixes: svd, seed 0"]) == 76
+    # Of five seeds, in 66 to 89 seconds.
+    assert round(seconds["mixes: svd, seed 0"]) == 70
 
 
 def test_what_is_done_takes_no_time(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
