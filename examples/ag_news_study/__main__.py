@@ -112,8 +112,8 @@ def main() -> None:
     except ConfigurationError as error:
         parser.error(error.message)
     if not chosen_tasks(planned, args.only):
-        rows = sorted({f"{task.part}: {task.row}" for task in planned if task.row})
-        parser.error(f"`--only {args.only}` is found in no row. They are:\n" + "\n".join(rows))
+        names = sorted({f"{task.part}: {task.row}" for task in planned if task.row})
+        parser.error(f"`--only {args.only}` is found in no row. They are:\n" + "\n".join(names))
     if strangers := known.keys() - {task.fingerprint() for task in there}:
         files = ", ".join(map(str, args.results))
         parser.error(

@@ -174,12 +174,16 @@ def test_labels_of_pictures_stay_short(no_other_fonts: None) -> None:
     assert [label.get_text() for label in axes.get_yticklabels()] == ["Bank", "U+9280 U+884C"]
 
 
-def text_of(file: Path) -> str:
+def pages_of(file: Path) -> List[str]:
     program = shutil.which("pdftotext")
     if program is None:
         pytest.skip("there is no pdftotext here: apt install poppler-utils")
     told = subprocess.run([program, str(file), "-"], check=True, capture_output=True, text=True)
-    return " ".join(told.stdout.split())
+    return [" ".join(page.split()) for page in told.stdout.split("\f")]
+
+
+def text_of(file: Path) -> str:
+    return " ".join(pages_of(file))
 
 
 def test_pictures_are_told_in_words_at_the_end(tmp_path: Path) -> None:
@@ -190,6 +194,15 @@ def test_pictures_are_told_in_words_at_the_end(tmp_path: Path) -> None:
     assert "Picture 1. First." in text and "On demand" in text and "Picture 2. Other." in text
     words = text.partition("The pictures in words")[2]
     assert "Picture 1. Means of accuracy: a 50.00 % (of 1). Picture 2. Means of loss: b 7" in words
+
+
+@pytest.mark.parametrize("num_lines", range(30, 34))
+def test_a_title_stands_on_the_page_of_its_picture(num_lines: int, tmp_path: Path) -> None:
+    folded = Folded("On demand", [dots("Other.", "loss", [("b", [7.0])])])
+    lines: List[Block] = [Paragraph("Words.")] * num_lines
+    write_pdf(Report("Long", [Section("Long", [*lines, folded])]), tmp_path / "long.pdf")
+    (page,) = [page for page in pages_of(tmp_path / "long.pdf") if "On demand" in page]
+    assert "Picture 1. Other." in page
 
 
 def test_text_is_broken_at_spaces_and_within_long_words() -> None:
