@@ -1,7 +1,7 @@
 """The study's report, as a page and as a PDF."""
 
 from pathlib import Path
-from typing import List, Sequence
+from typing import Dict, List, Sequence
 
 from results import Row
 
@@ -21,20 +21,17 @@ def shown_runs(rows: Sequence[Row], tasks: Sequence[Task]) -> List[Task]:
     # Returns
 
     `List[Task]`
-        The trainings that a report shows one by one: all biLMs, and those of each part's best row.
-        What was trained in another folder is not among them.
+        The trainings that a report shows one by one: all biLMs, and those of each part's best row
+        that was trained in this folder.
     """
-    best = {
-        part: max((row for row in rows if row.part == part), key=lambda row: row.mean("accuracy"))
-        for part in dict.fromkeys(row.part for row in rows)
-    }
-    return [
-        task
-        for task in tasks
-        if task.is_training
-        and task.is_done
-        and (not task.row or (task.part in best and task.row == best[task.part].name))
-    ]
+    done = [task for task in tasks if task.is_training and task.is_done]
+    here = {(task.part, task.row) for task in done}
+    best: Dict[str, Row] = {}
+    for row in rows:
+        so_far = best.get(row.part, row)
+        if (row.part, row.name) in here and row.mean("accuracy") >= so_far.mean("accuracy"):
+            best[row.part] = row
+    return [task for task in done if not task.row or task.row == best[task.part].name]
 
 
 def write_reports(

@@ -20,6 +20,7 @@ def rows(modules: Dict[str, ModuleType]) -> List[Any]:
             ("mixes", "top", 0.8),
             ("mixes", "mean", 0.9),
             ("titles", "no biLM", 0.7),
+            ("titles", "word2vec", 0.6),
             ("titles", "linear SVM", 0.95),
         )
     ]
@@ -43,10 +44,11 @@ def test_a_report_shows_bilms_and_the_best_rows_of_this_folder(
         task("mean 0", "mixes", "mean"),
         task("mean 1", "mixes", "mean"),
         task("none", "titles", "no biLM"),
-        task("fine-tuned", "descriptions", "biLM trained on"),
+        task("word vectors", "titles", "word2vec"),
     ]
     shown = modules["report"].shown_runs(rows, tasks)
-    assert [one.name for one in shown] == ["words", "mean 0", "mean 1"]
+    # Of titles the best row was trained without a folder.
+    assert [one.name for one in shown] == ["words", "mean 0", "mean 1", "none"]
 
 
 def test_a_study_without_trainings_of_its_own_is_reported(
