@@ -227,7 +227,13 @@ def run_all(tasks: Sequence[Task], jobs: int) -> Undone:
     told = 0.0
     # A terminal has a line that is written anew, a file one a minute.
     every = 1.0 if sys.stderr.isatty() else 60.0
-    with tqdm(total=len(tasks), initial=len(done), bar_format=LINE, mininterval=every) as progress:
+    with tqdm(
+        total=len(tasks),
+        initial=len(done),
+        bar_format=LINE,
+        mininterval=every,
+        disable=not waiting,
+    ) as progress:
         try:
             while waiting or running:
                 for task in waiting[:]:
