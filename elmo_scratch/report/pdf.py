@@ -149,31 +149,31 @@ def _width_in(families: Tuple[str, ...], text: str, size: float, weight: str) ->
     return width / 72
 
 
-def wrapped(text: str, size: float, width: float) -> List[str]:
+def wrapped(text: str, size: float, width: float, weight: str = "normal") -> List[str]:
     """The lines of a text, broken at spaces, and within words that are longer than a line."""
     lines: List[str] = []
     line = ""
     for word in text.split():
         longer = f"{line} {word}" if line else word
-        if _text_width(longer, size) <= width:
+        if _text_width(longer, size, weight) <= width:
             line = longer
             continue
         if line:
             lines.append(line)
         line = word
-        while len(line) > 1 and _text_width(line, size) > width:
-            fitting = _num_fitting(line, size, width)
+        while len(line) > 1 and _text_width(line, size, weight) > width:
+            fitting = _num_fitting(line, size, width, weight)
             lines.append(line[:fitting])
             line = line[fitting:]
     return [*lines, line] if line or not lines else lines
 
 
-def _num_fitting(word: str, size: float, width: float) -> int:
+def _num_fitting(word: str, size: float, width: float, weight: str) -> int:
     """How many of a word's characters fit into a line, at least one."""
     least, most = 1, len(word)
     while least < most:
         middle = (least + most + 1) // 2
-        if _text_width(word[:middle], size) <= width:
+        if _text_width(word[:middle], size, weight) <= width:
             least = middle
         else:
             most = middle - 1
@@ -353,7 +353,7 @@ class _Pages:
 def _row(texts: Sequence[str], widths: Sequence[float], weight: str) -> _Row:
     cells = []
     for text, width in zip(texts, widths):
-        lines = wrapped(text, SMALL, width)
+        lines = wrapped(text, SMALL, width, weight)
         if len(lines) > MAX_CELL_LINES:
             lines = [*lines[: MAX_CELL_LINES - 1], f"{lines[MAX_CELL_LINES - 1][:-1]}…"]
         cells.append(lines)

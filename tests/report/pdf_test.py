@@ -212,6 +212,13 @@ def test_text_is_broken_at_spaces_and_within_long_words() -> None:
     assert wrapped("", 9, 1.0) == [""]
 
 
+def test_bold_letters_are_as_wide_as_they_are() -> None:
+    words = "validation, last epoch"
+    width = next(size / 100 for size in range(1, 400) if len(wrapped(words, 7.5, size / 100)) == 1)
+    assert wrapped(words, 7.5, width) == [words]
+    assert wrapped(words, 7.5, width, "bold") == ["validation, last", "epoch"]
+
+
 @pytest.mark.parametrize(
     "wanted, widths",
     [
