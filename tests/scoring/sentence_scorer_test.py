@@ -243,6 +243,19 @@ def test_official_files_score_as_the_archive_that_they_were_made_of(
         assert_same(one, other)
 
 
+def test_official_files_have_the_perplexities_of_the_original_code() -> None:
+    """The files and the numbers are TensorFlow's: `fixtures/ORIGIN.md`."""
+    folder = FIXTURES_ROOT / "elmo" / "language_model"
+    names = ("options.json", "weights.hdf5", "softmax_weights.hdf5", "vocab.txt")
+    scorer = SentenceScorer.from_official(*(folder / name for name in names), state="reset")
+    scores = list(scorer.score_text(FIXTURES_ROOT / "text" / "tour.txt"))
+    original = json.loads((folder / "perplexities.json").read_text("utf-8"))
+    assert [score.perplexities()["perplexity"] for score in scores] == pytest.approx(
+        original["sentences"], rel=3e-6
+    )
+    assert perplexities_of(scores)["perplexity"] == pytest.approx(original["text"], rel=3e-6)
+
+
 def test_official_files_of_words_need_a_vocabulary_of_their_size(tmp_path: Path) -> None:
     archive = archive_of(tmp_path, bilm=WORD_BILM, has_corpus_vocabulary=True)
     files = official_model(archive, tmp_path / "official")
