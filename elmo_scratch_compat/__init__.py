@@ -27,6 +27,7 @@ from elmo_scratch_compat.checkpoints import allow_numpy_scalars
 from elmo_scratch_compat.command_line import begin_command
 
 HELP: Dict[str, str] = {
+    "allennlp": "later_imports.import_when_used",
     "allennlp.commands.evaluate": "commands.evaluate_plainly",
     "allennlp.commands.predict": "commands.predict_plainly",
     "allennlp.commands.push_to_hf": "commands.push_plainly",

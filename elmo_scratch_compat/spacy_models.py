@@ -8,7 +8,9 @@ import logging
 import os
 import re
 from importlib import import_module
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterator, Optional
+
+from elmo_scratch_compat.later_imports import import_when_used
 
 logger = logging.getLogger(__name__)
 
@@ -27,12 +29,15 @@ FOR_TAGS = (
 )
 
 
-def name_what_is_missing(util: Any) -> None:
+def name_what_is_missing(util: Any) -> Iterator[None]:
     """
     A model that is missing is downloaded by AllenNLP, and installed by pip, in the middle of
     whatever asked for it. Without a network that is a long traceback. Here one error says how to
     install it.
+
+    spaCy itself is imported when a model is loaded.
     """
+    yield from import_when_used(util)
     original = util.get_spacy_model
 
     @functools.wraps(original)

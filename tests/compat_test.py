@@ -149,6 +149,23 @@ def test_there_are_such_modules_to_help() -> None:
         importlib.import_module(name)
 
 
+ASKED_LATER = """
+import sys, torch
+from allennlp.common import util
+print(sorted({"spacy", "transformers"} & set(sys.modules)))
+print([token.text for token in util.spacy.blank("en")("It rains.")])
+import allennlp, spacy
+print(util.spacy.load == spacy.load, allennlp.transformers.PreTrainedModel.__name__)
+"""
+
+
+def test_spacy_and_transformers_are_imported_by_who_uses_them(tmp_path: Path) -> None:
+    finished = run_python(ASKED_LATER, tmp_path)
+    assert finished.stdout.splitlines() == ["[]", "['It', 'rains', '.']", "True PreTrainedModel"]
+    finished = run_python(ASKED_LATER, tmp_path, environment=WITHOUT_HELP)
+    assert finished.stdout.splitlines()[0] == "['spacy', 'transformers']"
+
+
 @pytest.mark.exhaustive
 @needs_no_torchvision
 def test_allennlp_needs_torchvision_only_without_help(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ HEAVY = {
     "pandas",
     "scipy",
     "sklearn",
+    "spacy",
+    "transformers",
 }
 """Seconds, and needed only for trainings and archives."""
 
