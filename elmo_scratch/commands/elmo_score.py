@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, TextIO
 
-import h5py
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
@@ -123,12 +122,6 @@ def _check_output(args: argparse.Namespace, text_file: Path) -> None:
 def _scorer(args: argparse.Namespace) -> SentenceScorer:
     """Reads the model that the arguments name."""
     if args.options_file is None:
-        if Path(args.model).is_file() and h5py.is_hdf5(args.model):
-            raise ConfigurationError(
-                f"{args.model}: official weights hold no softmax, by which words are scored. Name "
-                "the model's other files: --options-file, --softmax-file (HDF5 with softmax/W and "
-                "softmax/b) and --vocab-path; or take the archive of a language model."
-            )
         return SentenceScorer.from_pretrained(
             args.model,
             state=args.state,

@@ -3,8 +3,10 @@
 from contextlib import ExitStack
 from functools import partial
 from os import PathLike
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
 
+import h5py
 import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
@@ -21,8 +23,11 @@ from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
 from elmo_scratch.interop.archives.softmax import build_softmax
 from elmo_scratch.interop.folders.reading import is_model_folder, read_model_folder
 from elmo_scratch.interop.loaded_bilm import LoadedSoftmax
-from elmo_scratch.interop.official.softmax import read_official_softmax
+from elmo_scratch.interop.many_langs import is_many_langs_folder
+from elmo_scratch.interop.named_models import NAMED_MODELS
+from elmo_scratch.interop.official.softmax import NO_SOFTMAX_FILE, read_official_softmax
 from elmo_scratch.interop.reading import found_model
+from elmo_scratch.interop.zipped_models import official_files
 from elmo_scratch.kernels import MixedPrecision, device_of, without_autocast
 from elmo_scratch.modules import (
     BiLm,
@@ -137,7 +142,17 @@ class SentenceScorer:
         ConfigurationError
             If the model or the device can't be used, or it has no softmax.
         """
+        if str(model) in NAMED_MODELS and not Path(model).exists():
+            raise ConfigurationError(f"{model}: {NO_SOFTMAX_FILE}")  # nothing is fetched for that
         path = found_model(model)
+        if official_files(path) is not None or (path.is_file() and h5py.is_hdf5(path)):
+            raise ConfigurationError(f"{model}: {NO_SOFTMAX_FILE}")
+        if is_many_langs_folder(path):
+            raise ConfigurationError(
+                f"{model}: expected a language model with its softmax, by which words are scored, "
+                "but it is a model of ELMoForManyLangs, whose softmax isn't read. Take the archive "
+                "of a language model, or official files with their softmax"
+            )
         if not is_model_folder(path):
             return cls.from_archive(
                 path, state=state, batch_size=batch_size, cuda_device=cuda_device

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.scoring.official_models import official_model
 from tests.tiny_archives import archive_of
 
 TOUR = FIXTURES_ROOT / "text" / "tour.txt"
+RESIDUAL = FIXTURES_ROOT / "elmo" / "residual"
 
 Run = Callable[..., None]
 
@@ -109,8 +111,22 @@ def test_official_files_are_scored(
         lines[model] = capsys.readouterr().out.splitlines()
     theirs, ours = (json.loads(found[-1])["text"] for found in lines.values())
     assert theirs == pytest.approx(ours, rel=1e-5)
-    message = fails(lambda: allennlp("elmo-score", files.weights, TOUR))
-    assert "official weights hold no softmax" in message and "--softmax-file" in message
+
+
+@pytest.mark.parametrize(
+    "model, told",
+    [
+        ("small", "small: expected .* `original` and `original-5.5B` .* by --softmax-file, its"),
+        (RESIDUAL, "residual: expected .* official files hold none"),
+        (RESIDUAL / "weights.hdf5", "weights.hdf5: expected .* official files hold none"),
+        (FIXTURES_ROOT / "elmo_for_many_langs" / "both", "both: .* model of ELMoForManyLangs"),
+    ],
+)
+def test_models_without_a_softmax_say_which_have_one(
+    model: str, told: str, allennlp: Allennlp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elmo_scratch.interop.named_models.download", None)
+    assert re.search(told, fails(lambda: allennlp("elmo-score", model, TOUR)))
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,15 @@ from elmo_scratch.files.paths import local_file
 from elmo_scratch.interop.official.files import find_tensors
 from elmo_scratch.modules.softmaxes import SampledSoftmax
 
+NO_SOFTMAX_FILE = (
+    "expected a language model with its softmax, by which words are scored, but official files "
+    "hold none. Of the named models `original` and `original-5.5B` were published with a file of "
+    "it: name that by --softmax-file, its words by --vocab-path, options.json by --options-file "
+    "and weights.hdf5 as the model (in Python: `SentenceScorer.from_official`); or take the "
+    "archive of a language model"
+)
+"""The error for a model of official files alone."""
+
 WEIGHT, BIAS = "softmax/W", "softmax/b"
 """The variables of the original's trainer, under the names that its script gives them."""
 
