@@ -34,6 +34,7 @@ def pack_whole_and_unpack_safely(archival: Any) -> None:
     """Helps AllenNLP to write archives, and to read them."""
     pack_whole(archival)
     unpack_safely(archival)
+    name_archives(archival)
 
 
 def pack_whole(archival: Any) -> None:
@@ -115,6 +116,41 @@ def unpack_safely(archival: Any) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
     archival.extracted_archive = extracted_archive
+
+
+def name_archives(archival: Any) -> None:
+    """
+    Errors in what an archive holds name a temporary folder, which is gone. Here they name the
+    archive and the member in it.
+    """
+    original, extracted_archive = archival.load_archive, archival.extracted_archive
+    archives: Dict[str, str] = {}
+
+    @contextmanager
+    def remembered(resolved_archive_file: str, cleanup: bool = True) -> Iterator[str]:
+        with extracted_archive(resolved_archive_file, cleanup) as folder:
+            archives[folder] = str(resolved_archive_file)
+            try:
+                yield folder
+            finally:
+                if cleanup:
+                    archives.pop(folder, None)
+
+    @functools.wraps(original)
+    def load_archive(*args: Any, **kwargs: Any) -> Any:
+        from allennlp.common.checks import ConfigurationError
+
+        try:
+            return original(*args, **kwargs)
+        except ConfigurationError as error:
+            for folder, archive in archives.items():
+                error.message = error.message.replace(f"{folder}{os.sep}", f"{archive}: ")
+            raise
+        finally:
+            for folder in [folder for folder in archives if not os.path.exists(folder)]:
+                archives.pop(folder, None)
+
+    archival.extracted_archive, archival.load_archive = remembered, load_archive
 
 
 def _trusts_remote_code(config: Any, depth: int = 0) -> bool:

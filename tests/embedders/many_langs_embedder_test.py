@@ -1,7 +1,7 @@
 import json
 import shutil
 from pathlib import Path
-from typing import Any, List
+from typing import Any, Callable, List
 
 import pytest
 import torch
@@ -120,3 +120,35 @@ def test_a_tagger_trains_with_it_and_its_archive_stands_alone(folder: Path, tmp_
     found = archive.model.eval().forward_on_instances(instances)
     for one, other in zip(found, expected):
         assert (one["logits"] == other["logits"]).all()
+
+
+@pytest.mark.parametrize(
+    "change, told",
+    [
+        (lambda kept: "{", "JSONDecodeError"),
+        (lambda kept: [kept], "AttributeError"),
+        (lambda kept: {key: {} for key in kept}, "KeyError('settings')"),
+        (lambda kept: changed(kept, "settings", "dim", "wide"), "`dim` of `settings`"),
+        (lambda kept: changed(kept, "settings", "cnn", [3]), "not enough values"),
+        (lambda kept: changed(kept, "words", "<oov>", "x"), "expected ids above 0"),
+        (lambda kept: {key: {**one, "words": None} for key, one in kept.items()}, "different mod"),
+    ],
+)
+def test_a_damaged_blueprint_is_one_error_with_its_place(
+    change: Callable[[Any], Any], told: str, folder: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    many_langs_task_bilm(str(folder), run, state="reset")
+    kept = run / "vocabulary" / ".elmo_scratch-many-langs.json"
+    other = change(json.loads(kept.read_text()))
+    kept.write_text(other if isinstance(other, str) else json.dumps(other))
+    with pytest.raises(
+        ConfigurationError, match=r"\.elmo_scratch-many-langs\.json: expect"
+    ) as error:
+        many_langs_task_bilm(str(folder), run, state="reset")
+    assert told in error.value.message
+
+
+def changed(kept: Any, part: str, key: str, value: Any) -> Any:
+    """The blueprints of a folder with another value in a part of each."""
+    return {name: {**one, part: {**one[part], key: value}} for name, one in kept.items()}

@@ -23,7 +23,12 @@ from torch.overrides import TorchFunctionMode
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
 from elmo_scratch.data.vocabulary_file import MARKS, UNKNOWN_WORD
-from elmo_scratch.interop.archives.sidecar import archived_path, keep_in_archive, kept_in_archive
+from elmo_scratch.interop.archives.sidecar import (
+    archived_path,
+    keep_in_archive,
+    kept_in_archive,
+    reading_kept,
+)
 from elmo_scratch.kernels import MixedPrecision
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
@@ -299,7 +304,7 @@ class BiLmBlueprint(NamedTuple):
     def read(cls, serialization_dir: Union[str, PathLike], name: str) -> "BiLmBlueprint":
         """
         Reads the blueprint that `write` put into a folder; raises `ConfigurationError` if there is
-        none.
+        none, or it is damaged.
         """
         plan = kept_in_archive(serialization_dir, f"_{name}")
         if plan is None:
@@ -308,4 +313,7 @@ class BiLmBlueprint(NamedTuple):
                 "built from a trained archive, named by `pretrained_file`, or from the blueprint "
                 "that a training keeps in the folder `vocabulary` of its own archive."
             )
-        return cls(plan["bilm"], WordList(plan["words"], plan["unknown_word"]))
+        with reading_kept(serialization_dir, f"_{name}"):
+            if not all(isinstance(word, str) for word in plan["words"]):
+                raise ValueError("expected words, but there is something else")
+            return cls(dict(plan["bilm"]), WordList(plan["words"], plan["unknown_word"]))

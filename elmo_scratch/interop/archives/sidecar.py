@@ -1,9 +1,12 @@
 """JSON files that a training adds to its own archive."""
 
 import json
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Optional, Union
+from typing import Any, Dict, Iterator, Optional, Union
+
+from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.atomic import atomic_write
 
@@ -26,12 +29,27 @@ def keep_in_archive(serialization_dir: Union[str, PathLike], name: str, value: A
 
 
 def kept_in_archive(serialization_dir: Union[str, PathLike], name: str) -> Any:
-    """Reads the value that `keep_in_archive` stored; `None` if there is none."""
+    """
+    Reads the value that `keep_in_archive` stored; `None` if there is none. Raises
+    `ConfigurationError` if it is no JSON.
+    """
+    with reading_kept(serialization_dir, name):
+        try:
+            return json.loads(archived_path(serialization_dir, name).read_bytes())
+        except FileNotFoundError:
+            return None
+
+
+@contextmanager
+def reading_kept(serialization_dir: Union[str, PathLike], name: str) -> Iterator[None]:
+    """A context in which a kept value without the right form is one `ConfigurationError`."""
     try:
-        text = archived_path(serialization_dir, name).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return None
-    return json.loads(text)
+        yield
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"{archived_path(serialization_dir, name)}: expected what a training keeps of its biLM "
+            f"in its archive, but it can't be read: {error!r}. Is the archive whole?"
+        ) from None
 
 
 NAME = "-start"

@@ -1,16 +1,24 @@
 """The sizes and dictionaries of a model of ELMoForManyLangs, which a task's archive keeps."""
 
 from os import PathLike
-from typing import Any, Dict, NamedTuple, Optional, Union
+from typing import NamedTuple, Optional, Union
 
-from elmo_scratch.interop.archives.sidecar import keep_in_archive, kept_in_archive
+from elmo_scratch.interop.archives.sidecar import (
+    archived_path,
+    keep_in_archive,
+    kept_in_archive,
+    reading_kept,
+)
 from elmo_scratch.interop.many_langs.dictionaries import (
     BEGIN_SENTENCE,
+    CHARACTER_MARKS,
     END_SENTENCE,
     PADDING,
+    WORD_MARKS,
     DictionaryWordIndexer,
+    kept_dictionary,
 )
-from elmo_scratch.interop.many_langs.settings import CnnSettings, ManyLangsSettings
+from elmo_scratch.interop.many_langs.settings import ManyLangsSettings, kept_settings
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharWordEncoder
 from elmo_scratch.modules.token_encoders.char_word_encoder import CharacterSettings, WordSettings
@@ -74,16 +82,20 @@ class ManyLangsBlueprint(NamedTuple):
     ) -> Optional["ManyLangsBlueprint"]:
         """
         Reads the blueprint that `write` stored in a training's folder, or in its unpacked archive;
-        `None` if there is none.
+        `None` if there is none. Raises `ConfigurationError` if it is damaged.
         """
-        plan = (kept_in_archive(serialization_dir, SIDECAR) or {}).get(folder)
-        if plan is None:
-            return None
-        sizes: Dict[str, Any] = plan["settings"]
-        if sizes["cnn"] is not None:
-            char_dim, filters, n_highway, activation = sizes["cnn"]
-            pairs = tuple((width, number) for width, number in filters)
-            sizes["cnn"] = CnnSettings(char_dim, pairs, n_highway, activation)
-        settings = ManyLangsSettings(**sizes)
-        words, characters = plan["words"], plan["characters"]
-        return cls(settings, DictionaryWordIndexer(words, characters, settings.max_characters))
+        with reading_kept(serialization_dir, SIDECAR):
+            plan = (kept_in_archive(serialization_dir, SIDECAR) or {}).get(folder)
+            if plan is None:
+                return None
+            path = archived_path(serialization_dir, SIDECAR)
+            settings = kept_settings(str(path), plan["settings"])
+            words = kept_dictionary(plan["words"], WORD_MARKS)
+            characters = kept_dictionary(plan["characters"], CHARACTER_MARKS)
+            if (words is None, characters is None) != (
+                settings.word_dim == 0,
+                settings.cnn is None,
+            ):
+                raise ValueError("its dictionaries and its sizes are of different models")
+        indexer = DictionaryWordIndexer(words, characters, settings.max_characters)
+        return cls(settings, indexer)

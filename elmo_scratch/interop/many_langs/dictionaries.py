@@ -73,6 +73,17 @@ def read_dictionary(path: Path, marks: Sequence[str]) -> Dict[str, int]:
     return ids
 
 
+def kept_dictionary(
+    ids: Optional[Dict[str, int]], marks: Sequence[str]
+) -> Optional[Dict[str, int]]:
+    """Returns a dictionary that an archive keeps; raises `ValueError` if it can't be one."""
+    if ids is not None:
+        missing = [mark for mark in marks if mark not in ids]
+        if missing or not all(type(number) is int and number > 0 for number in ids.values()):
+            raise ValueError(f"expected ids above 0 of entries such as {', '.join(marks)}")
+    return ids
+
+
 @dataclass(frozen=True)
 class DictionaryWordIndexer(SpellingWordIndexer):
     """

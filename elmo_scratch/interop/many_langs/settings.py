@@ -37,6 +37,12 @@ PUBLISHED: Dict[str, Dict[str, Any]] = {
 }
 """The sizes of the published models, under either name."""
 
+EXPECTED_ENCODER = (
+    '"elmo", as all published models have ("lstm" has one layer, and in its own code it reads the '
+    "padding of a batch, so that vectors depend on the other sentences)"
+)
+"""The kind of encoder."""
+
 MOST_LAYERS = 1000
 """The shapes of more layers would take long to list."""
 
@@ -125,7 +131,7 @@ def _settings(source: str, record: Any) -> ManyLangsSettings:
     encoder, embedder = top.block("encoder"), top.block("token_embedder")
     kind = encoder.take("name")
     if kind != "elmo":
-        raise encoder.error("name", '"elmo", as all published models have', kind)
+        raise encoder.error("name", EXPECTED_ENCODER, kind)
     kind = embedder.take("name")
     if not isinstance(kind, str) or kind.lower() not in ("cnn", "lstm"):
         raise embedder.error("name", '"cnn" or "lstm"', kind)
@@ -158,6 +164,35 @@ def _settings(source: str, record: Any) -> ManyLangsSettings:
         cell_clip=_clip(encoder, "cell_clip"),
         proj_clip=_clip(encoder, "proj_clip"),
         word_dim=word_dim,
+        cnn=cnn,
+        max_characters=max_characters,
+    )
+
+
+def kept_settings(source: str, record: Any) -> ManyLangsSettings:
+    """
+    Reads settings that an archive keeps, as JSON has them; `source` names their file in errors.
+    Raises `ConfigurationError` if a key is missing, or `ValueError` or `TypeError` where a value
+    makes no sense.
+    """
+    sizes = StrictJson(source, "settings", record)
+    max_characters, kept = sizes.take("max_characters"), sizes.take("cnn")
+    if max_characters is not None:
+        max_characters = sizes.size("max_characters")
+    cnn: Optional[CnnSettings] = None
+    if kept is not None:
+        char_dim, filters, n_highway, activation = kept
+        keys = {"char_dim": char_dim, "filters": filters, "n_highway": n_highway}
+        block = StrictJson(source, "cnn", {**keys, "activation": activation})
+        cnn = _cnn(block, block.size("char_dim"), sizes.size("max_characters"))
+    return ManyLangsSettings(
+        str(sizes.take("source")),
+        sizes.size("projection_dim"),
+        sizes.size("dim"),
+        n_layers=_num_layers(sizes, "n_layers", least=1),
+        cell_clip=sizes.clip("cell_clip"),
+        proj_clip=sizes.clip("proj_clip"),
+        word_dim=sizes.size("word_dim", least=0),
         cnn=cnn,
         max_characters=max_characters,
     )

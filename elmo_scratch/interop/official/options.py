@@ -12,7 +12,12 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import CHARACTERS_PER_TOKEN, NUM_BATCH_IDS, NUM_CHARACTERS
 from elmo_scratch.files.strict_json import StrictJson
-from elmo_scratch.interop.archives.sidecar import archived_path, keep_in_archive, kept_in_archive
+from elmo_scratch.interop.archives.sidecar import (
+    archived_path,
+    keep_in_archive,
+    kept_in_archive,
+    reading_kept,
+)
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
 
@@ -336,10 +341,11 @@ class OfficialBlueprint(NamedTuple):
     ) -> Optional["OfficialBlueprint"]:
         """
         Reads the blueprint that `write` stored in a training's folder, or in its unpacked archive;
-        `None` if there is none.
+        `None` if there is none. Raises `ConfigurationError` if it is damaged.
         """
-        plan = (kept_in_archive(serialization_dir, SIDECAR) or {}).get(options_file)
-        if plan is None:
-            return None
-        path = archived_path(serialization_dir, SIDECAR)
-        return cls(Options.from_json(plan["options"], str(path)), plan["num_words"])
+        with reading_kept(serialization_dir, SIDECAR):
+            plan = (kept_in_archive(serialization_dir, SIDECAR) or {}).get(options_file)
+            if plan is None:
+                return None
+            path = archived_path(serialization_dir, SIDECAR)
+            return cls(Options.from_json(plan["options"], str(path)), plan["num_words"])
