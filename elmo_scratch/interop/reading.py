@@ -1,8 +1,9 @@
 """Reads a biLM from whatever a user may name."""
 
+import os
 from os import PathLike
 from pathlib import Path
-from typing import List, Optional, Union
+from typing import List, Optional, Tuple, Union
 
 import h5py
 from allennlp.common.checks import ConfigurationError
@@ -10,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.data.spelling import CharacterWordIndexer, WordIndexer
 from elmo_scratch.data.vocabulary_file import UNKNOWN_WORD, read_vocabulary_file
 from elmo_scratch.files.identity import ReadFiles
-from elmo_scratch.files.paths import resolve_path
+from elmo_scratch.files.paths import is_address, resolve_path
 from elmo_scratch.interop.archives.blueprint import NO_WORDS, BiLmBlueprint, WordList
 from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
 from elmo_scratch.interop.archives.training_facts import TrainingFacts
@@ -48,6 +49,8 @@ def read_bilm(
         model folder; a folder or `.zip` with official files; an official `weights.hdf5`; the name
         of the model that comes with the package, `"tiny"`, or of a released one, such as
         `"small"`; a model of the Hugging Face Hub, `hf://owner/name`.
+        Of a task with several biLMs `archive#place` names one: by its place in the model, such as
+        `text_field_embedder.token_embedder_elmo.bilm`, or by a part of that between dots.
     options_file : `Union[str, PathLike]`, optional (default = `None`)
         The `options.json` of a `weights.hdf5`.
     with_softmax : `bool`, optional (default = `False`)
@@ -66,8 +69,14 @@ def read_bilm(
     """
     if options_file is not None:
         return _read_official(options_file, model, None)
-    model = _resolved(model)
+    named, place = parted(model)
+    model = _resolved(named)
     path = _local(model)
+    if place and (official_files(path) or is_model_folder(path) or is_many_langs_folder(path)):
+        raise ConfigurationError(
+            f"{named}: expected the archive of a task, of whose biLMs #{place} names one, but it "
+            f"is a model with one biLM. Leave #{place} out"
+        )
     if path.is_file() and h5py.is_hdf5(path):
         raise ConfigurationError(
             f"{model}: official weights need their options: name both files, or the folder with "
@@ -85,7 +94,19 @@ def read_bilm(
     if official is not None:
         vocab_file = path / VOCABULARY_NAME
         return _read_official(*official, vocab_file if vocab_file.exists() else None)
-    return _read_archive(model, path, with_softmax)
+    return _read_archive(model, path, place, with_softmax)
+
+
+def parted(model: Source) -> Tuple[str, str]:
+    """
+    Parts `archive#place` into the name of a model and a place in it, `""` if none is named. A path
+    that is there is never parted.
+    """
+    name = str(model)
+    before, mark, place = name.rpartition("#")
+    if not mark or (not is_address(name) and os.path.exists(os.path.expanduser(name))):
+        return name, ""
+    return before, place
 
 
 def found_model(model: Source) -> Path:
@@ -166,7 +187,7 @@ def _rows_of_words(vocab_file: Path, num_rows: int, weight_file: Source) -> Word
     return WordList(["", *listed], UNKNOWN_WORD)
 
 
-def _read_archive(model: str, path: Path, with_softmax: bool) -> LoadedBiLm:
+def _read_archive(model: str, path: Path, place: str, with_softmax: bool) -> LoadedBiLm:
     """Reads the archive of a language model or of a task."""
     # AllenNLP's archives need `allennlp.data`, which takes seconds to import. Whoever reads another
     # kind of files doesn't wait for it.
@@ -187,9 +208,14 @@ def _read_archive(model: str, path: Path, with_softmax: bool) -> LoadedBiLm:
     with opened_archive(model) as folder:
         facts = TrainingFacts.of(folder, path if path.is_dir() else path.parent)
         if not holds_language_model(folder):
-            task = task_bilm_in(folder, model)
+            task = task_bilm_in(folder, model, place)
             bilm = task.bilm.eval()
             return LoadedBiLm(bilm, task.blueprint, task.word_indexer, files, facts=facts)
+        if place:
+            raise ConfigurationError(
+                f"{model}: expected the archive of a task, of whose biLMs #{place} names one, but "
+                f"it is that of a language model. Leave #{place} out"
+            )
         pretrained, tensors, config = language_model_in(folder, model)
     softmax = NO_SOFTMAX
     if with_softmax:

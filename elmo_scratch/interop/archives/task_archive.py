@@ -1,8 +1,10 @@
 """The biLM in the archive of a task, as it was fine-tuned there or left as it was."""
 
 import json
+import os
+import re
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -11,7 +13,7 @@ from elmo_scratch.data.spelling import CharacterWordIndexer, WordIndexer
 from elmo_scratch.interop.archives.archive import read_weights
 from elmo_scratch.interop.archives.blueprint import NO_WORDS, BiLmBlueprint
 from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
-from elmo_scratch.interop.archives.sidecar import archived_path, kept_in_archive
+from elmo_scratch.interop.archives.sidecar import archived_path, kept_in_archive, reading_kept
 from elmo_scratch.interop.archives.weights import (
     Source,
     Tensors,
@@ -46,10 +48,11 @@ class _Found(NamedTuple):
     prefix: str
 
 
-def task_bilm_in(folder: Path, archive_file: Source) -> TaskBiLm:
+def task_bilm_in(folder: Path, archive_file: Source, place: str = "") -> TaskBiLm:
     """
     Reads the biLM out of the unpacked archive of a model with an embedder of this package, or with
-    an `Elmo`; messages call it `archive_file`. Raises `ConfigurationError` if it has none, or
+    an `Elmo`; messages call it `archive_file`. Of several, `place` chooses one: where it is in the
+    model, or a part of that between dots. Raises `ConfigurationError` if it has none there, or
     several, or its files don't fit together.
     """
     try:
@@ -60,6 +63,10 @@ def task_bilm_in(folder: Path, archive_file: Source) -> TaskBiLm:
             f"{archive_file}: its config.json, or what it keeps of its biLM in its folder "
             f"`vocabulary`, can't be read: {error!r}"
         ) from None
+    except ConfigurationError as error:
+        # The folder may be a temporary one.
+        told = error.message.replace(f"{folder}{os.sep}", f"{archive_file}: ")
+        raise ConfigurationError(told) from None
     if not blueprints:
         kind = _type_of(config)
         raise ConfigurationError(
@@ -68,7 +75,8 @@ def task_bilm_in(folder: Path, archive_file: Source) -> TaskBiLm:
             "Pre-train a biLM with a config of training_config/bilm/."
         )
     state = read_weights(folder, archive_file)
-    found = _only(_matches(blueprints, state, archive_file), state, archive_file)
+    places = _matches(blueprints, state, archive_file)
+    found = _only(_chosen(places, place, config, archive_file), state, archive_file)
     weights = part_of(state, found.prefix)
     bilm = found.blueprint.build()
     fill(bilm, weights, archive_file, found.prefix)
@@ -95,13 +103,12 @@ def _blueprints(folder: Path) -> Iterator[Tuple[str, BiLmBlueprint]]:
     for path in sorted(start.parent.glob(f"{start.stem}*{end}")):
         namespace = path.name.removeprefix(start.stem).removesuffix(end)
         blueprint = BiLmBlueprint.read(folder, namespace)
-        if not all(isinstance(word, str) for word in blueprint.words.words):
-            raise ValueError(f"{path.name}: expected words, but there is something else")
         yield namespace, blueprint
-    for kept in (kept_in_archive(folder, SIDECAR) or {}).values():
-        options = Options.from_json(kept["options"], str(archived_path(folder, SIDECAR)))
-        if options.char_cnn is not None:
-            yield "", BiLmBlueprint(options.to_config(), NO_WORDS)
+    with reading_kept(folder, SIDECAR):
+        for kept in (kept_in_archive(folder, SIDECAR) or {}).values():
+            options = Options.from_json(kept["options"], str(archived_path(folder, SIDECAR)))
+            if options.char_cnn is not None:
+                yield "", BiLmBlueprint(options.to_config(), NO_WORDS)
 
 
 def _matches(
@@ -138,6 +145,44 @@ def _with_state(blueprint: BiLmBlueprint, weights: Tensors) -> BiLmBlueprint:
     return blueprint._replace(config={**blueprint.config, "state": state})
 
 
+def _chosen(
+    found: List[_Found], place: str, config: Dict[str, Any], archive_file: Source
+) -> List[_Found]:
+    """
+    Leaves out what is elsewhere, unless no place is named; and, where the words of several biLMs
+    fit, those of another namespace than the embedder's.
+    """
+    here = [one for one in found if not place or f".{place}." in f".{one.prefix}"]
+    if not here:
+        raise ConfigurationError(
+            f"{archive_file}: expected a biLM at {place}, but those in it are at {_places(found)}"
+        )
+    own: Dict[str, List[_Found]] = {}
+    for one in here:
+        own.setdefault(one.prefix, []).append(one)
+    chosen: List[_Found] = []
+    for prefix, fitting in own.items():
+        key = re.search(r"(?:^|\.)token_embedder_([^.]+)\.", prefix)
+        namespace = _namespace(config.get("model"), key[1] if key else "")
+        chosen += [one for one in fitting if one.namespace == namespace] or fitting
+    return chosen
+
+
+def _namespace(config: Any, key: str) -> Optional[str]:
+    """The namespace of the embedder with a key, in a part of a config; `None` if there is none."""
+    parts = config if isinstance(config, list) else []
+    if isinstance(config, dict):
+        embedders = config.get("token_embedders")
+        if isinstance(embedders, dict) and isinstance(embedders.get(key), dict):
+            return str(embedders[key].get("namespace", "tokens"))
+        parts = list(config.values())
+    return next((name for name in (_namespace(part, key) for part in parts) if name), None)
+
+
+def _places(found: List[_Found]) -> str:
+    return " and ".join(sorted({one.prefix.rstrip(".") for one in found}))
+
+
 def _only(found: List[_Found], state: Tensors, archive_file: Source) -> _Found:
     """Returns the one that was found; the same biLM may be there by several names."""
     first = found[0]
@@ -150,11 +195,17 @@ def _only(found: List[_Found], state: Tensors, archive_file: Source) -> _Found:
             or set(others) != set(weights)
             or not all(torch.equal(weights[name], others[name]) for name in weights)
         ):
-            places = " and ".join(sorted({one.prefix.rstrip(".") for one in found}))
+            if other.prefix == first.prefix:
+                raise ConfigurationError(
+                    f"{archive_file}: expected the words of one biLM for {_places([first])}, but "
+                    f"those of the namespaces {first.namespace!r} and {other.namespace!r} fit it. "
+                    "Load the model by AllenNLP's `load_archive`, and save its biLM by "
+                    "`write_bilm_folder` of `elmo_scratch`."
+                )
             raise ConfigurationError(
-                f"{archive_file}: expected one biLM, but there are several: {places}. Load the "
-                "model by AllenNLP's `load_archive`, and save the one that you want by "
-                "`write_bilm_folder` of `elmo_scratch`."
+                f"{archive_file}: expected one biLM, but there are several: {_places(found)}. "
+                "Name the one that you want behind the archive, as in "
+                f"{archive_file}#{first.prefix.rstrip('.')}"
             )
     return first
 

@@ -1,5 +1,6 @@
 import json
 import shutil
+import tarfile
 from pathlib import Path
 from typing import Any, Callable, Dict
 
@@ -10,6 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import load_archive
 
 from elmo_scratch import SentenceLayers, read_bilm
+from elmo_scratch.interop import export_bilm
 from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
 from tests import PROJECT_ROOT
 from tests.tiny_archives import unpack
@@ -80,9 +82,66 @@ def test_a_bilm_that_is_there_by_two_names_is_one(unpacked: Path) -> None:
     change_weights(unpacked, lambda weights: weights[f"again.bilm.{BIAS}"].add_(1))
     with pytest.raises(
         ConfigurationError,
-        match=f"run: expected one biLM, but there are several: again.bilm and {EMBEDDER}bilm. Load",
+        match=f"run: expected one biLM, but there are several: again.bilm and {EMBEDDER}bilm. Name",
     ):
         read_bilm(unpacked)
+
+
+def test_one_of_several_bilms_is_named_behind_the_archive(unpacked: Path, tmp_path: Path) -> None:
+    def repeat(weights: Dict[str, torch.Tensor]) -> None:
+        for name in [name for name in weights if name.startswith(f"{EMBEDDER}bilm.")]:
+            weights[name.replace("_elmo.", "_other.")] = weights[name] + 1
+
+    change_weights(unpacked, repeat)
+    one = read_bilm(f"{unpacked}#{EMBEDDER}bilm").bilm
+    other = read_bilm(f"{unpacked}#token_embedder_other").bilm
+    for weight, more in zip(one.parameters(), other.parameters(), strict=True):
+        assert torch.equal(weight + 1, more)
+    vectors = SentenceLayers(f"{unpacked}#token_embedder_other")([["goal"]])[0]
+    assert (vectors != SentenceLayers(f"{unpacked}#token_embedder_elmo")([["goal"]])[0]).any()
+    export_bilm(f"{unpacked}#token_embedder_other", tmp_path / "official")
+    exported = read_bilm(tmp_path / "official").bilm
+    assert torch.equal(exported.right_to_left.layers[1].bias, other.right_to_left.layers[1].bias)
+    with pytest.raises(ConfigurationError, match=f"a biLM at third, .* are at {EMBEDDER}bilm and"):
+        read_bilm(f"{unpacked}#third")
+    with pytest.raises(ConfigurationError, match="it is a model with one biLM. Leave #x out"):
+        read_bilm(f"{tmp_path / 'official'}#x")
+    with pytest.raises(ConfigurationError, match="that of a language model. Leave #x out"):
+        read_bilm(f"{PROJECT_ROOT / 'tests' / 'golden' / 'words' / 'model.tar.gz'}#x")
+
+
+def test_each_of_two_embedders_has_its_own_words(unpacked: Path) -> None:
+    """Both word lists have as many words, so that either fits by its size."""
+    kept = unpacked / "vocabulary" / ".elmo_scratch_elmo.json"
+    plan = json.loads(kept.read_text())
+    plan["words"][-2:] = reversed(plan["words"][-2:])
+    (unpacked / "vocabulary" / ".elmo_scratch_second.json").write_text(json.dumps(plan))
+    assert read_bilm(unpacked).blueprint.words.words[-2:] == plan["words"][:-3:-1]
+    config = json.loads((unpacked / "config.json").read_text())
+    config["model"]["text_field_embedder"]["token_embedders"]["elmo"]["namespace"] = "second"
+    config["dataset_reader"]["token_indexers"]["elmo"]["namespace"] = "second"
+    (unpacked / "config.json").write_text(json.dumps(config))
+    assert read_bilm(unpacked).blueprint.words.words == plan["words"]
+    config["model"]["text_field_embedder"]["token_embedders"]["elmo"]["namespace"] = "third"
+    (unpacked / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ConfigurationError, match="of the namespaces 'elmo' and 'second' fit it"):
+        read_bilm(unpacked)
+
+
+@pytest.mark.parametrize("name, kept", [("words", "_elmo"), ("official", "-official")])
+@pytest.mark.parametrize("text", ["{", "[1]"])
+def test_damage_to_what_an_archive_keeps_is_told_by_archive_and_member(
+    name: str, kept: str, text: str, tmp_path: Path
+) -> None:
+    run = unpack(CLASSIFIERS / f"{name}.tar.gz", tmp_path / "run")
+    (run / "vocabulary" / f".elmo_scratch{kept}.json").write_text(text)
+    archive = tmp_path / "damaged.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        packed.add(run, ".")
+    expected = rf"damaged\.tar\.gz: vocabulary/\.elmo_scratch{kept}\.json: expected what a training"
+    for read in (load_archive, read_bilm):
+        with pytest.raises(ConfigurationError, match=expected):
+            read(archive)
 
 
 def test_a_task_without_a_bilm_is_an_error(unpacked: Path) -> None:
@@ -117,7 +176,9 @@ def test_weights_that_do_not_fit_are_an_error(
 )
 def test_a_blueprint_that_makes_no_sense_is_an_error(text: str, unpacked: Path) -> None:
     (unpacked / "vocabulary" / ".elmo_scratch_elmo.json").write_text(text)
-    with pytest.raises(ConfigurationError, match="run: what it keeps of its biLM|run: its config"):
+    with pytest.raises(
+        ConfigurationError, match=r"run: vocabulary/\.elmo_scratch_elmo\.json: exp|run: its config"
+    ):
         read_bilm(unpacked)
 
 
