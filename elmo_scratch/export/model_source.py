@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.files.paths import local_file
 from elmo_scratch.interop.official.files import RELEASED_OPTIONS, RELEASED_WEIGHTS
+from elmo_scratch.interop.reading import parted
 
 
 class ModelSource(NamedTuple):
@@ -116,7 +117,11 @@ class ModelSource(NamedTuple):
 
 def _absolute(name: Optional[str]) -> Optional[str]:
     """Returns the absolute path; addresses stay as they are."""
-    return os.path.abspath(name) if name is not None and os.path.exists(name) else name
+    if name is None:
+        return None
+    file, place = parted(name)
+    file = os.path.abspath(file) if os.path.exists(file) else file
+    return f"{file}#{place}" if place else file
 
 
 def _is_hdf5(weight_file: str) -> bool:

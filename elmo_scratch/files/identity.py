@@ -27,20 +27,22 @@ def stamp_of(file: Path) -> Stamp:
 class ReadFiles:
     """
     Files that are about to be read: one, or several that belong together, in a meaningful order.
-    Their identity is computed later, only if it is asked for.
+    Their identity is computed later, only if it is asked for. Of files that hold several things
+    `part` tells which is read.
     """
 
-    def __init__(self, files: Sequence[Path]) -> None:
+    def __init__(self, files: Sequence[Path], part: str = "") -> None:
         # An absolute path stays right when the process changes its folder.
         self.paths = [file.absolute() for file in files]
         """Where they lie, in their order."""
+        self._part = part
         self._stamps = [stamp_of(file) for file in self.paths]
 
     @cached_property
     def identity(self) -> str:
         """
-        The result of `identity_of`. Raises `ConfigurationError` if the files changed since they
-        were read.
+        The result of `identity_of`; of a part, the SHA-256 of that and its name. Raises
+        `ConfigurationError` if the files changed since they were read.
         """
         try:
             identity = identity_of(self.paths)
@@ -52,6 +54,9 @@ class ReadFiles:
             raise ConfigurationError(
                 f"{names}: changed or removed since the biLM was read. Load it again."
             )
+        if self._part:
+            both = f"{identity} {self._part}".encode("utf-8", "surrogateescape")
+            return f"sha256:{hashlib.sha256(both).hexdigest()}"
         return identity
 
     def hold(self, path: Path) -> bool:

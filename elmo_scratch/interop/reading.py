@@ -204,7 +204,7 @@ def _read_archive(model: str, path: Path, place: str, with_softmax: bool) -> Loa
     from elmo_scratch.interop.archives.softmax import DEFAULT_SOFTMAX
     from elmo_scratch.interop.archives.task_archive import task_bilm_in
 
-    files = ReadFiles(archive_files(model))
+    files = ReadFiles(archive_files(model), place)
     with opened_archive(model) as folder:
         facts = TrainingFacts.of(folder, path if path.is_dir() else path.parent)
         if not holds_language_model(folder):

@@ -75,6 +75,9 @@ def test_paths_hold_in_another_folder(tmp_path: Path, monkeypatch: pytest.Monkey
     source = relative.from_anywhere()
     monkeypatch.chdir(tmp_path)
     assert source.load().identity == OFFICIAL.load().identity
+    (tmp_path / "task.tar.gz").touch()
+    one = ModelSource(weight_file="task.tar.gz#elmo").from_anywhere()
+    assert one.weight_file == f"{tmp_path / 'task.tar.gz'}#elmo"
     released = ModelSource(weight_file="https://example.org/weights.hdf5")
     assert released.from_anywhere() == released
 
