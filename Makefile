@@ -11,7 +11,7 @@ CPP := $(COMPILED) tests/emulated_tiles.h
 # Setup is done when a stamp with the fingerprint of what it installs exists.
 STAMP := $(VENV)/installed-$(shell cat Makefile requirements-dev.txt requirements.txt setup.py $(COMPILED) | cksum | cut -d' ' -f1)
 
-.PHONY: help setup demo test test-exhaustive test-levels test-all coverage test-install test-large check lint format docs docs-serve requirements clean
+.PHONY: help setup demo test test-exhaustive test-levels test-all coverage test-install test-large check lint format docs docs-serve requirements dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list what there is to make
@@ -59,7 +59,7 @@ coverage: setup  ## the lines and branches of the package that `test` reaches
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --skip-covered
 
-test-install: setup  ## follow README.md's install lines in an empty environment
+test-install: setup  ## build a release and install it in an empty environment by the lines of docs/install.md
 	@$(BIN)/python -m pytest -m install
 
 test-large: setup  ## the tests that need 16 GiB of memory
@@ -96,6 +96,16 @@ requirements:  ## pin requirements.in again as requirements.txt (needs uv)
 	@grep -Ev '^(cuda|nvidia|triton)[-=]' requirements.txt > requirements.tmp
 	@mv requirements.tmp requirements.txt
 
+# The wheel is built from the sdist, so that nothing else of this folder gets into it. auditwheel finds the oldest
+# Linux that it runs on, and fails where nothing was compiled. PyTorch brings the one library that it would add.
+dist: setup  ## build a release into dist/: the sdist and the wheel with compiled code (on Linux, with g++)
+	@rm -rf dist build *.egg-info && mkdir build
+	@{ $(BIN)/python -m build --no-isolation --outdir build . && \
+		PATH="$(abspath $(BIN)):$$PATH" auditwheel repair --exclude libgomp.so.1 --wheel-dir dist build/*.whl && \
+		mv build/*.tar.gz dist; } > build/log 2>&1 || { cat build/log; exit 1; }
+	@rm -rf build *.egg-info
+	@ls dist
+
 clean:  ## remove the environment, the caches, the site and the demo's output
-	@rm -rf $(VENV) build site *.egg-info runs/demo elmo_scratch/kernels/native/*.so .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) build dist site *.egg-info runs/demo elmo_scratch/kernels/native/*.so .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

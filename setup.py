@@ -1,12 +1,13 @@
-"""The build definition. AllenNLP is installed beside this package: README.md, "Install"."""
+"""The build definition. AllenNLP is installed beside this package: docs/install.md says how."""
 
 import platform
 import sys
 import zlib
 from pathlib import Path
-from typing import Dict, Iterable
+from typing import Dict, Iterable, List, Tuple
 
 from setuptools import Extension, find_packages, setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
@@ -22,6 +23,8 @@ SOURCES, HEADERS = (sorted(NATIVE.rglob(pattern)) for pattern in ("*.cpp", "*.h"
 SIMD_KERNELS, LEVELS = NATIVE / "simd_kernels.cpp", ("AVX2", "AVX512", "BFLOAT16")
 # The configs that `allennlp elmo-train` fits to a text.
 RECIPES = "elmo_scratch.own_text.configs"
+# What lies in the package beside its code, at any depth: a new kind of file is named here.
+DATA = ("py.typed", "*.css", "*.html", "*.jinja", "*.js", "*.tsv", "tiny/*")
 exec((ROOT / "elmo_scratch" / "version.py").read_text(encoding="utf-8"), VERSION)
 
 
@@ -30,8 +33,19 @@ def checksum(paths: Iterable[Path]) -> int:
     return zlib.crc32(b"".join(path.read_bytes() for path in paths))
 
 
+def pinned_requirements() -> List[str]:
+    """The lines of requirements.txt, which pins the versions that the tests ran with."""
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    requirements = (line.partition("#")[0].strip() for line in lines)
+    return [requirement for requirement in requirements if requirement]
+
+
 class BuildLevels(build_ext):
     """Compiles `SIMD_KERNELS` for each level, then all else, and links them to one library."""
+
+    def get_ext_filename(self, fullname: str) -> str:
+        """The library serves every Python, so its name has no tag of the one at hand."""
+        return f"{fullname.replace('.', '/')}.so"
 
     def build_extension(self, ext: Extension) -> None:
         for level in LEVELS:
@@ -45,10 +59,19 @@ class BuildLevels(build_ext):
         super().build_extension(ext)
 
 
+class WheelOfAllPythons(bdist_wheel):
+    """A wheel for one platform and all of Python's releases."""
+
+    def get_tag(self) -> Tuple[str, str, str]:
+        return "py3", "none", super().get_tag()[-1]
+
+
 setup(
     name="elmo-scratch",
     version=VERSION["VERSION"],
     description="ELMo from scratch: an AllenNLP plugin for current PyTorch",
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
     license="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.10,<3.14",
@@ -58,10 +81,7 @@ setup(
     ],
     package_dir={RECIPES: "training_config/bilm"},
     package_data={
-        "elmo_scratch": [
-            *("py.typed", "explore/page.*", "explore/senses.tsv", "report/templates/*"),
-            "interop/tiny/*",
-        ],
+        "elmo_scratch": [f"**/{pattern}" for pattern in DATA],
         RECIPES: ["*.jsonnet", "*.libsonnet"],
     },
     # A library that ctypes loads. Where there is no compiler PyTorch's operations take its place.
@@ -82,10 +102,10 @@ setup(
     ]
     if sys.platform == "linux"
     else [],
-    cmdclass={"build_ext": BuildLevels},
+    cmdclass={"build_ext": BuildLevels, "bdist_wheel": WheelOfAllPythons},
     # What the package itself imports, as wide as it works, so that installing it never changes an
     # environment that requirements.txt has made. AllenNLP is left out: its metadata asks for
-    # torch < 1.13, and no resolver can satisfy both.
+    # torch < 1.13, and no resolver can satisfy both. The extra `allennlp` has what AllenNLP needs.
     install_requires=[
         "torch>=2.6",
         "numpy>=1.26",
@@ -101,6 +121,7 @@ setup(
         "spacy>=3.8",
     ],
     extras_require={
+        "allennlp": pinned_requirements(),
         "datasets": ["datasets>=2.16,<4"],
         "hub": ["huggingface_hub>=0.23"],
         "ray": ["ray>=2.40"],

@@ -13,7 +13,10 @@ from tests import PROJECT_ROOT
 EMULATED_TILES = Path(__file__).parent / "emulated_tiles.h"
 """To be included before everything else, with the flag `-include`."""
 
-NEEDED = ["elmo_scratch", "elmo_scratch_compat", "fixtures", "tests", "setup.py", "pyproject.toml"]
+NEEDED = [
+    *("elmo_scratch", "elmo_scratch_compat", "fixtures", "tests"),
+    *("setup.py", "pyproject.toml", "README.md", "requirements.txt"),
+]
 """What the tests of compiled code need of the checkout."""
 
 

@@ -3,7 +3,6 @@
 import ctypes
 import logging
 import os
-import sysconfig
 import zlib
 from enum import IntEnum
 from pathlib import Path
@@ -120,7 +119,7 @@ def different_layouts(library: ctypes.CDLL) -> List[str]:
 
 logger = logging.getLogger(__name__)
 
-KERNELS = Path(__file__).parent / "native" / f"kernels{sysconfig.get_config_var('EXT_SUFFIX')}"
+KERNELS = Path(__file__).parent / "native" / "kernels.so"
 """
 The library that setup.py builds from native/, where there is a compiler. It is not a Python module:
 in a folder of its own, `--include-package` doesn't try to import it.
