@@ -3,8 +3,11 @@
 import ctypes
 import logging
 import os
+import platform
+import sys
 import zlib
 from enum import IntEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Type
 
@@ -151,28 +154,61 @@ class Instructions(IntEnum):
     """Products in bfloat16 by AMX tiles."""
 
 
-def load_library(path: Path) -> Optional[ctypes.CDLL]:
+def find_library(path: Path) -> Path:
+    """
+    The library at `path`. A checkout that nothing was compiled in, from where Python imports the
+    package although it is installed elsewhere too, takes the library of that installation.
+    """
+    if path.is_file() or not _sources(path.parent):
+        return path
+    installed = (Path(folder, *path.parts[-4:]) for folder in sys.path)
+    return next(filter(Path.is_file, installed), path)
+
+
+def load_library(path: Path, sources: Optional[Path] = None) -> Optional[ctypes.CDLL]:
     """
     Loads the library at `path`. `None` if there is no file or it doesn't support this processor.
     `None`, with a warning, if it can't be loaded, is older than its sources, or has other struct
-    layouts.
+    layouts. The sources lie in the folder `sources`, by default beside the library.
     """
     if not path.is_file():
         return None
     try:
         library = ctypes.CDLL(str(path))
-        problem = _problem(library, path.parent)
+        problem = _problem(library, sources or path.parent)
         if problem is None:
             return library if library.elmo_scratch_runs_here() else None
     except (OSError, AttributeError) as error:
         problem = str(error)
     logger.warning(
         "Compiled code can't be used, and PyTorch's operations take its place, more slowly: %s: "
-        "%s. Installing elmo_scratch again compiles it anew.",
+        "%s. %s",
         path,
         problem,
+        "The system's package libgomp1 has this file."
+        if "libgomp" in problem
+        else "Installing elmo_scratch again compiles it anew.",
     )
     return None
+
+
+@lru_cache(maxsize=None)
+def warn_of_missing_code() -> None:
+    """Warns, once a process, that code `IS_MISSING`, and says how to get it."""
+    if _sources(KERNELS.parent):
+        way_out = f"`python setup.py build_ext --inplace` in {KERNELS.parents[3]} compiles it"
+    else:
+        way_out = (
+            "install g++, then elmo-scratch again (`pip install --force-reinstall --no-deps "
+            "--no-cache-dir ...`), or install its wheel, which has it"
+        )
+    logger.warning(
+        "Compiled code is missing, and PyTorch's operations take its place, several times more "
+        "slowly: there is no %s. To have it, %s. %s=0 does without it, and without this warning.",
+        KERNELS,
+        way_out,
+        SWITCH,
+    )
 
 
 def allowed_instructions(library: Optional[ctypes.CDLL], most: str) -> Instructions:
@@ -250,14 +286,29 @@ def _problem(library: ctypes.CDLL, sources: Path) -> Optional[str]:
     return None
 
 
+def _sources(folder: Path) -> List[Path]:
+    """The sources in a folder, in the order in which setup.py lists them."""
+    return [path for pattern in SOURCES for path in sorted(folder.rglob(pattern))]
+
+
 def _checksum(folder: Path) -> Optional[int]:
     """The checksum of the sources in a folder, as setup.py computes it; `None` without sources."""
-    paths = [path for pattern in SOURCES for path in sorted(folder.rglob(pattern))]
+    paths = _sources(folder)
     return zlib.crc32(b"".join(path.read_bytes() for path in paths)) if paths else None
 
 
-LIBRARY = None if os.environ.get(SWITCH) == "0" else load_library(KERNELS)
+_IS_ALLOWED = os.environ.get(SWITCH) != "0"
+_FOUND = find_library(KERNELS)
+
+LIBRARY = load_library(_FOUND, sources=KERNELS.parent) if _IS_ALLOWED else None
 """The compiled code of this process, or `None`."""
+
+IS_MISSING = (
+    _IS_ALLOWED
+    and not _FOUND.is_file()
+    and (sys.platform, platform.machine()) == ("linux", "x86_64")
+)
+"""Whether nothing was compiled, on a machine that compiled code serves, and nobody disabled it."""
 
 INSTRUCTIONS = allowed_instructions(LIBRARY, os.environ.get(SWITCH, ""))
 """The instruction set in use: this processor's, capped by the environment variable."""

@@ -1,4 +1,5 @@
 import shutil
+import sys
 from pathlib import Path
 from runpy import run_path
 from typing import List, Optional
@@ -18,11 +19,15 @@ from elmo_scratch.kernels.library import (
     SWITCH,
     Instructions,
     allowed_instructions,
+    find_library,
     functions,
     is_plain,
     load_library,
     simd_functions,
+    warn_of_missing_code,
 )
+from elmo_scratch.kernels.lstm import function
+from elmo_scratch.modules import ProjectedLstm
 
 where_there_is_one = pytest.mark.skipif(not KERNELS.is_file(), reason="nothing was compiled here")
 
@@ -76,6 +81,67 @@ def test_a_source_that_cannot_be_read_is_done_without_and_said(
     assert ".#maximum.cpp" in message and "Installing elmo_scratch again" in message
 
 
+def make_file(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return path
+
+
+def test_a_checkout_takes_the_library_of_an_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout, installed = (
+        tmp_path / folder / KERNELS.relative_to(KERNELS.parents[3])
+        for folder in ("checkout", "site-packages")
+    )
+    make_file(installed)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", str(tmp_path / "site-packages")])
+    # Where there are no sources there is no checkout, and nothing to compare.
+    assert find_library(checkout) == checkout
+    make_file(checkout.parent / "maximum.cpp")
+    assert find_library(checkout) == installed
+    make_file(checkout)
+    assert find_library(checkout) == checkout
+
+
+@where_there_is_one
+def test_the_library_of_an_installation_is_of_the_checkouts_sources(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copytree(
+        KERNELS.parent, tmp_path, ignore=shutil.ignore_patterns("*.so"), dirs_exist_ok=True
+    )
+    assert load_library(KERNELS, sources=tmp_path) is not None
+    make_file(tmp_path / "maximum.cpp").write_text("// Another one.")
+    assert load_library(KERNELS, sources=tmp_path) is None
+    (message,) = caplog.messages
+    assert "the files that it is made of have changed" in message
+
+
+@pytest.mark.parametrize(
+    "source, way_out",
+    [("maximum.cpp", "`python setup.py build_ext --inplace` in "), (None, "install g++, then")],
+)
+def test_missing_code_is_said_once_with_the_way_to_it(
+    source: Optional[str],
+    way_out: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(library, "KERNELS", tmp_path / "elmo_scratch/kernels/native/kernels.so")
+    if source is not None:
+        make_file(library.KERNELS.parent / source)
+    monkeypatch.setattr(function, "IS_MISSING", True)
+    warn_of_missing_code.cache_clear()
+    lstm = ProjectedLstm(2, 3, 5).double()  # there is compiled code for float32 alone
+    for _ in range(2):
+        lstm(torch.ones(7, 2).double(), [1] * 7)
+    (message,) = caplog.messages
+    assert way_out in message and f"{SWITCH}=0" in message
+
+
 @where_there_is_one
 @pytest.mark.parametrize("value, is_used", [(None, True), ("1", True), ("0", False)])
 def test_a_variable_of_the_environment_does_without_it(
@@ -87,6 +153,7 @@ def test_a_variable_of_the_environment_does_without_it(
     # Another copy of the module, imported in this environment.
     names = run_path(library.__file__)
     assert (names["LIBRARY"] is not None) == is_used
+    assert not names["IS_MISSING"]
 
 
 def test_functions_are_none_without_a_library() -> None:

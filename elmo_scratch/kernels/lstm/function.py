@@ -7,6 +7,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_scratch.kernels.frozen_cache import FrozenWeightCache
+from elmo_scratch.kernels.library import IS_MISSING, warn_of_missing_code
 from elmo_scratch.kernels.linear import PackedLinear, weight_gradients
 from elmo_scratch.kernels.lstm import cuda_graphs
 from elmo_scratch.kernels.lstm.cuda_graphs import LstmGraphCache, RecordedSteps
@@ -76,6 +77,8 @@ def run_lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
             native = cache.native.of(weights, run.dtype, partial(NativeWeights.of, run))
             way = partial(lstm_native_inference, weights=native)
     else:
+        if IS_MISSING and device == "cpu" and not torch.compiler.is_compiling():
+            warn_of_missing_code()
         # Weights that are trained are packed for this run only.
         is_only_run = needs_grad and any(weight.requires_grad for weight in weights)
         pack = partial(LstmProducts.of, run, is_only_run)
