@@ -203,8 +203,8 @@ def warn_of_missing_code() -> None:
             "--no-cache-dir ...`), or install its wheel, which has it"
         )
     logger.warning(
-        "Compiled code is missing, and PyTorch's operations take its place, several times more "
-        "slowly: there is no %s. To have it, %s. %s=0 does without it, and without this warning.",
+        "Compiled code is missing, and PyTorch's operations take its place, more slowly: "
+        "there is no %s. To have it, %s. %s=0 does without it, and without this warning.",
         KERNELS,
         way_out,
         SWITCH,
