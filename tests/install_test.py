@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tarfile
 import venv
-from collections import Counter
 from pathlib import Path
 from typing import Dict, Iterator, List
 from zipfile import ZipFile
@@ -213,16 +212,17 @@ def test_a_wheel_needs_no_more_than_avx2(checkout: Path, tmp_path: Path) -> None
         library = files.extract(LIBRARY_NAME, tmp_path)
     newer = re.compile(r"%zmm|%[xy]mm(1[6-9]|2\d|3[01])\b|%k[0-7]\b|%tmm|\btile|\bldtilecfg")
     chosen = re.compile(r"of_avx512|of_bfloat16|\.arch_x86_64_v4|^(multiply|pack)_\w+_bfloat16")
-    found: Counter = Counter()
+    found: Dict[str, bool] = {}
     function = ""
     for line in printed(["objdump", "-d", library], tmp_path, dict(os.environ)).splitlines():
         heading = re.match(r"[0-9a-f]+ <(.+)>:$", line)
         if heading:
             function = heading[1]
-        elif newer.search(line):
-            found[function] += 1
-    assert len(found) > 10
-    assert [name for name in found if not chosen.search(name)] == []
+        found[function] = found.get(function, False) or bool(newer.search(line))
+    if not any("of_avx512" in name for name in found):
+        pytest.skip("this compiler or processor knows nothing newer")
+    assert any(found.values())
+    assert [name for name, is_newer in found.items() if is_newer and not chosen.search(name)] == []
 
 
 def test_a_wheel_works_without_a_compiler_and_has_compiled_code(

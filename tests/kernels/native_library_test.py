@@ -1,8 +1,10 @@
+import ctypes
 import shutil
 import sys
 from pathlib import Path
 from runpy import run_path
 from typing import List, Optional
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -32,6 +34,12 @@ from elmo_scratch.modules import ProjectedLstm
 where_there_is_one = pytest.mark.skipif(not KERNELS.is_file(), reason="nothing was compiled here")
 
 
+def make_file(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return path
+
+
 def test_a_library_that_is_not_there_is_done_without(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -47,6 +55,17 @@ def test_a_library_that_cannot_be_loaded_is_done_without_and_said(
     assert load_library(tmp_path / "torn.so") is None
     (message,) = caplog.messages
     assert str(tmp_path / "torn.so") in message and "Installing elmo_scratch again" in message
+
+
+def test_the_package_of_the_system_is_named_that_has_openmp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A wheel leaves OpenMP's library to PyTorch, and a build of PyTorch may have another."""
+    error = OSError("libgomp.so.1: cannot open shared object file: No such file or directory")
+    monkeypatch.setattr(ctypes, "CDLL", Mock(side_effect=error))
+    assert load_library(make_file(tmp_path / "kernels.so")) is None
+    (message,) = caplog.messages
+    assert message.endswith("The system's package libgomp1 has this file.")
 
 
 @where_there_is_one
@@ -79,12 +98,6 @@ def test_a_source_that_cannot_be_read_is_done_without_and_said(
     assert load_library(library) is None
     (message,) = caplog.messages
     assert ".#maximum.cpp" in message and "Installing elmo_scratch again" in message
-
-
-def make_file(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch()
-    return path
 
 
 def test_a_checkout_takes_the_library_of_an_installation(
