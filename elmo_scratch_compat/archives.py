@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 import os
 import shutil
 import tarfile
@@ -9,19 +10,19 @@ import tempfile
 import zlib
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, NoReturn, Union
 
+from elmo_scratch_compat.bounds import (
+    ARCHIVE_ALWAYS,
+    ARCHIVE_COMPRESSIBLE,
+    ARCHIVE_END,
+    ARCHIVE_MEMBERS,
+    CONFIG_DEPTH,
+    CONFIG_SIZE,
+)
 from elmo_scratch_compat.plain_members import PlainMember
+from elmo_scratch_compat.strangers import config_as_data, names_of, told_of
 from elmo_scratch_compat.whole_files import written_beside
-
-ALWAYS_ALLOWED = 2**28
-"""Bytes that any archive may unpack to."""
-
-COMPRESSIBLE = 200
-"""How many times larger than its archive a model may be: weights hardly shrink."""
-
-DEEPEST = 200
-"""Levels of lists and maps that a config may have: Jsonnet's parser gives up at 500."""
 
 UNPACKABLE = (
     *(tarfile.TarError, zlib.error, EOFError, OSError),
@@ -35,6 +36,7 @@ def pack_whole_and_unpack_safely(archival: Any) -> None:
     pack_whole(archival)
     unpack_safely(archival)
     name_archives(archival)
+    load_as_data(archival)
 
 
 def pack_whole(archival: Any) -> None:
@@ -78,9 +80,7 @@ def unpack_safely(archival: Any) -> None:
             try:
                 with tarfile.open(resolved_archive_file, "r:gz", tarinfo=PlainMember) as archive:
                     _extract_all(archive, folder)
-                    # Changed bytes may unpack all the same; the checksum at the very end tells.
-                    while archive.fileobj and archive.fileobj.read(2**20):
-                        pass
+                    _read_to_the_end(archive)
             except UNPACKABLE as error:
                 cleanup = True
                 raise ConfigurationError(
@@ -94,22 +94,10 @@ def unpack_safely(archival: Any) -> None:
                     "the output of a training"
                 )
             try:
-                settings = json.loads((Path(folder) / archival.CONFIG_NAME).read_bytes())
-                runs_programs = _trusts_remote_code(settings)
-            except (ValueError, RecursionError):
+                config_in(Path(folder), resolved_archive_file)
+            except ConfigurationError:
                 cleanup = True
-                raise ConfigurationError(
-                    f"{resolved_archive_file}: expected its {archival.CONFIG_NAME} to be plain "
-                    "JSON, as a training writes it. Anything else is a program, which could read "
-                    "your files. If you trust it, unpack it and name its folder instead."
-                ) from None
-            if runs_programs:
-                cleanup = True
-                raise ConfigurationError(
-                    f"{resolved_archive_file}: its config asks for `trust_remote_code`: "
-                    "programs would be fetched and run. If you trust them, unpack it and name its "
-                    "folder instead."
-                )
+                raise
             yield folder
         finally:
             if cleanup:
@@ -153,13 +141,96 @@ def name_archives(archival: Any) -> None:
     archival.extracted_archive, archival.load_archive = remembered, load_archive
 
 
+def load_as_data(archival: Any) -> None:
+    """
+    A config in an archive can have any installed module imported, which runs it, and names that
+    make no sense end in tracebacks that don't say which archive it was. A model of the Hugging Face
+    Hub is a folder with a config, which AllenNLP runs as a Jsonnet program.
+    """
+    load, fetch = archival.load_archive, archival.cached_path
+
+    @functools.wraps(load)
+    def load_archive(
+        archive_file: Any, cuda_device: int = -1, overrides: Any = "", weights_file: Any = None
+    ) -> Any:
+        with told_of(archive_file, OF_A_TRAINING), config_as_data(names_of(overrides)):
+            return load(archive_file, cuda_device, overrides, weights_file)
+
+    @functools.wraps(fetch)
+    def cached_path(source: Any, *args: Any, **kwargs: Any) -> Any:
+        path = fetch(source, *args, **kwargs)
+        if os.path.isdir(path) and not os.path.exists(source):
+            config_in(Path(path), source)
+        return path
+
+    archival.load_archive, archival.cached_path = load_archive, cached_path
+
+
+OF_A_TRAINING = "an archive made by `allennlp train` (model.tar.gz), or the folder of a training"
+
+
+def config_in(folder: Path, source: Union[str, os.PathLike]) -> Any:
+    """
+    Reads the config of an unpacked archive or of a training's output folder, which messages call
+    `source`. Raises `ConfigurationError` if it is larger or deeper than a training's, or no plain
+    JSON that every parser understands, or asks for programs to be fetched.
+    """
+    from allennlp.common.checks import ConfigurationError
+
+    path = folder / "config.json"
+    try:
+        if path.stat().st_size > CONFIG_SIZE:
+            raise ValueError(f"it has more than {CONFIG_SIZE} bytes")
+        config = json.loads(
+            path.read_bytes(), parse_constant=_refuse, parse_float=_finite, parse_int=_whole
+        )
+        runs_programs = _trusts_remote_code(config)
+        # Halves of surrogate pairs are no text.
+        json.dumps(config, ensure_ascii=False).encode("utf-8")
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigurationError(
+            f"{source}: expected its config.json to be plain JSON, as a training writes it, but: "
+            f"{reason}. Anything else may be a program, which could read your files. If you trust "
+            "it, unpack it, and name its folder to `allennlp evaluate` or `predict`."
+        ) from None
+    if runs_programs:
+        raise ConfigurationError(
+            f"{source}: its config asks for `trust_remote_code`: programs would be fetched and "
+            "run. If you trust them, unpack it and name its folder instead."
+        )
+    return config
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _finite(number: str) -> float:
+    """Reads a number with a fraction; Jsonnet knows none beyond a double either."""
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{number[:20]} is too large")
+    return value
+
+
+def _whole(number: str) -> int:
+    if len(number) > LONGEST_NUMBER:
+        raise ValueError(f"{number[:20]}… is too large")
+    return int(number)
+
+
+LONGEST_NUMBER = 300
+"""Digits of a whole number that a double has room for."""
+
+
 def _trusts_remote_code(config: Any, depth: int = 0) -> bool:
     """
     Whether any part of a config asks for `trust_remote_code`. Raises `ValueError` if it is nested
-    more than `DEEPEST` levels deep.
+    more than `CONFIG_DEPTH` levels deep.
     """
-    if depth > DEEPEST:
-        raise ValueError(f"nested more than {DEEPEST} levels deep")
+    if depth > CONFIG_DEPTH:
+        raise ValueError(f"it is nested more than {CONFIG_DEPTH} levels deep")
     if isinstance(config, dict):
         if config.get("trust_remote_code"):
             return True
@@ -173,9 +244,11 @@ def _extract_all(archive: tarfile.TarFile, folder: str) -> None:
     """
     # Python's filter checks links too, but chains of links have got past it. No training packs any.
     how: Dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-    allowed = ALWAYS_ALLOWED + COMPRESSIBLE * os.path.getsize(str(archive.name))
+    allowed = ARCHIVE_ALWAYS + ARCHIVE_COMPRESSIBLE * os.path.getsize(str(archive.name))
     size = 0
-    for member in archive:
+    for number, member in enumerate(archive):
+        if number == ARCHIVE_MEMBERS:
+            raise tarfile.TarError(f"it holds more than {ARCHIVE_MEMBERS} files and folders")
         # An extended header may have replaced the size after `PlainMember` checked it.
         if member.size < 0:
             raise tarfile.TarError(f"{member.name!r} has a size below 0")
@@ -188,3 +261,15 @@ def _extract_all(archive: tarfile.TarFile, folder: str) -> None:
         if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):
             raise tarfile.TarError(f"{member.name!r} would be outside the folder, or is a link")
         archive.extract(member, folder, **how)
+
+
+def _read_to_the_end(archive: tarfile.TarFile) -> None:
+    """
+    Reads what follows the last member. Changed bytes may unpack all the same; the checksum at the
+    very end of the file tells.
+    """
+    left = ARCHIVE_END
+    while left >= 0 and archive.fileobj and (block := archive.fileobj.read(2**16)):
+        left -= len(block)
+    if left < 0:
+        raise tarfile.TarError(f"more than {ARCHIVE_END} bytes follow its last file")

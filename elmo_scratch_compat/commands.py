@@ -2,10 +2,12 @@
 
 import functools
 from argparse import Namespace
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
 from elmo_scratch_compat.predictions import name_bad_lines, write_whole_file
+from elmo_scratch_compat.strangers import config_as_data, names_of
 from elmo_scratch_compat.training import share_processors
 
 
@@ -77,7 +79,12 @@ def speak_plainly(command: Any) -> None:
         def run_plainly(args: Namespace) -> Any:
             # The plugin's half: it knows the results of its models.
             plain = import_module("elmo_scratch.commands.plain_commands")
-            return plain.run_plainly(self.name, run, args)
+            # A training's config is the user's own, an archive's may be anybody's, and the loader
+            # and the predictor that it names are built when it has been read.
+            is_own = "archive_file" not in args
+            typed = [getattr(args, "predictor", None), *names_of(getattr(args, "overrides", ""))]
+            with nullcontext() if is_own else config_as_data(filter(None, typed)):
+                return plain.run_plainly(self.name, run, args)
 
         subparser.set_defaults(func=run_plainly)
         return subparser

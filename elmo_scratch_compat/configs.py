@@ -3,6 +3,7 @@
 import functools
 from difflib import get_close_matches
 from os import fspath
+from os.path import isdir
 from typing import Any, Dict
 
 from elmo_scratch_compat.whole_files import written_beside
@@ -12,6 +13,20 @@ def write_whole_files_and_name_unknown_keys(params: Any) -> None:
     """Patches the class of configs, and what overrides them."""
     write_whole_file(params)
     name_unknown_keys(params)
+    refuse_folders(params)
+
+
+def refuse_folders(params: Any) -> None:
+    """Jsonnet ends the whole process, without a word of Python's, if a config is a folder."""
+    original = params.evaluate_file
+
+    @functools.wraps(original)
+    def evaluate_file(path: str, *args: Any, **kwargs: Any) -> str:
+        if isdir(path):
+            raise params.ConfigurationError(f"{path}: expected a config, but it is a folder")
+        return original(path, *args, **kwargs)
+
+    params.evaluate_file = evaluate_file
 
 
 def name_unknown_keys(params: Any) -> None:

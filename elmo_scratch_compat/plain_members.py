@@ -3,8 +3,7 @@
 import tarfile
 from typing import Any
 
-LONGEST_HEADER = 2**16
-"""The largest size, in bytes, of a member that only describes the next one, such as a long name."""
+from elmo_scratch_compat.bounds import ARCHIVE_HEADER
 
 
 class PlainMember(tarfile.TarInfo):
@@ -19,8 +18,8 @@ class PlainMember(tarfile.TarInfo):
             raise tarfile.TarError(f"{self.name!r} has a size below 0")
         if self.type == tarfile.GNUTYPE_SPARSE:
             self._refuse_sparse()
-        if not (self.isreg() or self.isdir()) and self.size > LONGEST_HEADER:
-            raise tarfile.TarError(f"it says more of a member than {LONGEST_HEADER} bytes")
+        if not (self.isreg() or self.isdir()) and self.size > ARCHIVE_HEADER:
+            raise tarfile.TarError(f"it says more of a member than {ARCHIVE_HEADER} bytes")
         return super()._proc_member(archive)  # type: ignore[misc]
 
     def _refuse_sparse(self, *_: Any) -> None:

@@ -5,6 +5,8 @@ import sys
 from importlib import import_module
 from typing import Any, List
 
+from elmo_scratch_compat.strangers import check_class, may_name
+
 
 def look_up_safely(registrable: Any) -> None:
     """
@@ -12,9 +14,11 @@ def look_up_safely(registrable: Any) -> None:
     modules that register names are imported when AllenNLP looks up a name that it doesn't know, or
     lists the names that it knows.
 
-    AllenNLP also takes the path of a class in place of a name, and calls whatever is there. A
-    config in somebody else's archive could name `subprocess.Popen`; so the path must lead to a
-    class of the kind that is asked for.
+    AllenNLP also takes the path of a class in place of a name, imports its module and calls
+    whatever is there. A config in somebody else's archive could name `subprocess.Popen`; so the
+    path must lead to a class of the kind that is asked for. And the import alone runs a program
+    where the module is one, such as `venv.__main__`; so an archive's config has nothing imported
+    but what `may_name` allows.
     """
     base, wrong = registrable.Registrable, registrable.ConfigurationError
     resolve, list_known = base.resolve_class_name.__func__, base.list_available.__func__
@@ -24,12 +28,18 @@ def look_up_safely(registrable: Any) -> None:
     def resolve_class_name(cls: Any, name: str) -> Any:
         if name not in base._registry[cls]:
             _import_all(cls)
+        if name not in base._registry[cls] and "." in name and not may_name(name):
+            raise wrong(
+                f"{name!r} is no registered {cls.__name__}, and nothing is imported because an "
+                "archive names it. If you trust it, name its package by `--include-package`"
+            )
         found, constructor = resolve(cls, name)
         if name not in base._registry[cls] and not _is_of_kind(found, cls):
             raise wrong(
                 f"{name!r} is no {cls.__name__}: expected a name that is registered, or the path "
                 "of a class that is derived from it"
             )
+        check_class(found)
         return found, constructor
 
     @classmethod  # type: ignore[misc]

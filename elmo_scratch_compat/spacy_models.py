@@ -8,9 +8,11 @@ import logging
 import os
 import re
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Callable, Iterator, Optional
 
 from elmo_scratch_compat.later_imports import import_when_used
+from elmo_scratch_compat.strangers import is_config_of_others
 
 logger = logging.getLogger(__name__)
 
@@ -195,7 +197,14 @@ def _untagged_token(token: Any) -> Any:
 
 
 def _is_installed(name: str) -> bool:
-    """Whether spaCy would find the model."""
+    """
+    Whether spaCy would find the model. An archive's config may name an installed package with the
+    `meta.json` of a model: spaCy would import any package, and read any folder.
+    """
+    if is_config_of_others():
+        spec = find_spec(name) if name.isidentifier() else None
+        folders = [] if spec is None else spec.submodule_search_locations or []
+        return any(os.path.isfile(os.path.join(folder, "meta.json")) for folder in folders)
     from spacy.util import is_package
 
     return is_package(name) or os.path.exists(name)

@@ -1,7 +1,14 @@
 """The arguments of one subcommand."""
 
 import argparse
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Dict, NamedTuple
+
+TRUST: Dict[str, Any] = {
+    "action": "store_true",
+    "help": "the archive is from somebody you trust: its config may name any class of an installed "
+    "package, and have it fetch files",
+}
+"""The argument `--trust` of commands that read a model."""
 
 
 def no_mistake(args: argparse.Namespace) -> str:

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any, Dict
 
-from elmo_scratch.command_line.command_line import CommandLine
+from elmo_scratch.command_line.command_line import TRUST, CommandLine
 
 WARM_UP_SENTENCES = 100
 """The number of sentences of the input that warm the biLM up if no other text is given."""
@@ -71,6 +71,7 @@ MODEL: Dict[str, Dict[str, Any]] = {
         "help": "the precision of matrix products (default: float32); bfloat16 is used where the "
         "processor is faster with it",
     },
+    "--trust": TRUST,
 }
 """The arguments for the biLM and how it reads the text."""
 

@@ -2,7 +2,7 @@
 
 import argparse
 
-from elmo_scratch.command_line.command_line import CommandLine
+from elmo_scratch.command_line.command_line import TRUST, CommandLine
 
 DESCRIPTION = """
 Writes a biLM for others. With --format official: options.json and weights.hdf5, as AllenNLP's Elmo
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="replace files of an older export there",
     )
+    parser.add_argument("--trust", **TRUST)
 
 
 def mistake_in(args: argparse.Namespace) -> str:

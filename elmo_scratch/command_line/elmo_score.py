@@ -3,7 +3,7 @@
 import argparse
 from typing import Any, Dict
 
-from elmo_scratch.command_line.command_line import CommandLine
+from elmo_scratch.command_line.command_line import TRUST, CommandLine
 
 WRITTEN: Dict[str, Dict[str, Any]] = {
     "--output-file": {
@@ -57,6 +57,7 @@ RUN: Dict[str, Dict[str, Any]] = {
         "default": -1,
         "help": "the number of a GPU, or -1 for the processor (default)",
     },
+    "--trust": TRUST,
     "--file-friendly-logging": {
         "action": "store_true",
         "help": "print the progress bar on lines of its own, and less often",

@@ -200,6 +200,7 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
         warm_up,
         default_warm_up,
         words,
+        args.trust,
     )
 
 

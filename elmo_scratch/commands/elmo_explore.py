@@ -143,7 +143,13 @@ def _source(args: argparse.Namespace) -> Optional[ModelSource]:
             f"{args.input_file}: it holds layers already: leave the model {named[0]} out"
         )
     weight_file = args.archive or args.weight_file
-    return ModelSource(args.options_file, weight_file, "reset", cuda_device=args.cuda_device)
+    return ModelSource(
+        args.options_file,
+        weight_file,
+        "reset",
+        cuda_device=args.cuda_device,
+        is_trusted=args.trust,
+    )
 
 
 def _export(args: argparse.Namespace, source: ModelSource, layer_file: Path) -> int:

@@ -13,6 +13,7 @@ from elmo_scratch.command_line.elmo_export import ELMO_EXPORT
 from elmo_scratch.commands.command_error import command_errors
 from elmo_scratch.interop import export_bilm, export_model_folder
 from elmo_scratch.terminal import closing_lines, counted
+from elmo_scratch_compat.strangers import trusted
 
 FILES = {
     "official": {
@@ -43,7 +44,8 @@ class ElmoExport(Subcommand):
 def export_from_args(args: argparse.Namespace) -> None:
     """Runs the command; raises as `command_errors` says."""
     is_official = args.format == "official"
-    with command_errors("elmo-export", args.folder, is_verbose=args.verbose):
+    errors = command_errors("elmo-export", args.folder, is_verbose=args.verbose)
+    with errors, trusted(args.trust):
         if is_official:
             bilm = export_bilm(args.archive_file, args.folder, overwrite=args.overwrite)
         else:

@@ -21,6 +21,7 @@ from elmo_scratch.files.atomic import atomic_write, check_place
 from elmo_scratch.scoring import SentenceScore, SentenceScorer, TextScore, json_lines, table_lines
 from elmo_scratch.scoring.lines import json_total, table_total
 from elmo_scratch.terminal import closing_lines, duration
+from elmo_scratch_compat.strangers import trusted
 
 
 class Format(NamedTuple):
@@ -53,7 +54,7 @@ def score_from_args(args: argparse.Namespace) -> None:
         common_logging.FILE_FRIENDLY_LOGGING = True
     place = args.output_file or "standard output"
     errors = command_errors("elmo-score", place, is_verbose=args.verbose)
-    with errors, ExitStack() as opened:
+    with errors, trusted(args.trust), ExitStack() as opened:
         check_arguments(ELMO_SCORE, args)
         name = "standard input" if args.input_file == STANDARD_INPUT else args.input_file
         text_file = file_of_input(args.input_file, name, opened)

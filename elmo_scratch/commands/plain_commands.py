@@ -26,13 +26,13 @@ from elmo_scratch.terminal import (
     result_lines,
     way_on,
 )
+from elmo_scratch_compat.archives import UNPACKABLE
+from elmo_scratch_compat.bounds import CONFIG_SIZE
+from elmo_scratch_compat.plain_members import PlainMember
 from elmo_scratch_compat.terminal import quiet_terminal
 
 OURS = '"elmo_scratch'
 """The beginning of each name that this package registers for models and what they are made of."""
-
-LARGEST_CONFIG = 2**24
-"""In bytes; an archive's config beyond that is not looked into."""
 
 TRAININGS = ("train", "elmo-train")
 """The commands that train by a config."""
@@ -92,19 +92,19 @@ def _config(command: str, args: Namespace) -> Dict[str, Any]:
         return Params.from_file(args.param_path, args.overrides).as_dict(quiet=True)
     try:
         return json.loads(_packed_config(Path(args.archive_file)))
-    except (OSError, EOFError, ValueError, tarfile.TarError):
+    except UNPACKABLE:
         return {}
 
 
 def _packed_config(archive: Path) -> bytes:
     if archive.is_dir():
         return (archive / "config.json").read_bytes()
-    with tarfile.open(archive, "r:gz") as members:
+    with tarfile.open(archive, "r:gz", tarinfo=PlainMember) as members:
         first = members.next()
-        if first is None or first.name != "config.json" or first.size > LARGEST_CONFIG:
+        if first is None or first.name != "config.json" or first.size > CONFIG_SIZE:
             return b"{}"
         file = members.extractfile(first)
-        return b"{}" if file is None else file.read(LARGEST_CONFIG)
+        return b"{}" if file is None else file.read(CONFIG_SIZE)
 
 
 def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any) -> List[str]:

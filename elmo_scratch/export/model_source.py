@@ -10,6 +10,7 @@ from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.files.paths import local_file
 from elmo_scratch.interop.official.files import RELEASED_OPTIONS, RELEASED_WEIGHTS
 from elmo_scratch.interop.reading import parted
+from elmo_scratch_compat.strangers import trusted
 
 
 class ModelSource(NamedTuple):
@@ -32,6 +33,8 @@ class ModelSource(NamedTuple):
         The same, for a biLM that no text has warmed up yet.
     words : `Sequence[str]`, optional (default = none)
         Words whose vectors are cached.
+    is_trusted : `bool`, optional (default = `False`)
+        Whether an archive's config may name any class, and have it fetch files.
     """
 
     options_file: Optional[str] = None
@@ -42,6 +45,7 @@ class ModelSource(NamedTuple):
     warm_up: Optional[Sequence[Sequence[str]]] = None
     default_warm_up: Optional[Sequence[Sequence[str]]] = None
     words: Sequence[str] = ()
+    is_trusted: bool = False
 
     def load(self) -> SentenceLayers:
         """
@@ -84,6 +88,10 @@ class ModelSource(NamedTuple):
 
     def read(self) -> SentenceLayers:
         """Returns the biLM as the files have it: not warmed up, no words cached."""
+        with trusted(self.is_trusted):
+            return self._read()
+
+    def _read(self) -> SentenceLayers:
         weight_file = self.weight_file or RELEASED_WEIGHTS
         if self.options_file is None and not _is_hdf5(weight_file):
             return SentenceLayers(

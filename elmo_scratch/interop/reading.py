@@ -31,6 +31,7 @@ from elmo_scratch.interop.zipped_models import (
     WEIGHTS_NAME,
     official_files,
 )
+from elmo_scratch_compat.strangers import told_of
 
 Source = Union[str, PathLike]
 
@@ -67,6 +68,12 @@ def read_bilm(
     ConfigurationError
         If it is missing, none of these, damaged or incomplete, or the ids of words are not known.
     """
+    with told_of(model, "a biLM", is_named=True):
+        return _read(model, options_file, with_softmax)
+
+
+def _read(model: Source, options_file: Optional[Source], with_softmax: bool) -> LoadedBiLm:
+    """Reads a biLM of any kind, by what its name leads to."""
     if options_file is not None:
         return _read_official(options_file, model, None)
     named, place = parted(model)
@@ -193,9 +200,11 @@ def _read_archive(model: str, path: Path, place: str, with_softmax: bool) -> Loa
     # kind of files doesn't wait for it.
     from elmo_scratch.interop.archives.archive import (
         archive_files,
-        holds_language_model,
+        archived_config,
+        is_language_model,
         language_model_in,
         opened_archive,
+        read_as_data,
     )
     from elmo_scratch.interop.archives.archive_indexer import (
         archive_word_indexer,
@@ -205,9 +214,9 @@ def _read_archive(model: str, path: Path, place: str, with_softmax: bool) -> Loa
     from elmo_scratch.interop.archives.task_archive import task_bilm_in
 
     files = ReadFiles(archive_files(model), place)
-    with opened_archive(model) as folder:
+    with read_as_data(model), opened_archive(model) as folder:
         facts = TrainingFacts.of(folder, path if path.is_dir() else path.parent)
-        if not holds_language_model(folder):
+        if not is_language_model(archived_config(folder, model)):
             task = task_bilm_in(folder, model, place)
             bilm = task.bilm.eval()
             return LoadedBiLm(bilm, task.blueprint, task.word_indexer, files, facts=facts)

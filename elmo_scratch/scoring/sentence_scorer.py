@@ -18,7 +18,8 @@ from elmo_scratch.data.streams import StreamLoader, TooShort
 from elmo_scratch.data.vocabulary_file import UNKNOWN_WORD, read_vocabulary_file
 from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.interop import WordList, read_official_bilm
-from elmo_scratch.interop.archives.archive import read_language_model
+from elmo_scratch.interop.archives.archive import read_as_data, read_language_model
+from elmo_scratch.interop.archives.harmless_reader import build_reader
 from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
 from elmo_scratch.interop.archives.softmax import build_softmax
 from elmo_scratch.interop.folders.reading import is_model_folder, read_model_folder
@@ -46,6 +47,7 @@ from elmo_scratch.scoring.stream import (
     ScoreFile,
     SentenceAssembly,
 )
+from elmo_scratch_compat.strangers import config_as_data
 
 Source = Union[str, PathLike]
 
@@ -204,34 +206,35 @@ class SentenceScorer:
             If the archive or the device can't be used.
         """
         device_of(cuda_device)
-        read = read_language_model(archive_file)
-        (bilm, blueprint, vocab, reader), tensors, config = read
-        softmax = build_softmax(
-            LoadedSoftmax(config["model"].get("softmax"), tensors),
-            blueprint.words.sizes()["num_words"],
-            bilm.dim,
-            archive_file,
-        )
-        if config["model"].get("matmul_dtype") is not None:
-            MixedPrecision.set_everywhere(bilm, config["model"]["matmul_dtype"])
-        if config.get("validation_dataset_reader") is not None:
-            reader = DatasetReader.from_params(Params(config["validation_dataset_reader"]))
-        loader: Dict[str, Any] = config.get("validation_data_loader") or config["data_loader"]
-        streams_of = None
-        if state is not None:
-            bilm.use_state(state)
-        elif loader.get("type") == STREAMS:
-            streams_of = partial(_streams, loader, reader, vocab, batch_size)
-        # What frozen weights are rearranged to is kept from batch to batch.
-        return cls(
-            bilm.requires_grad_(False),
-            softmax.requires_grad_(False),
-            blueprint.words,
-            ReaderIndexer(reader, vocab, bilm.token_encoder),
-            batch_size=batch_size or _batch_size_of(loader),
-            streams_of=streams_of,
-            cuda_device=cuda_device,
-        )
+        with read_as_data(archive_file):
+            read = read_language_model(archive_file)
+            (bilm, blueprint, vocab, reader), tensors, config = read
+            softmax = build_softmax(
+                LoadedSoftmax(config["model"].get("softmax"), tensors),
+                blueprint.words.sizes()["num_words"],
+                bilm.dim,
+                archive_file,
+            )
+            if config["model"].get("matmul_dtype") is not None:
+                MixedPrecision.set_everywhere(bilm, config["model"]["matmul_dtype"])
+            if config.get("validation_dataset_reader") is not None:
+                reader = build_reader(config["validation_dataset_reader"], archive_file)
+            loader: Dict[str, Any] = config.get("validation_data_loader") or config["data_loader"]
+            streams_of = None
+            if state is not None:
+                bilm.use_state(state)
+            elif loader.get("type") == STREAMS:
+                streams_of = partial(_streams, loader, reader, vocab, batch_size)
+            # What frozen weights are rearranged to is kept from batch to batch.
+            return cls(
+                bilm.requires_grad_(False),
+                softmax.requires_grad_(False),
+                blueprint.words,
+                ReaderIndexer(reader, vocab, bilm.token_encoder),
+                batch_size=batch_size or _batch_size_of(loader),
+                streams_of=streams_of,
+                cuda_device=cuda_device,
+            )
 
     @classmethod
     def from_official(
@@ -477,7 +480,8 @@ def _streams(
     """The streams of a text, as an evaluation cuts it; `batch_size` as its `--batch-size`."""
     chosen = dict(settings) if batch_size is None else {**settings, "batch_size": batch_size}
     try:
-        loader = DataLoader.from_params(Params(chosen), reader=reader, data_path=text_file)
+        with config_as_data():
+            loader = DataLoader.from_params(Params(chosen), reader=reader, data_path=text_file)
         loader.index_with(vocab)
     except TooShort as error:
         raise ConfigurationError(

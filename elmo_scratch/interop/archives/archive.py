@@ -18,8 +18,14 @@ from allennlp.nn.util import read_state_dict
 from elmo_scratch.files.paths import resolve_path
 from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.interop.archives.blueprint import BiLmBlueprint, BiLmChanges, WordList, dense
+from elmo_scratch.interop.archives.harmless_reader import build_reader
 from elmo_scratch.interop.archives.sidecar import kept_bilm_config
-from elmo_scratch.interop.archives.torch_file import UNREADABLE, check_not_compressed, reason_of
+from elmo_scratch.interop.archives.torch_file import (
+    UNREADABLE,
+    check_not_compressed,
+    check_plain,
+    reason_of,
+)
 from elmo_scratch.interop.archives.weights import (
     BILM_PREFIX,
     SOFTMAX_PREFIX,
@@ -30,6 +36,9 @@ from elmo_scratch.interop.archives.weights import (
     part_of,
 )
 from elmo_scratch.modules import BiLm
+from elmo_scratch_compat.archives import config_in
+from elmo_scratch_compat.bounds import SHARED_TENSORS
+from elmo_scratch_compat.strangers import config_as_data, told_of
 
 
 def fill_with_nan(bilm: BiLm) -> BiLm:
@@ -48,11 +57,6 @@ LANGUAGE_MODEL = "elmo_scratch_bilm"
 
 FROM_OFFICIAL, FROM_ARCHIVE = f"{LANGUAGE_MODEL}_from_official", f"{LANGUAGE_MODEL}_from_archive"
 """The registered names of the same model when its training starts from another biLM's weights."""
-
-MOST_SHARED = 4
-"""
-Tensors may take this many times the bytes of their file, as one stored tensor can serve several.
-"""
 
 VOCABULARY_LOCK = ".lock"
 """An empty file that AllenNLP writes to whenever it reads a vocabulary."""
@@ -111,14 +115,28 @@ def read_bilm_archive(archive_file: Source) -> PretrainedBiLm:
 
 def read_language_model(archive_file: Source) -> PretrainedLanguageModel:
     """Reads a biLM and its softmax. The argument and the errors are as in `read_bilm_archive`."""
-    with opened_archive(archive_file) as folder:
+    with read_as_data(archive_file), opened_archive(archive_file) as folder:
         return language_model_in(folder, archive_file)
 
 
-def holds_language_model(folder: Path) -> bool:
-    """Whether an unpacked archive is one of a language model of this package."""
-    model = Params.from_file(str(folder / CONFIG_NAME)).get("model", Params({}))
-    return model.get("type") in (LANGUAGE_MODEL, FROM_OFFICIAL, FROM_ARCHIVE)
+def archived_config(folder: Path, archive_file: Source) -> Dict[str, Any]:
+    """
+    Reads the config of an unpacked archive, which is data even where it lies in a training's output
+    folder. Raises `ConfigurationError` if it is no plain JSON, or describes no model.
+    """
+    config = config_in(folder, archive_file)
+    model = config.get("model") if isinstance(config, dict) else None
+    if not isinstance(model, dict):
+        raise ConfigurationError(
+            f"{archive_file}: expected the block `model` of its {CONFIG_NAME} to be an object, but "
+            f"got {model!r}"
+        )
+    return config
+
+
+def is_language_model(config: Dict[str, Any]) -> bool:
+    """Whether a config of `archived_config` is one of a language model of this package."""
+    return config["model"].get("type") in (LANGUAGE_MODEL, FROM_OFFICIAL, FROM_ARCHIVE)
 
 
 @without_information("allennlp.common.params", "allennlp.data.vocabulary")
@@ -127,11 +145,11 @@ def language_model_in(folder: Path, archive_file: Source) -> PretrainedLanguageM
     Reads a biLM and its softmax from an unpacked archive; messages call it `archive_file`. Raises
     `ConfigurationError` as `read_bilm_archive` does.
     """
-    config = Params.from_file(str(folder / CONFIG_NAME))
-    settings = deepcopy(config.as_dict(quiet=True))
-    model = config.get("model", Params({}))
+    settings = archived_config(folder, archive_file)
+    config = Params(deepcopy(settings))
+    model = config.get("model")
     kind = model.get("type")
-    if kind not in (LANGUAGE_MODEL, FROM_OFFICIAL, FROM_ARCHIVE):
+    if not is_language_model(settings):
         raise ConfigurationError(
             f"{archive_file}: expected an archive of the model {LANGUAGE_MODEL!r}, but it "
             f"holds a {kind!r}. Pre-train a biLM with a config of training_config/bilm/."
@@ -154,7 +172,7 @@ def language_model_in(folder: Path, archive_file: Source) -> PretrainedLanguageM
     check_sizes(blueprint, weights, archive_file)
     bilm = blueprint.build()
     fill(bilm, weights, archive_file)
-    reader = DatasetReader.from_params(config.get("dataset_reader"))
+    reader = build_reader(settings.get("dataset_reader"), archive_file)
     pretrained = PretrainedBiLm(bilm, blueprint, vocab, reader)
     return PretrainedLanguageModel(pretrained, part_of(state, SOFTMAX_PREFIX), settings)
 
@@ -201,10 +219,9 @@ def read_weights(folder: Path, archive_file: Source) -> Tensors:
     try:
         check_not_compressed(file)
         state = read_state_dict(file)
-        if not all(isinstance(tensor, torch.Tensor) for tensor in state.values()):
-            raise ValueError("what it holds are no tensors")
+        check_plain(state)
         size = sum(tensor.numel() * tensor.element_size() for tensor in state.values())
-        if size > MOST_SHARED * os.path.getsize(file):
+        if size > SHARED_TENSORS * os.path.getsize(file):
             raise ValueError(f"its tensors would take {size} bytes, many more than the file has")
     except (AttributeError, *UNREADABLE) as error:
         raise ConfigurationError(
@@ -212,6 +229,17 @@ def read_weights(folder: Path, archive_file: Source) -> Tensors:
             f"they can't be read: {reason_of(error)}"
         ) from None
     return state
+
+
+@contextmanager
+def read_as_data(archive_file: Source) -> Iterator[None]:
+    """
+    In the block an archive, or a training's output folder, is data: its config has nothing
+    imported, and whatever is wrong with it is a `ConfigurationError` with its name.
+    """
+    expected = "an archive made by `allennlp train` (model.tar.gz) of a biLM"
+    with told_of(archive_file, expected), config_as_data():
+        yield
 
 
 @contextmanager

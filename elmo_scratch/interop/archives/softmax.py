@@ -7,9 +7,10 @@ from typing import Union
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.archives.weights import SOFTMAX_PREFIX
+from elmo_scratch.interop.archives.weights import SOFTMAX_PREFIX, type_of
 from elmo_scratch.interop.loaded_bilm import LoadedSoftmax
 from elmo_scratch.modules import OutputSoftmax
+from elmo_scratch_compat.strangers import config_as_data
 
 DEFAULT_SOFTMAX = {"type": "full"}
 """The softmax of a language model whose config names none."""
@@ -51,7 +52,11 @@ def build_softmax(
         )
     settings = Params(deepcopy(read.config or DEFAULT_SOFTMAX))
     try:
-        softmax = OutputSoftmax.from_params(settings, num_words=num_words, dim=dim)
+        with config_as_data():
+            softmax = OutputSoftmax.from_params(settings, num_words=num_words, dim=dim)
+        for name, _ in softmax.named_parameters():
+            if name in read.tensors and not read.tensors[name].is_floating_point():
+                raise ValueError(f"{name} holds numbers of the type {type_of(read.tensors[name])}")
         softmax.load_state_dict(read.tensors)
     except (RuntimeError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())

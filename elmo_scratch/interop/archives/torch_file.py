@@ -33,6 +33,25 @@ def check_not_compressed(path: Union[str, Path]) -> None:
                 raise ValueError("it holds compressed parts")
 
 
+def check_plain(state: Any) -> None:
+    """
+    Raises `ValueError` if a file holds something else than tensors of real numbers by their names,
+    with a place in memory for each number.
+    """
+    if not isinstance(state, dict):
+        raise ValueError("what it holds are no tensors by their names")
+    for name, tensor in state.items():
+        if not isinstance(name, str):
+            raise ValueError(f"a tensor has the name {name!r:.40}, which is no text")
+        if not isinstance(tensor, torch.Tensor):
+            raise ValueError(f"{name!r:.80} is no tensor")
+        kind = str(tensor.layout).removeprefix("torch.").removesuffix("_coo")
+        if tensor.is_quantized or tensor.is_complex() or tensor.is_meta:
+            kind = str(tensor.dtype if not tensor.is_meta else "meta").removeprefix("torch.")
+        if kind != "strided":
+            raise ValueError(f"the tensor {name!r:.80} is {kind}; expected plain real numbers")
+
+
 def read_torch_file(path: Union[str, Path]) -> Any:
     """
     Loads a file of `torch.save` without running code in it. Raises one of `UNREADABLE` if a

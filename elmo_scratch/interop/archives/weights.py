@@ -20,6 +20,11 @@ NO_MODULE = (AttributeError, LookupError, OverflowError, RuntimeError, TypeError
 """The errors of modules that are made of settings that make no sense."""
 
 
+def type_of(tensor: torch.Tensor) -> str:
+    """PyTorch's name for the type of a tensor's numbers."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
 def part_of(state: Tensors, prefix: str) -> Tensors:
     """The tensors whose names begin with a prefix, by their names without it."""
     return {
@@ -64,12 +69,17 @@ def check_sizes(
     blueprint: BiLmBlueprint, state: Tensors, source: Source, prefix: str = BILM_PREFIX
 ) -> None:
     """
-    Checks the names and shapes of a biLM's weights against its config, before memory is taken for
-    it. `prefix` stands before the names in the messages. Raises `ConfigurationError` if a weight is
-    missing or of another shape, or as `planned_bilm` does.
+    Checks the names, types and shapes of a biLM's weights against its config, before memory is
+    taken for it. `prefix` stands before the names in the messages. Raises `ConfigurationError` if a
+    weight is missing, of another shape or without fractions, or as `planned_bilm` does.
     """
     planned = planned_bilm(blueprint.build, blueprint.config, len(state), source)
     for name, weight in planned.named_parameters():
+        if name in state and not state[name].is_floating_point():
+            raise ConfigurationError(
+                f"{source}: the weights do not fit the config. {prefix}{name} holds numbers of the "
+                f"type {type_of(state[name])}, where numbers with a fraction were expected"
+            )
         if name in state and state[name].shape != weight.shape:
             raise ConfigurationError(
                 f"{source}: the weights do not fit the config. {prefix}{name} has the shape "

@@ -26,6 +26,7 @@ from elmo_scratch.interop.named_models import BUCKETS, NAMED_MODELS, official_fi
 from elmo_scratch.interop.official.options import MARK_IDS, OfficialBlueprint, Options, build_bilm
 from elmo_scratch.interop.zipped_models import OPTIONS_NAME, WEIGHTS_NAME
 from elmo_scratch.modules import BiLm
+from elmo_scratch_compat.strangers import told_of
 
 Source = Union[str, PathLike]
 Shape = Tuple[int, ...]
@@ -215,13 +216,14 @@ def read_official_bilm(
         If a file is missing or is not what it should be; if a tensor is missing, left over, of the
         wrong shape or type, or holds a number that is not finite.
     """
-    options = read_official_options(options_file)
-    # No memory is taken for sizes that the weight file doesn't confirm.
-    tensors = read_tensors(weight_file, options, str(options_file))
-    num_words = len(tensors["embedding"]) if options.char_cnn is None else None
-    bilm = build_bilm(options, num_words, state=state, matmul_dtype=matmul_dtype)
-    load_tensors(bilm, tensors)
-    return bilm.eval()
+    with told_of(weight_file, "the weights of a biLM", is_named=True):
+        options = read_official_options(options_file)
+        # No memory is taken for sizes that the weight file doesn't confirm.
+        tensors = read_tensors(weight_file, options, str(options_file))
+        num_words = len(tensors["embedding"]) if options.char_cnn is None else None
+        bilm = build_bilm(options, num_words, state=state, matmul_dtype=matmul_dtype)
+        load_tensors(bilm, tensors)
+        return bilm.eval()
 
 
 def load_tensors(bilm: BiLm, tensors: Dict[str, numpy.ndarray]) -> None:
