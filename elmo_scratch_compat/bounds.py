@@ -36,7 +36,10 @@ OPTIONS_SIZE = 2**20
 """An `options.json`."""
 
 OPTIONS_NUMBER = 2**31 - 1
-"""The largest number in an `options.json`: a size beyond it is of no network."""
+"""The largest size in an `options.json` and in other settings; a number, not bytes."""
+
+OPTIONS_CLIP = 3.4e38
+"""The largest bound of cells and projections there: float32 ends. A number, not bytes."""
 
 HDF5_ALWAYS = 2**26
 """What any data set of an HDF5 file, or a member of a zip file, may take in memory."""

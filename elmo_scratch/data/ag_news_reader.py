@@ -16,6 +16,7 @@ from allennlp.data.tokenizers import Tokenizer
 
 from elmo_scratch.data.lines import check_max_tokens, text_lines
 from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer
+from elmo_scratch_compat.bounds import LINE_SIZE
 
 logger = logging.getLogger(__name__)
 
@@ -28,9 +29,6 @@ HEADER = (
     {"description", "text"},
 )
 """The names of columns that make a header row, whatever the case, with `_` or a space."""
-
-LONGEST_FIELD = 2**26
-"""The most characters of a title or a description."""
 
 
 class AgNewsRow(NamedTuple):
@@ -63,7 +61,7 @@ def ag_news_rows(path: Union[str, PathLike]) -> Iterator[AgNewsRow]:
     Zhang, Zhao and LeCun 2015, "Character-level Convolutional Networks for Text Classification".
     """
     # This holds for the whole process; Python's own bound only limits memory.
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
+    csv.field_size_limit(max(csv.field_size_limit(), LINE_SIZE))
     rows = csv.reader(text_lines(path), strict=True)
     empty, is_first = True, True
     while True:

@@ -1,12 +1,14 @@
 """Reads texts, plain or compressed, and cuts them into lines and tokens."""
 
+from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Iterator, List, Optional, Union
+from typing import TYPE_CHECKING, BinaryIO, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.packed_files import check_no_archive, damage_told, unpacked
 from elmo_scratch.files.paths import resolve_path
+from elmo_scratch_compat.bounds import LINE_SIZE
 
 if TYPE_CHECKING:
     # The import takes seconds, and reading lines doesn't need it.
@@ -54,20 +56,20 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
 
     ConfigurationError
         If the file is missing, is a folder, can't be read to its end, holds nothing, is a damaged
-        compressed file or an archive, or a line is not UTF-8.
+        compressed file or an archive, or a line is not UTF-8 or longer than `LINE_SIZE` bytes.
     """
     name = name or str(path)
     number = 0
     try:
         with open(resolve_path(path), "rb") as file, damage_told(name):
-            for block in unpacked(file):
-                # For bytes `splitlines` knows only line feeds and carriage returns.
-                for raw in block.splitlines(keepends=True):
-                    number += 1
-                    if number == 1:
-                        check_no_archive(raw, name)
-                    line = raw.decode("utf-8")
-                    yield line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+            for raw in _raw_lines(unpacked(file)):
+                number += 1
+                if number == 1:
+                    check_no_archive(raw, name)
+                if len(raw) > LINE_SIZE:
+                    raise too_long(name, number)
+                line = raw.decode("utf-8")
+                yield line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
     except UnicodeDecodeError as error:
         raise ConfigurationError(
             f"{name}, line {number}: expected UTF-8 text, but byte {error.start + 1} of the line "
@@ -79,6 +81,30 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
         raise ConfigurationError(f"{name}: cannot be read ({error.strerror or error})") from None
     if number == 0:
         raise ConfigurationError(f"{name}: expected at least one line of text, but it is empty")
+
+
+def _raw_lines(text: BinaryIO) -> Iterator[bytes]:
+    """
+    Yields the lines of a text, or the beginning of a line that is longer than `LINE_SIZE` bytes: a
+    line of 2 GiB is packed into 2 MB.
+    """
+    rest = b""
+    for block in iter(partial(text.readline, LINE_SIZE + 1), b""):
+        # For bytes `splitlines` knows only line feeds and carriage returns.
+        lines = (rest + block if rest else block).splitlines(keepends=True)
+        # What ends in no line feed is cut off there, or is the end of the text.
+        rest = b"" if block.endswith(b"\n") or len(lines[-1]) > LINE_SIZE else lines.pop()
+        yield from lines
+    if rest:
+        yield rest
+
+
+def too_long(name: str, number: int) -> ConfigurationError:
+    """The error for the line `number` of a text."""
+    return ConfigurationError(
+        f"{name}, line {number}: expected a line of at most {LINE_SIZE} bytes, but it is longer. "
+        "Write a sentence a line."
+    )
 
 
 def split_lines(path: Union[str, PathLike]) -> Iterator[List[str]]:

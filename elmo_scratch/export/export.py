@@ -106,7 +106,7 @@ class OneProcess(Engine):
     ) -> None:
         for span in missing:
             if layers.state == "carry":
-                layers.carry_on_from(writing.folder.state_before(span.start))
+                writing.folder.carry_on(layers, span.start)
             steps = spelled_steps(writing.text, span, layers, writing.settings)
             # Threads that find no processor take turns with the biLM: reading ahead would keep
             # Python from it, and writing would stop one of the threads of each product, while all

@@ -1,6 +1,7 @@
 """The unfinished parts of an export, kept beside its output until the output is whole."""
 
 import json
+import logging
 import os
 import re
 import time
@@ -17,6 +18,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from filelock import FileLock, Timeout
 
+from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export.pipeline import EmbeddedBatch, PartEnd, consume_behind
 from elmo_scratch.export.plan import ExportSettings, Shard, Span, State, check_output
 from elmo_scratch.export.text import InputText
@@ -34,6 +36,12 @@ PART, STATE = re.compile(r"(\d{12})-(\d{12})\.hdf5"), re.compile(r"\d{12}\.state
 
 OWN = re.compile("|".join(kind.pattern for kind in (PART, STATE, LEFTOVERS)))
 """Files that are removed with the folder."""
+
+
+STATE_PARTS = {"hidden", "cell"}
+"""The names of the arrays in a file of a state."""
+
+logger = logging.getLogger(__name__)
 
 
 class PartFolder:
@@ -77,6 +85,10 @@ class PartFolder:
             for path in self.path.iterdir():
                 if (LEFTOVERS if is_kept else OWN).fullmatch(path.name):
                     path.unlink()
+            for span in self.parts():
+                if told := self._shortcoming(span):
+                    logger.warning("%s; it is made anew", told)
+                    self.file_of(span).unlink()
             with atomic_write(self.path / IDENTITY) as temporary:
                 temporary.write_text(json.dumps({"export": identity}), encoding="utf-8")
             self._is_removed = False
@@ -144,6 +156,30 @@ class PartFolder:
                 chosen.append(span)
         return chosen
 
+    def check_whole(self) -> None:
+        """Raises `ConfigurationError` if a part holds other sentences than its name says."""
+        for span in self.parts():
+            if told := self._shortcoming(span):
+                raise ConfigurationError(
+                    f"{told}. Go on with --resume, which makes it anew, or by the same call of "
+                    "`embed_file`."
+                )
+
+    def _shortcoming(self, span: Span) -> str:
+        """What a part has in place of the sentences that its name says; empty if it has them."""
+        path = self.file_of(span)
+        try:
+            with LayerFile(path) as part:
+                num_sentences = len(part)
+        except ConfigurationError as error:
+            return error.message
+        if num_sentences == span.num_sentences:
+            return ""
+        return (
+            f"{path}: expected the {span.num_sentences} sentences that its name says, but it holds "
+            f"{num_sentences}"
+        )
+
     def missing(self, whole: Span) -> List[Span]:
         """Returns the spans of `whole` that `parts` lacks, in order."""
         gaps, start = [], whole.start
@@ -178,12 +214,28 @@ class PartFolder:
             return None
         path = self.path / STATE_NAME.format(start)
         try:
-            with numpy.load(path, allow_pickle=False) as state:
-                return dict(state)
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile) as error:
+            with numpy.load(path, allow_pickle=False) as file:
+                state = {name: file[name] for name in file.files}
+            if set(state) != STATE_PARTS or any(part.dtype.kind != "f" for part in state.values()):
+                raise ValueError(f"expected the arrays {sorted(STATE_PARTS)}, not {sorted(state)}")
+            return state
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile, AttributeError) as error:
             raise ConfigurationError(
                 f"{path}: the state to go on from can't be read ({error}). Start anew with "
                 f"--overwrite, or without the folder {self.path}."
+            ) from None
+
+    def carry_on(self, layers: SentenceLayers, start: int) -> None:
+        """
+        Lets a biLM start a span from the state that `state_before` returns. Raises
+        `ConfigurationError` if that does, or it is the state of another biLM.
+        """
+        try:
+            layers.carry_on_from(self.state_before(start))
+        except ValueError as error:
+            raise ConfigurationError(
+                f"{self.path / STATE_NAME.format(start)}: the state to go on from is of another "
+                f"biLM ({error}). Start anew with --overwrite, or without the folder {self.path}."
             ) from None
 
     def remove(self) -> None:
@@ -202,7 +254,7 @@ class PartFolder:
         """Whether the parts are known to belong to an export."""
         try:
             record = (self.path / IDENTITY).read_text(encoding="utf-8")
-        except OSError:
+        except (OSError, UnicodeDecodeError):
             return False
         return record == json.dumps({"export": identity})
 
@@ -291,6 +343,7 @@ class PartWriting:
                 "something removed? The other parts are kept: go on with --resume, or by the same "
                 "call of `embed_file`."
             )
+        self.folder.check_whole()
         parts = self.folder.parts()
         if parts == [self.whole]:
             os.replace(self.folder.file_of(self.whole), output_file)

@@ -6,7 +6,12 @@ from typing import Any, Dict, Optional, Type
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch_compat.bounds import OPTIONS_CLIP, OPTIONS_NUMBER
+
 _REQUIRED = object()
+
+SHOWN = 200
+"""Characters of a value in an error."""
 
 
 class StrictJson:
@@ -58,20 +63,26 @@ class StrictJson:
         return StrictJson(self._source, key, self.take(key))
 
     def size(self, key: str, default: Any = _REQUIRED, least: int = 1) -> int:
-        """A whole number of at least `least`; null counts as missing."""
+        """
+        A whole number of at least `least` and at most `OPTIONS_NUMBER`; null counts as missing.
+        """
         value = self.take(key, default)
         value = default if value is None and default is not _REQUIRED else value
         if type(value) is not int or value < least:
             raise self.error(key, f"a whole number of at least {least}", value)
+        if value > OPTIONS_NUMBER:
+            raise self.error(key, f"a whole number of at most {OPTIONS_NUMBER}", value)
         return value
 
     def clip(self, key: str) -> Optional[float]:
-        """A positive bound, or `None`."""
+        """A positive bound of at most `OPTIONS_CLIP`, or `None`."""
         value = self.take(key, None)
         if value is None:
             return None
         if type(value) not in (int, float) or not 0 < value < math.inf:
             raise self.error(key, "a positive number, or null for no bound", value)
+        if value > OPTIONS_CLIP:
+            raise self.error(key, f"at most {OPTIONS_CLIP:g}, or null for no bound", value)
         return value
 
     def flag(self, key: str) -> bool:
@@ -97,11 +108,17 @@ class StrictJson:
         """The error for a value that makes no sense."""
         return ConfigurationError(
             f"{self._source}: expected `{key}`{self._place()} to be {expected}, but got "
-            f"{json.dumps(value)}"
+            f"{_shown(value)}"
         )
 
     def _place(self) -> str:
         return f" of `{self._name}`" if self._name else ""
+
+
+def _shown(value: Any) -> str:
+    """A value as JSON, cut off where nobody would read on."""
+    text = json.dumps(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def _kind(value: Any) -> str:

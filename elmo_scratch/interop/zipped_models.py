@@ -19,7 +19,7 @@ from zipfile import ZipFile, ZipInfo
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.identity import stamp_of
-from elmo_scratch.interop.layer_files.reader import COMPRESSIBLE, SMALL
+from elmo_scratch_compat.bounds import HDF5_ALWAYS, HDF5_COMPRESSIBLE
 
 OPTIONS_NAME, WEIGHTS_NAME = "options.json", "weights.hdf5"
 """The official files, as AllenNLP and this package name them."""
@@ -156,7 +156,7 @@ def _refused(member: ZipInfo) -> str:
     """Why a member is not unpacked; `""` if it may be."""
     if stat.S_ISLNK(member.external_attr >> 16):
         return "is a link"
-    if member.file_size > SMALL + COMPRESSIBLE * member.compress_size:
+    if member.file_size > HDF5_ALWAYS + HDF5_COMPRESSIBLE * member.compress_size:
         return (
             f"would take {member.file_size} bytes, but no more than {member.compress_size} are "
             "stored"

@@ -87,7 +87,9 @@ class Search:
             file = Params.from_file(str(config)).as_dict(quiet=True)
             self._config = with_overrides(file, self.overrides)
         except (OSError, RuntimeError, ValueError) as error:
-            raise ConfigurationError(f"{config}: {error}") from None
+            # Jsonnet's errors have a line for each call, the second of which says where it is.
+            reason = " ".join(" ".join(str(error).splitlines()[:2]).split())
+            raise ConfigurationError(f"{config}: {reason}") from None
         try:  # Each training merges the same names, whatever their values.
             with_overrides(file, {**self.overrides, **dict.fromkeys(sweep.parameters)})
         except ValueError as error:

@@ -12,6 +12,7 @@ import yaml
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.strict_json import StrictJson
+from elmo_scratch_compat.bounds import SWEEP_NODES, SWEEP_SIZE
 
 
 class Metric(NamedTuple):
@@ -389,9 +390,18 @@ def read_sweep(path: Path) -> Sweep:
 def _content(path: Path) -> Any:
     """Reads a YAML file, and returns its content in the types of JSON."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        # YAML also has dates, keys that are no strings, and lists that hold themselves.
-        return json.loads(json.dumps(content, default=str))
+        if path.stat().st_size > SWEEP_SIZE:
+            raise ConfigurationError(f"{path}: it has more than {SWEEP_SIZE} bytes")
+        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        if _num_values(node, {}) > SWEEP_NODES:
+            raise ConfigurationError(
+                f"{path}: with its aliases written out it has more than {SWEEP_NODES} values"
+            )
+        # YAML also has dates and keys that are no strings.
+        return json.loads(json.dumps(loader.construct_document(node), default=str))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: can't be read ({error})") from None
     except yaml.YAMLError as error:
@@ -400,6 +410,24 @@ def _content(path: Path) -> Any:
         raise ConfigurationError(
             f"{path}: expected YAML that JSON can write too, but: {error}"
         ) from None
+
+
+def _num_values(node: Any, known: Dict[int, int]) -> int:
+    """
+    How many values a node of YAML stands for: an alias stands for all that it names, so that a few
+    lines may stand for billions. `known` are the counts of nodes by their `id`. Raises `ValueError`
+    if the node holds itself.
+    """
+    if id(node) in known:
+        if known[id(node)] == 0:
+            raise ValueError("Circular reference: a value holds itself")
+        return known[id(node)]
+    known[id(node)] = 0
+    parts: List[Any] = [] if isinstance(node, yaml.ScalarNode) else node.value
+    if isinstance(node, yaml.MappingNode):
+        parts = [part for pair in parts for part in pair]
+    known[id(node)] = 1 + sum(_num_values(part, known) for part in parts)
+    return known[id(node)]
 
 
 def _finish(block: StrictJson, *others: str) -> None:

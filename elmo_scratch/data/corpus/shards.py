@@ -9,9 +9,10 @@ from typing import Callable, Iterator, List, Optional, Sequence, Union
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.corpus.data_sets import data_set_file, is_data_set
-from elmo_scratch.data.lines import BYTE_ORDER_MARK
+from elmo_scratch.data.lines import BYTE_ORDER_MARK, too_long
 from elmo_scratch.data.packed_files import ENDINGS, check_no_archive, damage_told, unpacked
 from elmo_scratch.files.paths import resolve_path
+from elmo_scratch_compat.bounds import LINE_SIZE
 
 BLOCK_SIZE = 2**18
 """Bytes of text read at once: many lines that still fit into the processor's cache."""
@@ -27,7 +28,7 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
     block how many more bytes of the file on the disk were read.
 
     Raises `ConfigurationError` if the shard can't be read, is a damaged compressed file or an
-    archive, or a line is not UTF-8.
+    archive, or a line is not UTF-8 or longer than `LINE_SIZE` bytes.
     """
     try:
         file = open(shard, "rb")
@@ -43,9 +44,19 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
             )
         lines_before = 0
         reported = 0
+        rest = b""
         while True:
             with damage_told(str(shard)):
-                raw = text_file.read(BLOCK_SIZE) + text_file.readline()
+                raw = rest + text_file.read(BLOCK_SIZE)
+                end = text_file.readline(LINE_SIZE + 1)
+            rest = b""
+            if len(end) > LINE_SIZE:
+                # Old line ends are carriage returns alone.
+                cut = end.rfind(b"\r", 0, -1) + 1
+                if cut == 0:
+                    raise too_long(str(shard), lines_before + len((raw + end[:1]).splitlines()))
+                rest, end = end[cut:], end[:cut]
+            raw += end
             if not raw:
                 break
             if lines_before == 0:

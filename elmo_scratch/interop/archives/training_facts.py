@@ -5,9 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, NamedTuple
 
 from elmo_scratch.interop.archives.sidecar import archived_path
-
-MOST_BYTES = 2**20
-"""Larger files are no records of a training."""
+from elmo_scratch_compat.bounds import FOLDER_CONFIG_SIZE
 
 
 class TrainingFacts(NamedTuple):
@@ -51,7 +49,7 @@ NO_FACTS = TrainingFacts()
 def _record(path: Path) -> Dict[str, Any]:
     """Reads a JSON object; returns an empty one if there is none."""
     try:
-        if path.stat().st_size > MOST_BYTES:
+        if path.stat().st_size > FOLDER_CONFIG_SIZE:
             return {}
         record = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -12,6 +12,7 @@ from elmo_scratch.files.strict_json import StrictJson
 from elmo_scratch.interop.archives.blueprint import TOKEN_ENCODERS
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.softmaxes import AdaptiveSoftmax, FullSoftmax, SampledSoftmax
+from elmo_scratch_compat.bounds import FOLDER_CONFIG_SIZE, OPTIONS_NUMBER
 
 MODEL_TYPE = "elmo_scratch"
 """The value of the key `model_type`, by which libraries tell their folders apart."""
@@ -26,9 +27,6 @@ characters. A reader that knows version 1 alone refuses them, and says that it i
 
 DTYPES = ("float32", "float16", "bfloat16")
 """The types that a folder's weights may be stored in."""
-
-MOST_BYTES = 2**20
-"""A larger `config.json` describes no biLM."""
 
 SOFTMAXES = {"adaptive": AdaptiveSoftmax, "full": FullSoftmax, "sampled": SampledSoftmax}
 """The softmaxes that a folder may name, beside `TOKEN_ENCODERS`. No other class is looked for."""
@@ -165,9 +163,10 @@ class FolderConfig(NamedTuple):
 def _record(path: Path) -> StrictJson:
     """Reads a file that holds one JSON object."""
     try:
-        if path.stat().st_size > MOST_BYTES:
+        if path.stat().st_size > FOLDER_CONFIG_SIZE:
             raise ConfigurationError(
-                f"{path}: expected the config of a biLM, but it has more than {MOST_BYTES} bytes"
+                f"{path}: expected the config of a biLM, but it has more than {FOLDER_CONFIG_SIZE} "
+                "bytes"
             )
         record = json.loads(path.read_text("utf-8"), parse_constant=_refuse)
     except (OSError, ValueError, RecursionError) as error:
@@ -208,7 +207,9 @@ def _block(block: Any, name: str, keys: List[str], path: Path) -> Dict[str, Any]
     record.finish()
     for key, value in values.items():
         if key != "token_encoder" and not _is_plain(value):
-            raise record.error(key, "a number, a text, or a list of them", value)
+            raise record.error(
+                key, f"a number of at most {OPTIONS_NUMBER}, a text, or a list of them", value
+            )
     return values
 
 
@@ -217,7 +218,9 @@ def _is_plain(value: Any, depth: int = 2) -> bool:
         return depth > 0 and all(_is_plain(part, depth - 1) for part in value)
     if isinstance(value, float):
         return math.isfinite(value)
-    return value is None or isinstance(value, (int, str))
+    if isinstance(value, int):
+        return abs(value) <= OPTIONS_NUMBER
+    return value is None or isinstance(value, str)
 
 
 def _vocabulary(record: StrictJson, version: int) -> Optional[ListedVocabulary]:

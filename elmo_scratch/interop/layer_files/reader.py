@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from numbers import Integral
 from os import PathLike
 from pathlib import Path
@@ -20,6 +21,7 @@ from elmo_scratch.interop.layer_files.sentence_map import (
     read_long_string,
 )
 from elmo_scratch.modules.state_memory import STATES
+from elmo_scratch_compat.bounds import HDF5_ALWAYS, HDF5_COMPRESSIBLE
 
 CHOICES: Dict[str, Tuple[Any, ...]] = {
     "kept": ("all", "top", "average"),
@@ -132,12 +134,6 @@ def is_key(key: str) -> bool:
     return key not in NO_NAMES and not any(character in key for character in FORBIDDEN)
 
 
-SMALL = 2**26
-"""Any data set may take this many bytes of memory."""
-
-COMPRESSIBLE = 64
-"""A larger data set may be this many times smaller in its file than in memory."""
-
 PLAIN_FILTERS = (h5z.FILTER_SHUFFLE, h5z.FILTER_FLETCHER32)
 """HDF5 filters that don't change how much room numbers take."""
 
@@ -157,10 +153,10 @@ def refused_size(file: h5py.File, found: h5d.DatasetID) -> str:
     is_chunked = properties.get_layout() == h5d.CHUNKED
     chunk = properties.get_chunk() if is_chunked else ()
     num_bytes = max(math.prod(found.shape), math.prod(chunk)) * found.get_type().get_size()
-    if num_bytes <= SMALL:
+    if num_bytes <= HDF5_ALWAYS:
         return ""
     stored = min(found.get_storage_size(), os.path.getsize(file.filename))
-    if num_bytes <= COMPRESSIBLE * stored:
+    if num_bytes <= HDF5_COMPRESSIBLE * stored:
         return ""
     return f"would take {num_bytes} bytes of memory, but no more than {stored} bytes are stored"
 
@@ -181,10 +177,13 @@ class DataSet:
     def __init__(self, file: h5py.File, key: str, source: str) -> None:
         self._place = f"{source}: {key!r}"
         self._file = file
-        self._name = key.encode("utf-8", "surrogateescape")
         # HDF5 would resolve a path, and would cut the name at a NUL.
         if not is_key(key):
             raise KeyError(key)
+        try:
+            self._name = key.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise KeyError(key) from None
         try:
             found = self._open()
         except ConfigurationError:
@@ -262,6 +261,9 @@ class DataSet:
             f"{error}"
         )
 
+
+LINE_NUMBER = re.compile("[0-9]{1,18}")
+"""A key that counts lines. Other characters are digits too, and Python reads 4300 of them."""
 
 SENTENCE_INDEX = "sentence_to_index"
 """The data set that maps sentences to the keys of their vectors."""
@@ -563,9 +565,8 @@ class LayerFile:
         """The lowest line number; in the file of a shard it is not 0."""
         if self._first is None:
             is_from_0 = not self._is_numbered or "0" in self._open()
-            self._first = (
-                0 if is_from_0 else int(min(filter(str.isdigit, self.keys()), key=int, default="0"))
-            )
+            numbers = (int(key) for key in self.keys() if LINE_NUMBER.fullmatch(key))
+            self._first = 0 if is_from_0 else min(numbers, default=0)
         return self._first
 
     def _derived_facts(self) -> LayerFileFacts:

@@ -14,6 +14,8 @@ from typing import IO, Iterable, Iterator, NamedTuple, Optional, Tuple
 import h5py
 import numpy
 
+from elmo_scratch_compat.bounds import INDEX_ENTRY
+
 DIGEST_SIZE = 16
 """Bytes of a sentence's digest: enough that no two sentences will ever share one."""
 
@@ -193,9 +195,6 @@ STRING = rb'"([^"\\]*(?:\\.[^"\\]*)*)"'
 ENTRY = re.compile(rb"\s*([{,])\s*%s\s*:\s*%s" % (STRING, STRING), re.DOTALL)
 """An entry of a JSON map from strings to strings, with the separator before it."""
 
-LONGEST_ENTRY = 2**25
-"""The most bytes of a sentence and its key in JSON. Reading them takes up to 30 times as many."""
-
 
 class SentenceIndex:
     """
@@ -243,7 +242,7 @@ def entries_of(text: Iterable[bytes]) -> Iterator[Tuple[str, str]]:
         if match and match[1] == separator:
             yield _unescaped(match[2]), _unescaped(match[3])
             position, separator = match.end(), b","
-        elif len(buffer) - position > LONGEST_ENTRY:
+        elif len(buffer) - position > INDEX_ENTRY:
             break
         elif more := _take(pieces, len(buffer) - position):
             buffer, position = buffer[position:] + more, 0

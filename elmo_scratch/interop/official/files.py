@@ -6,7 +6,6 @@ One table has the three names of each weight. Files that are read may come from 
 import math
 import os
 import re
-import sys
 from enum import Enum
 from os import PathLike
 from pathlib import Path
@@ -21,11 +20,12 @@ from h5py import h5o
 from elmo_scratch.alphabet import NUM_CHARACTERS
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
-from elmo_scratch.interop.layer_files.reader import COMPRESSIBLE, SMALL, refused_size
+from elmo_scratch.interop.layer_files.reader import refused_size
 from elmo_scratch.interop.named_models import BUCKETS, NAMED_MODELS, official_file
 from elmo_scratch.interop.official.options import MARK_IDS, OfficialBlueprint, Options, build_bilm
 from elmo_scratch.interop.zipped_models import OPTIONS_NAME, WEIGHTS_NAME
 from elmo_scratch.modules import BiLm
+from elmo_scratch_compat.bounds import HDF5_ALWAYS, HDF5_COMPRESSIBLE
 from elmo_scratch_compat.strangers import told_of
 
 Source = Union[str, PathLike]
@@ -216,14 +216,14 @@ def read_official_bilm(
         If a file is missing or is not what it should be; if a tensor is missing, left over, of the
         wrong shape or type, or holds a number that is not finite.
     """
-    with told_of(weight_file, "the weights of a biLM", is_named=True):
+    with told_of(options_file, "the options of a biLM", is_named=True):
         options = read_official_options(options_file)
-        # No memory is taken for sizes that the weight file doesn't confirm.
-        tensors = read_tensors(weight_file, options, str(options_file))
-        num_words = len(tensors["embedding"]) if options.char_cnn is None else None
-        bilm = build_bilm(options, num_words, state=state, matmul_dtype=matmul_dtype)
-        load_tensors(bilm, tensors)
-        return bilm.eval()
+    # No memory is taken for sizes that the weight file doesn't confirm.
+    tensors = read_tensors(weight_file, options, str(options_file))
+    num_words = len(tensors["embedding"]) if options.char_cnn is None else None
+    bilm = build_bilm(options, num_words, state=state, matmul_dtype=matmul_dtype)
+    load_tensors(bilm, tensors)
+    return bilm.eval()
 
 
 def load_tensors(bilm: BiLm, tensors: Dict[str, numpy.ndarray]) -> None:
@@ -357,7 +357,7 @@ def find_tensors(file: h5py.File, source: str) -> Dict[str, h5py.Dataset]:
     # Many tensors may be small enough one by one.
     total = sum(math.prod(dataset.shape) * NUM_BYTES for dataset in found.values())
     stored = os.path.getsize(file.filename)
-    if total > SMALL + COMPRESSIBLE * stored:
+    if total > HDF5_ALWAYS + HDF5_COMPRESSIBLE * stored:
         raise ConfigurationError(
             f"{source}: its tensors would take {total} bytes of memory together, but it has no "
             f"more than {stored} bytes"
@@ -384,10 +384,6 @@ def _check_shapes(
     expected = official_shapes(options, words[0] if words else None)
     unused = neutral_shapes(options)
     for name, shape in {**expected, **unused}.items():
-        if math.prod(shape) * NUM_BYTES > sys.maxsize:
-            raise ConfigurationError(
-                f"{options_source}: no biLM can have its sizes: {name} would have the shape {shape}"
-            )
         if name not in found:
             if name in unused:
                 continue

@@ -20,6 +20,7 @@ from elmo_scratch.interop.archives.sidecar import (
 )
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
+from elmo_scratch_compat.bounds import OPTIONS_NUMBER, OPTIONS_SIZE
 
 logger = logging.getLogger(__name__)
 
@@ -111,6 +112,11 @@ class Options:
         `ConfigurationError` if it is not JSON, a key is missing, unknown or in the wrong block, or
         a value makes no sense.
         """
+        if len(text) > OPTIONS_SIZE:
+            raise ConfigurationError(
+                f"{source}: expected the options of a biLM, but it has more than {OPTIONS_SIZE} "
+                "bytes"
+            )
         try:
             record = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -258,7 +264,7 @@ def _char_cnn(block: StrictJson) -> CharCnnOptions:
         raise block.error("filters", expected, filters)
     for pair in filters:
         is_pair = isinstance(pair, list) and [type(part) for part in pair] == [int, int]
-        if not is_pair or not 1 <= pair[0] <= max_characters or pair[1] < 1:
+        if not is_pair or not 1 <= pair[0] <= max_characters or not 1 <= pair[1] <= OPTIONS_NUMBER:
             raise block.error("filters", expected, pair)
     embedding = block.block("embedding")
     options = CharCnnOptions(

@@ -93,7 +93,7 @@ def test_anything_else_is_an_error() -> None:
 
 
 def test_what_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentence_map, "LONGEST_ENTRY", 2**20)
+    monkeypatch.setattr(sentence_map, "INDEX_ENTRY", 2**20)
     taken = 0
 
     def endless() -> Iterator[bytes]:

@@ -5,15 +5,16 @@ import numpy
 import pytest
 from h5py import h5d, h5p, h5s, h5t, h5z
 
-from elmo_scratch.interop.layer_files.reader import COMPRESSIBLE, SMALL, refused_size
+from elmo_scratch.interop.layer_files.reader import refused_size
+from elmo_scratch_compat.bounds import HDF5_ALWAYS, HDF5_COMPRESSIBLE
 
 
 @pytest.mark.parametrize(
     ("length", "is_written", "is_refused"),
     [
-        (SMALL // 4, False, False),
-        (SMALL // 4 + 1, False, True),
-        (SMALL // 4 + 1, True, False),
+        (HDF5_ALWAYS // 4, False, False),
+        (HDF5_ALWAYS // 4 + 1, False, True),
+        (HDF5_ALWAYS // 4 + 1, True, False),
     ],
 )
 def test_what_takes_much_must_be_stored(
@@ -23,7 +24,7 @@ def test_what_takes_much_must_be_stored(
         data = file.create_dataset("a", (length,), "float32", chunks=(2**16,))
         if is_written:
             # One of sixty-four of its chunks.
-            for start in range(0, length, COMPRESSIBLE * 2**16):
+            for start in range(0, length, HDF5_COMPRESSIBLE * 2**16):
                 data[start : start + 2**16] = numpy.ones(min(2**16, length - start))
         file.flush()
         reason = refused_size(file, data.id)
@@ -33,11 +34,13 @@ def test_what_takes_much_must_be_stored(
 
 def test_a_chunk_is_unpacked_whole(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "file.hdf5", "w") as file:
-        chunks = (SMALL // 4 + 1,)
+        chunks = (HDF5_ALWAYS // 4 + 1,)
         data = file.create_dataset(
             "a", data=[1.0], maxshape=(None,), dtype="float32", chunks=chunks, compression="gzip"
         )
-        assert refused_size(file, data.id).startswith(f"would take {SMALL + 4} bytes of memory")
+        assert refused_size(file, data.id).startswith(
+            f"would take {HDF5_ALWAYS + 4} bytes of memory"
+        )
 
 
 @pytest.mark.parametrize(("times", "is_refused"), [(1, False), (2, True)])

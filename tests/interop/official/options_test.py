@@ -74,7 +74,7 @@ SENSELESS: List[Tuple[str, str, List[Any]]] = [
     ("char_cnn.n_characters", SIZE, NOT_SIZES),
     ("char_cnn.n_characters", N_CHARACTERS, [1, 260, 263]),
     ("char_cnn.max_characters_per_token", SIZE, [*NOT_SIZES, None]),
-    ("char_cnn.max_characters_per_token", "from 3 to 4096", [1, 2, 4097, 10**18]),
+    ("char_cnn.max_characters_per_token", "from 3 to 4096", [1, 2, 4097, 10**9]),
     ("char_cnn.filters", FILTERS, [[], {}, None, 3, "x", {"1": 4}]),
 ]
 """Keys, what is expected of them, and what is not that."""

@@ -216,7 +216,7 @@ def test_options_that_make_no_sense_name_their_file(tmp_path: Path) -> None:
     "changes, count",
     [
         ({"lstm__n_layers": 10**6}, "`n_layers` asks for 1000000"),
-        ({"char_cnn__n_highway": 10**30}, f"`n_highway` asks for {10**30}"),
+        ({"char_cnn__n_highway": 10**9}, f"`n_highway` asks for {10**9}"),
         ({"char_cnn__filters": [[1, 1]] * 10_000}, "`filters` asks for 10000"),
     ],
     ids=["layers", "highways", "filters"],
@@ -246,7 +246,12 @@ def test_more_parts_than_there_are_tensors_are_an_error_at_once(
 )
 def test_sizes_that_no_tensor_has_are_an_error(changes: Dict[str, Any], tmp_path: Path) -> None:
     files = with_options(RESIDUAL, tmp_path, **changes)
-    assert reading_error(files).startswith(f"{files.options}: no biLM can have its sizes: ")
+    assert reading_error(files).startswith(f"{files.options}: expected `")
+
+
+def test_sizes_that_the_file_has_no_numbers_for_are_an_error(tmp_path: Path) -> None:
+    files = with_options(RESIDUAL, tmp_path, lstm__dim=2**31 - 1)
+    assert f", {4 * (2**31 - 1)}), by the sizes in {files.options}" in reading_error(files)
 
 
 @pytest.mark.parametrize("setting, value", [("state", "foo"), ("matmul_dtype", "float16")])

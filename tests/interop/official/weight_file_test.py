@@ -7,8 +7,8 @@ import pytest
 import requests
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.layer_files.reader import SMALL
 from elmo_scratch.interop.official import read_official_options
+from elmo_scratch_compat.bounds import HDF5_ALWAYS
 from tests.interop.official.reference import (
     RESIDUAL,
     copied,
@@ -143,7 +143,7 @@ def test_tensors_that_have_no_room_are_not_taken_for_damaged(
 def test_many_tensors_that_are_not_stored_are_an_error(tmp_path: Path) -> None:
     def many(file: h5py.File) -> None:
         for number in range(3):
-            file.create_dataset(f"unwritten_{number}", (SMALL // 4,), "float32")
+            file.create_dataset(f"unwritten_{number}", (HDF5_ALWAYS // 4,), "float32")
 
     files = with_tensors(RESIDUAL, tmp_path, many)
     assert "tensors would take" in reading_error(files)
