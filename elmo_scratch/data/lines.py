@@ -1,8 +1,9 @@
 """Reads texts, plain or compressed, and cuts them into lines and tokens."""
 
 from functools import partial
+from io import BufferedReader
 from os import PathLike
-from typing import TYPE_CHECKING, BinaryIO, Iterator, List, Optional, Union
+from typing import TYPE_CHECKING, Iterator, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -34,6 +35,9 @@ def check_max_tokens(max_tokens: Optional[int]) -> None:
 
 
 BYTE_ORDER_MARK = "\ufeff"
+
+READ_AT_ONCE = 2**17
+"""Bytes of text read at once."""
 
 
 def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterator[str]:
@@ -83,20 +87,30 @@ def text_lines(path: Union[str, PathLike], name: Optional[str] = None) -> Iterat
         raise ConfigurationError(f"{name}: expected at least one line of text, but it is empty")
 
 
-def _raw_lines(text: BinaryIO) -> Iterator[bytes]:
+def _raw_lines(text: BufferedReader) -> Iterator[bytes]:
     """
     Yields the lines of a text, or the beginning of a line that is longer than `LINE_SIZE` bytes: a
     line of 2 GiB is packed into 2 MB.
     """
-    rest = b""
-    for block in iter(partial(text.readline, LINE_SIZE + 1), b""):
-        # For bytes `splitlines` knows only line feeds and carriage returns.
-        lines = (rest + block if rest else block).splitlines(keepends=True)
-        # What ends in no line feed is cut off there, or is the end of the text.
-        rest = b"" if block.endswith(b"\n") or len(lines[-1]) > LINE_SIZE else lines.pop()
-        yield from lines
-    if rest:
-        yield rest
+    # What came since the last end of a line. A line of many blocks is joined once.
+    parts: List[bytes] = []
+    size = 0
+    # Not `read`, which would wait for a whole block of what comes through a pipe.
+    for block in iter(partial(text.read1, READ_AT_ONCE), b""):
+        if b"\n" in block or b"\r" in block or (parts and parts[-1].endswith(b"\r")):
+            # For bytes `splitlines` knows only line feeds and carriage returns.
+            lines = b"".join([*parts, block]).splitlines(keepends=True)
+            # After a carriage return a line feed may follow, which belongs to it.
+            parts = [] if block.endswith(b"\n") else [lines.pop()]
+            size = len(parts[0]) if parts else 0
+            yield from lines
+        else:
+            parts.append(block)
+            size += len(block)
+        if size > LINE_SIZE:
+            break
+    if parts:
+        yield b"".join(parts)
 
 
 def too_long(name: str, number: int) -> ConfigurationError:

@@ -99,14 +99,14 @@ def form_of(start: bytes) -> Optional[str]:
     return next((name for name, form in FORMS.items() if start.startswith(form.signs)), None)
 
 
-def unpacked(file: BufferedReader) -> BinaryIO:
+def unpacked(file: BufferedReader) -> BufferedReader:
     """
     The decompressed content if the file begins like one of `FORMS`, whatever its name is, and
     otherwise the file itself. The file is at its beginning and may be a pipe. Raises
     `ConfigurationError` if its form needs a package that is missing.
     """
     form = form_of(file.peek(MOST_OF_A_SIGN))
-    return file if form is None else cast(BinaryIO, FORMS[form].open(file))
+    return file if form is None else cast(BufferedReader, FORMS[form].open(file))
 
 
 def check_no_archive(start: bytes, name: str) -> None:

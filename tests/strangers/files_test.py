@@ -124,6 +124,7 @@ def test_lines_of_old_line_ends_are_cut_in_pieces(
     for module in ("lines", "corpus.shards"):
         monkeypatch.setattr(f"elmo_scratch.data.{module}.LINE_SIZE", 8)
     monkeypatch.setattr("elmo_scratch.data.corpus.shards.BLOCK_SIZE", 5)
+    monkeypatch.setattr("elmo_scratch.data.lines.READ_AT_ONCE", 3)
     for text in ("ab\rcd\r\nef\rg\r" * 9, "abcdef\r" * 5, "abcdef\r\n" * 5 + "x", "a\r" * 20 + "b"):
         path = tmp_path / "text.txt"
         path.write_bytes(text.encode())
