@@ -6,9 +6,17 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.files.strict_json import StrictJson
 
 
-@pytest.mark.parametrize("value", [1, 2, 10**30])
+@pytest.mark.parametrize("value", [1, 2, 2**31 - 1])
 def test_a_whole_number_above_nothing_is_a_size(value: Any) -> None:
     assert StrictJson("f", "", {"size": value}).size("size") == value
+
+
+@pytest.mark.parametrize("value", [2**31, 10**30])
+def test_a_size_has_a_bound(value: int) -> None:
+    with pytest.raises(
+        ConfigurationError, match="`size` to be a whole number of at most 2147483647"
+    ):
+        StrictJson("f", "", {"size": value}).size("size")
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, True, "1", None, [1]])

@@ -143,7 +143,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("elmo_scratch.interop.zipped_models.SMALL", 1000)
+    monkeypatch.setattr("elmo_scratch.interop.zipped_models.HDF5_ALWAYS", 1000)
     zip_file = zip_of(tmp_path / "bomb.zip", {**NLPL, "model.hdf5": bytes(2**22)})
     assert "model.hdf5 would take 4194304 bytes, but no more than" in error_of(
         zip_file, tmp_path / "models"
