@@ -13,7 +13,9 @@ import numpy
 import pytest
 from _jsonnet import evaluate_snippet  # type: ignore[import-not-found]
 from allennlp import commands
+from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, TokenIndexer, Vocabulary
 from allennlp.models import Model
 from allennlp.modules.token_embedders import TokenEmbedder
@@ -49,6 +51,40 @@ TINY = {
     "fine_tune": ONE_EPOCH,
 }
 """What is smaller in the configs that the page names."""
+
+CLASSIFIER = {
+    "dataset_reader": {
+        "type": "text_classification_json",
+        "token_indexers": {
+            "elmo": {"type": "elmo_characters"},
+            "tokens": {"type": "single_id"},
+        },
+    },
+    "train_data_path": "texts.jsonl",
+    "validation_data_path": "texts.jsonl",
+    "model": {
+        "type": "basic_classifier",
+        "text_field_embedder": {
+            "token_embedders": {
+                "elmo": {
+                    "type": "elmo_scratch_from_official",
+                    "options_file": "options.json",
+                    "weight_file": "weights.hdf5",
+                },
+                "tokens": {"type": "empty"},
+            },
+        },
+        "seq2vec_encoder": {"type": "boe", "embedding_dim": 32},
+    },
+    "trainer": {"optimizer": "adam", "num_epochs": 1, "cuda_device": -1},
+}
+"""What a part of a config is put into."""
+
+REFUSED = [
+    *("elmo", "iterator", "iterator", "validation_iterator", "word_splitter"),
+    *("RegularizerApplicator", "num_serialized_models_to_keep"),
+]
+"""What the errors of the old parts name."""
 
 
 class Row(NamedTuple):
@@ -178,9 +214,24 @@ def test_lines_of_simple_elmo(folder: Path, run: Callable[[str, Dict[str, Any]],
     assert (folder / "simple.hdf5").is_file()
 
 
+def test_parts_of_a_config_of_allennlp_0_9(folder: Path) -> None:
+    (folder / "texts.jsonl").write_text('{"text": "The river", "label": "water"}\n' * 2, "utf-8")
+
+    def check(index: int, part: str) -> None:
+        whole = f"std.mergePatch({json.dumps(CLASSIFIER)}, {part})"
+        config = json.loads(evaluate_snippet("page", whole))
+        config.setdefault("data_loader", {"batch_size": 2})
+        train_model(Params(config), folder / "checked" / str(index), dry_run=True, force=True)
+
+    for index, row in enumerate(rows_of("Old configs")):
+        with pytest.raises(ConfigurationError, match=REFUSED[index]):
+            check(index, row.old)
+        check(index, row.new)
+
+
 def test_each_table_was_read() -> None:
     titles = [title for title in re.findall(r"^## (.*)$", PAGE, re.MULTILINE) if rows_of(title)]
-    assert [len(rows_of(title)) for title in titles] == [9, 7, 11, 9]
+    assert [len(rows_of(title)) for title in titles] == [9, 7, 11, 9, 7]
     # Only a line that repeats the one above has no code of its own.
     assert [row.old for title in titles for row in rows_of(title)].count("") == 1
     assert all(row.new and row.difference for title in titles for row in rows_of(title))
