@@ -15,6 +15,7 @@ from elmo_scratch.modules.mixes import (
     TrainableMix,
 )
 from elmo_scratch.modules.mixes.layer_mix import normalize_layers, weighted_sum
+from tests.exports_test import REGISTERED
 
 NAMES = [
     ("trainable", TrainableMix),
@@ -51,6 +52,10 @@ def test_other_layers_than_it_was_made_for_are_an_error(
     layers = torch.ones(number, 2, 7, 5)
     with pytest.raises(ConfigurationError, match=f"expected 3 layers to mix, .* but got {number}"):
         built(name)(layers, MASK)
+
+
+def test_every_registered_mix_is_tested_here() -> None:
+    assert {name for name, _ in NAMES} == REGISTERED[LayerMix]
 
 
 @each_mix
