@@ -8,8 +8,9 @@ from elmo_scratch.command_line import COMMANDS
 HEAD = """\
 # Registered names
 
-What a config or a command line can name, by the base class that it is registered for. A name leads
-to its [settings](settings.md). Names are [never taken back](../design/formats.md).
+This page lists what a config or a command line can name, by the base class that it is registered
+for. A name leads to its [settings](settings.md). Names are
+[never taken back](../design/formats.md).
 
 `python -m benchmarks.reference --write` makes this page from the registries."""
 

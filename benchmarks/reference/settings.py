@@ -23,10 +23,11 @@ from benchmarks.reference.registered import (
 HEAD = """\
 # Settings
 
-What a config can give to each class of the package, with its type and its default. The type is that
-of the constructor's argument; where it is the name of a class, a config gives a block with that
-class's `type` and settings. What is `None`, `True` and `False` in a text is `null`, `true` and
-`false` in a config.
+This page lists what a config can give to each class of the package, with its type and its default.
+The type is that of the constructor's argument. Where it is the name of a class, a config gives a
+block with that class's `type` and settings. What is `None`, `True` and `False` in a text is `null`,
+`true` and `false` in a config. Where a text says *see* and a name, the docstring of that class or
+function says more. [Files](formats.md) describes what data files hold.
 
 `python -m benchmarks.reference --write` makes this page from the constructors and their docstrings.
 [Registered names](names.md) lists the classes; [commands](commands.md) has the options of the
