@@ -30,6 +30,7 @@ from elmo_scratch.export import ExportSettings, InputText, ModelSource, export_l
 from elmo_scratch.export.plan import in_words
 from elmo_scratch.files.atomic import atomic_write, check_place
 from elmo_scratch.files.paths import local_file
+from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.interop import LayerFile
 from elmo_scratch.terminal import closing_lines, counted
 
@@ -162,7 +163,9 @@ def _export(args: argparse.Namespace, source: ModelSource, layer_file: Path) -> 
     shown = InputText(args.input_file, file, form, most=most)
     sentences = SENTENCE_FORMS[form](text_lines(file, args.input_file), args.input_file)
     num_sentences = sum(1 for _ in sentences)
-    export_layers(shown, layer_file, source.load(), ExportSettings())
+    # It tells the size of a file that nobody will see.
+    with without_information("elmo_scratch.export.export"):
+        export_layers(shown, layer_file, source.load(), ExportSettings())
     return num_sentences
 
 

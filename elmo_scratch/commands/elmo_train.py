@@ -20,6 +20,7 @@ from elmo_scratch.command_line.elmo_train import ELMO_TRAIN
 from elmo_scratch.commands.command_error import check_arguments, command_errors
 from elmo_scratch.commands.plain_commands import run_plainly
 from elmo_scratch.data.corpus import list_shards
+from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.own_text import (
     OwnText,
@@ -104,6 +105,8 @@ def _begin(args: Namespace, given: Dict[str, Any], folder: Path) -> None:
     Measures the text and tells what is chosen. Then `folder` appears with the config, the arguments
     and the parts of the text at once, unless this is a dry run.
     """
+    if args.tokenize is not None:
+        SpacyBlankTokenizer(args.tokenize)  # a language that spaCy lacks leaves no folder behind
     files = list_shards(args.texts)
     size = measure(files)
     check_size(size, args.texts[0])
@@ -111,7 +114,7 @@ def _begin(args: Namespace, given: Dict[str, Any], folder: Path) -> None:
     if size.is_raw and args.tokenize is None:
         print(
             f"{size.raw_share:.0%} of the words have a punctuation mark at their end. With "
-            "--tokenize en, or another language, spaCy's rules cut it off."
+            "--tokenize and a language such as en, or xx for any, spaCy's rules cut it off."
         )
     dev_tokens = round(size.tokens * size.held_share)
     if args.dev is None:

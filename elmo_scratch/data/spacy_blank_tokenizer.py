@@ -48,9 +48,9 @@ class SpacyBlankTokenizer(Tokenizer):
         try:
             self._tokenizer = spacy.blank(language).tokenizer
         except ImportError as error:
-            reason = str(error).strip().splitlines()[0]
+            reason = str(error).strip().splitlines()[0].rstrip(".")
             raise ConfigurationError(
-                f"spaCy cannot build a tokenizer for the language {language!r}: {reason} "
+                f"spaCy cannot build a tokenizer for the language {language!r}: {reason}. "
                 'Expected a code such as "en", "de" or "xx" (any language).'
             ) from None
 

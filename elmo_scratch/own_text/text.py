@@ -87,8 +87,8 @@ def check_size(size: TextSize, name: str) -> None:
     """Raises `ConfigurationError` if the text `name` is too small to be trained on."""
     if size.tokens < FEWEST_TOKENS:
         raise ConfigurationError(
-            f"{name}: expected a text of at least {FEWEST_TOKENS:,} words, got {size.tokens:,}. Go "
-            "on from a biLM of the language instead: training_config/bilm/fine_tune.jsonnet"
+            f"{name}: expected a text of at least {FEWEST_TOKENS:,} words, got {size.tokens:,}. "
+            "Give more text, or go on from a trained biLM by training_config/bilm/fine_tune.jsonnet"
         )
     if size.num_sentences < FEWEST_SENTENCES:
         raise ConfigurationError(

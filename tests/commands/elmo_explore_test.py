@@ -1,3 +1,4 @@
+import logging
 import re
 from pathlib import Path
 from typing import Callable, List
@@ -76,11 +77,16 @@ def test_the_page_of_a_text_is_that_of_its_export(
 
 
 def test_an_archive_reads_a_text(
-    explore: Callable[..., None], bilm_archive: Path, capsys: pytest.CaptureFixture
+    explore: Callable[..., None],
+    bilm_archive: Path,
+    capsys: pytest.CaptureFixture,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    explore("text.txt", "--archive", bilm_archive, "--word", "crane", "-k", "1")
+    with caplog.at_level(logging.INFO, logger="elmo_scratch.export.export"):
+        explore("text.txt", "--archive", bilm_archive, "--word", "crane", "-k", "1")
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "crane: 2 occurrences in 12 sentences of text.txt"
+    assert "will take about" not in caplog.text  # a file that is gone when the command ends
 
 
 def test_labels_reach_the_page(explore: Callable[..., None], tmp_path: Path) -> None:

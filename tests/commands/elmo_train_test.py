@@ -91,6 +91,15 @@ def test_a_dry_run_writes_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["raw.txt"]
 
 
+def test_a_language_without_rules_leaves_no_folder_behind(
+    allennlp: Allennlp, tmp_path: Path
+) -> None:
+    for options in ([], ["--dry-run"]):
+        with pytest.raises(SystemExit, match=r"language 'sw': .*\. Expected a code such as"):
+            allennlp("elmo-train", SENTENCES, "-s", "own", "--tokenize", "sw", *options)
+    assert not (tmp_path / "own").exists()
+
+
 @pytest.mark.parametrize(
     "text, folder, message",
     [
