@@ -38,7 +38,8 @@ def is_binary(path: Union[str, PathLike]) -> bool:
 def binary_vectors(path: Union[str, PathLike]) -> Iterator[Tuple[bytes, numpy.ndarray]]:
     """
     Yields the words of a binary file, as bytes, and their vectors, float32 of shape `(dim,)`.
-    Raises `ConfigurationError` if the file is damaged, has fewer words than it says, or more.
+    Raises `ConfigurationError` if the file is damaged, has fewer words than it says, or more, or if
+    a number is NaN or infinite.
     """
     with open(resolve_path(path), "rb") as file, damage_told(str(path)):
         text = unpacked(file)
@@ -67,10 +68,22 @@ def _vectors(
             space = block.find(b" ", place)
         # word2vec itself ends each vector with a line feed, gensim doesn't.
         word = block[place:space].lstrip(b"\n")
-        yield word, numpy.frombuffer(block, "<f4", dim, space + 1)
+        vector = numpy.frombuffer(block, "<f4", dim, space + 1)
+        check_finite(vector, f"{path}, word {number}")
+        yield word, vector
         place = space + 1 + size
     if (block[place:] + text.read(LONGEST_WORD)).strip():
         raise ConfigurationError(
             f"{path}: expected {num_words} words with {dim} numbers each, by its first line, but "
             "more follows"
+        )
+
+
+def check_finite(vector: numpy.ndarray, place: str) -> None:
+    """Raises `ConfigurationError` if a number of the vector at this place is NaN or infinite."""
+    if not numpy.isfinite(vector).all():
+        number = vector[~numpy.isfinite(vector)][0]
+        raise ConfigurationError(
+            f"{place}: expected numbers, but one is {number}. A training that starts from it would "
+            "diverge: leave the word out, or make the vectors anew"
         )

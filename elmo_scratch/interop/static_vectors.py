@@ -6,6 +6,7 @@ reads its binary format.
 import gzip
 import io
 import lzma
+import re
 import tarfile
 import zipfile
 import zlib
@@ -31,13 +32,19 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 
 from elmo_scratch.files.atomic import atomic_write
-from elmo_scratch.interop.binary_vectors import binary_vectors, is_binary
+from elmo_scratch.interop.binary_vectors import binary_vectors, check_finite, is_binary
 
 _SHOWN_AT_MOST = 40
 
 _OTHER_COMPRESSED = (".bz2", ".lz4", ".lzma", ".tar", ".tgz", ".xz", ".zip", ".zst")
 """Suffixes that AllenNLP, gensim or a reader would decompress, but the writer doesn't compress."""
 
+
+_BYTE_ORDER_MARK = "\ufeff".encode("utf-8").decode("latin-1")
+"""What some editors begin a file with, each character for a byte."""
+
+_SIZES = re.compile("[0-9]+ [0-9]+")
+"""The first line of word2vec: the number of words, and the size of a vector."""
 
 _UNREADABLE = (
     EOFError,
@@ -147,7 +154,8 @@ def read_static_vectors(
 
     ConfigurationError
         If there is no such file, it is empty, or a line is not a word and as many numbers as in the
-        other lines; the message names the line. If a binary file has other words than it says.
+        other lines, or a number is NaN or infinite; the message names the line. If a binary file
+        has other words than it says.
     """
     wanted = None if words is None else {_as_bytes_read(word) for word in words}
     if is_binary(path):
@@ -162,7 +170,9 @@ def read_static_vectors(
         # Split from the end: words in other programs' files may hold spaces.
         word, *numbers = line.rsplit(" ", dim)
         try:
-            vector = numpy.array(numbers, dtype=numpy.float32)
+            # What float32 has no room for becomes infinite, which is told below.
+            with numpy.errstate(over="ignore"):
+                vector = numpy.array(numbers, dtype=numpy.float32)
         except ValueError:
             vector = numpy.zeros(0, dtype=numpy.float32)
         if not dim or len(vector) != dim:
@@ -171,6 +181,7 @@ def read_static_vectors(
                 f"{path}, line {number}: expected a word and {dim or 'its'} numbers, but got "
                 f"{shown!r}"
             )
+        check_finite(vector, f"{path}, line {number}")
         if wanted is None or word in wanted:
             found[_decoded(word, path, f"line {number}")] = vector
     if not dim:
@@ -199,7 +210,13 @@ def _numbered_lines(path: Union[str, PathLike]) -> Iterator[Tuple[int, str]]:
     try:
         with EmbeddingsTextFile(str(path), encoding="latin-1") as file:
             for number, line in enumerate(file, start=2 if file.num_tokens else 1):
-                yield number, line.rstrip(" \r\n")
+                line = line.rstrip(" \r\n")
+                if number == 1 and line.startswith(_BYTE_ORDER_MARK):
+                    # AllenNLP doesn't know the sizes behind a mark.
+                    line = line[len(_BYTE_ORDER_MARK) :]
+                    if _SIZES.fullmatch(line):
+                        continue
+                yield number, line
     except FileNotFoundError:
         raise ConfigurationError(f"{path}: there is no such file") from None
     except StopIteration:

@@ -40,6 +40,12 @@ def test_words_and_vectors_are_read_to_the_bit(form: str, path: Path) -> None:
     assert some.words == ["日本", "x"] and numpy.array_equal(some.vectors, VECTORS[[2, 4]])
 
 
+def test_a_number_that_is_not_finite_is_an_error_with_its_word(path: Path) -> None:
+    path.write_bytes(b"2 2\n" + b"a " + bytes(8) + b"b " + numpy.float32([0, numpy.nan]).tobytes())
+    with pytest.raises(ConfigurationError, match="vectors.bin, word 2: expected numbers, but one"):
+        read_static_vectors(path)
+
+
 def test_vectors_over_more_than_a_block_are_read(path: Path) -> None:
     vectors = KeyedVectors(300)
     numbers = numpy.random.default_rng(4).standard_normal((3000, 300)).astype(numpy.float32)

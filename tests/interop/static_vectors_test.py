@@ -4,7 +4,7 @@ import io
 import lzma
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Tuple
 
 import numpy
 import pytest
@@ -137,6 +137,21 @@ def test_other_programs_leave_the_first_line_out_or_put_spaces_into_words(tmp_pa
     assert found.words == ["the", "at home", "at"]
     assert found.vectors.tolist() == [[1, 2], [3, 4], [5, 6]]
     assert read_static_vectors(path, ["at"]).vectors.tolist() == [[5, 6]]
+
+
+@pytest.mark.parametrize("sizes", [(), ("2 3",)])
+def test_a_byte_order_mark_is_dropped(sizes: Tuple[str, ...], tmp_path: Path) -> None:
+    first, *others = (*sizes, "a 1 2 3", "b 4 5 6")
+    found = read_static_vectors(written(tmp_path / "v.txt", f"\ufeff{first}", *others))
+    assert found.words == ["a", "b"]
+    assert found.vectors.tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e39"])
+def test_what_is_not_finite_is_an_error_with_its_line(number: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "v.txt", "2 2", "a 1 2", f"b 3 {number}")
+    with pytest.raises(ConfigurationError, match="v.txt, line 3: expected numbers, but one is"):
+        read_static_vectors(path)
 
 
 def test_words_that_are_no_text_do_not_matter_unless_they_are_kept(tmp_path: Path) -> None:
