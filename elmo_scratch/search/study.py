@@ -192,13 +192,16 @@ def open_study(folder: Path, sweep: Sweep, config: Dict[str, Any], seed: int) ->
             "a search needs Optuna, which is not installed: pip install 'optuna>=4'"
         )
     import optuna
+    from sqlalchemy import URL
     from sqlalchemy.exc import SQLAlchemyError
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
+        # A path within a URL would end at the first `?`.
+        url = URL.create("sqlite", database=str(folder / STUDY_FILE)).render_as_string()
         study = optuna.create_study(
             study_name="search",
-            storage=f"sqlite:///{folder / STUDY_FILE}",
+            storage=url,
             direction="maximize" if sweep.metric.is_maximized else "minimize",
             pruner=optuna.pruners.NopPruner()
             if sweep.halving is None

@@ -7,7 +7,7 @@ import optuna
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.search.study import next_trial, num_tried, open_study, study_errors
+from elmo_scratch.search.study import STUDY_FILE, next_trial, num_tried, open_study, study_errors
 from elmo_scratch.search.sweep import Choice, Halving, Metric, Number, Sweep, WholeNumber
 
 SWEEP = Sweep("random", Metric("validation/loss", False), {"lr": Number(0, 1)})
@@ -46,6 +46,16 @@ def test_a_seed_may_be_any_whole_number(seed: int, tmp_path: Path) -> None:
 )
 def test_the_method_chooses_what_draws(method: str, sampler: type, tmp_path: Path) -> None:
     assert isinstance(open_study(tmp_path, SWEEP._replace(method=method), {}, 0).sampler, sampler)
+
+
+@pytest.mark.parametrize("name", ["a?b", "a%3Fb", "a#b c"])
+def test_a_folder_may_have_any_name(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    draw(open_study(folder, GRID, {}, 0), GRID, 1)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (folder / STUDY_FILE).is_file()
+    assert num_tried(open_study(folder, GRID, {}, 0)) == 1
 
 
 def test_a_grid_is_gone_through_in_its_order(tmp_path: Path) -> None:
