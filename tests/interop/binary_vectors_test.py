@@ -9,6 +9,7 @@ from gensim.models import KeyedVectors
 from elmo_scratch.interop.binary_vectors import binary_vectors, is_binary
 from elmo_scratch.interop.static_vectors import read_static_vectors, write_static_vectors
 
+NAN = numpy.array([0, numpy.nan], numpy.float32)
 WORDS = ["</s>", "naïve", "日本", "New_York", "x"]
 VECTORS = numpy.random.default_rng(3).standard_normal((5, 7)).astype(numpy.float32)
 
@@ -41,7 +42,7 @@ def test_words_and_vectors_are_read_to_the_bit(form: str, path: Path) -> None:
 
 
 def test_a_number_that_is_not_finite_is_an_error_with_its_word(path: Path) -> None:
-    path.write_bytes(b"2 2\n" + b"a " + bytes(8) + b"b " + numpy.float32([0, numpy.nan]).tobytes())
+    path.write_bytes(b"2 2\n" + b"a " + bytes(8) + b"b " + NAN.tobytes())
     with pytest.raises(ConfigurationError, match="vectors.bin, word 2: expected numbers, but one"):
         read_static_vectors(path)
 
