@@ -64,9 +64,7 @@ def write_vocabulary(text: Path, path: Path, num_words: int) -> UnicodeCharsVoca
 
 
 def options_of(num_words: int) -> Dict[str, Any]:
-    """
-    Those of the released models, but smaller. The bounds are so low that they bound something.
-    """
+    """The options of the released models with smaller sizes, and bounds that are reached."""
     return {
         "bidirectional": True,
         "char_cnn": {

@@ -87,7 +87,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def original_perplexities(folder: Path, sentences: List[str]) -> Dict[str, Any]:
-    """Those of the original's `test`, of each sentence and of all its predictions together."""
+    """The perplexities that the original's `test` has of each sentence, and of all together."""
     options, checkpoint = load_options_latest_checkpoint(str(folder))
     words = load_vocab(str(folder / "vocab.txt"), options["char_cnn"]["max_characters_per_token"])
     found: List[float] = []

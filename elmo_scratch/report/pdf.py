@@ -255,7 +255,7 @@ class _Pages:
         self.skip(GAP / 2)
 
     def title(self, text: str, room: float) -> None:
-        """Of what follows, which has so many inches on the same page."""
+        """Writes a title above what follows, which needs `room` inches on the same page."""
         self._need(LINE * TEXT / 72 + GAP + room)
         self.text(text, TEXT, INK)
         self.skip(GAP)

@@ -28,7 +28,7 @@ PREPARATIONS = {
 """Seconds of what else trainings of rows need."""
 
 SECONDS_OF_FINE_TUNING = 4_200.0
-"""Of the rows that `MEASURED` doesn't have: ten epochs, of which four took 28 minutes."""
+"""A row that `MEASURED` lacks takes so long: ten epochs, of which four took 28 minutes."""
 
 
 def expected_seconds(tasks: Sequence[Task], num_texts: int) -> Dict[str, float]:
