@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from elmo_scratch.export import ElmoEmbedder as ElmoEmbedder
     from elmo_scratch.integrations import ElmoVectorizer as ElmoVectorizer
     from elmo_scratch.interop import LayerFile as LayerFile
+    from elmo_scratch.interop import LoadedBiLm as LoadedBiLm
     from elmo_scratch.interop import read_bilm as read_bilm
     from elmo_scratch.interop import read_bilm_archive as read_bilm_archive
     from elmo_scratch.interop import read_official_bilm as read_official_bilm
@@ -58,6 +59,7 @@ else:
             "ElmoVectorizer": "integrations",
             "LayerFile": "interop",
             "LayerMix": "modules",
+            "LoadedBiLm": "interop",
             "OfficialEmbedder": "embedders",
             "OutputSoftmax": "modules",
             "SentenceLayers": "embedders",
@@ -82,6 +84,7 @@ __all__ = [
     "ElmoVectorizer",
     "LayerFile",
     "LayerMix",
+    "LoadedBiLm",
     "OfficialEmbedder",
     "OutputSoftmax",
     "SentenceLayers",

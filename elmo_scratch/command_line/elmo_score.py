@@ -28,17 +28,22 @@ WRITTEN: Dict[str, Dict[str, Any]] = {
 """The arguments for what is written."""
 
 OFFICIAL: Dict[str, Dict[str, Any]] = {
-    "--options-file": {"type": str, "help": "its options.json, a path or an address"},
+    "--options-file": {
+        "type": str,
+        "help": "its options.json, a path or an address, if MODEL is weights.hdf5",
+    },
     "--softmax-file": {
         "type": str,
-        "help": "an HDF5 file with its softmax, softmax/W and softmax/b, which weights.hdf5 lacks",
+        "help": "an HDF5 file with its softmax, softmax/W and softmax/b, which weights.hdf5 lacks "
+        "(default: softmax_weights.hdf5 in the folder of MODEL)",
     },
     "--vocab-path": {
         "type": str,
-        "help": "its vocabulary file, one word a line in the order of the rows of softmax/W",
+        "help": "its vocabulary file, one word a line in the order of the rows of softmax/W "
+        "(default: vocab.txt there)",
     },
 }
-"""The other files of a model of which MODEL is the weights."""
+"""The further files of an official model."""
 
 RUN: Dict[str, Dict[str, Any]] = {
     "--state": {
@@ -82,12 +87,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "model",
         type=str,
         metavar="MODEL",
-        help="the archive of a language model (model.tar.gz), a model folder with its softmax, or "
-        "official weights (weights.hdf5)",
+        help="the archive of a language model (model.tar.gz), a model folder with its softmax, a "
+        "folder of official files, official weights (weights.hdf5), or the name of a released "
+        "model: original and original-5.5B, which have a softmax, are fetched with it",
     )
     parser.add_argument("input_file", type=str, help="the text; - for standard input")
     written = parser.add_argument_group("what is written")
-    official = parser.add_argument_group("the other files of official weights")
+    official = parser.add_argument_group("further files of an official model")
     run = parser.add_argument_group("how it runs")
     for group, arguments in ((written, WRITTEN), (official, OFFICIAL), (run, RUN)):
         for name, declared in arguments.items():
@@ -101,14 +107,12 @@ def mistake_in(args: argparse.Namespace) -> str:
             return f"expected {option} of {least} or more, got {number}"
     if args.overwrite and args.output_file is None:
         return "--overwrite replaces a file: name it with -o"
-    files = {
-        "--options-file": args.options_file,
-        "--softmax-file": args.softmax_file,
-        "--vocab-path": args.vocab_path,
-    }
+    files = {"--softmax-file": args.softmax_file, "--vocab-path": args.vocab_path}
     missing = [option for option, file in files.items() if file is None]
-    if 0 < len(missing) < len(files):
-        return f"official weights need all of {', '.join(files)}: {missing[0]} is missing"
+    is_needed = args.options_file is not None
+    if missing and (is_needed or len(missing) < len(files)):
+        beside = "--options-file needs" if is_needed else "a softmax needs"
+        return f"{beside} both of {' and '.join(files)}: {missing[0]} is missing"
     return ""
 
 

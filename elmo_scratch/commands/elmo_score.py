@@ -125,6 +125,8 @@ def _scorer(args: argparse.Namespace) -> SentenceScorer:
     if args.options_file is None:
         return SentenceScorer.from_pretrained(
             args.model,
+            softmax_file=args.softmax_file,
+            vocab_file=args.vocab_path,
             state=args.state,
             batch_size=args.batch_size,
             cuda_device=args.cuda_device,

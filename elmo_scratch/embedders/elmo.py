@@ -16,9 +16,9 @@ from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
 from elmo_scratch.interop import read_bilm, write_bilm_folder
 from elmo_scratch.interop.archives.training_facts import NO_FACTS, TrainingFacts
 from elmo_scratch.interop.hub import push_folder
-from elmo_scratch.interop.loaded_bilm import LoadedMixes
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.interop.official.files import bilm_weights, mix_weights
+from elmo_scratch.interop.softmax_and_mixes import LoadedMixes
 from elmo_scratch.kernels import FrozenWeightCache, MixedPrecision, are_frozen, precision_of
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix

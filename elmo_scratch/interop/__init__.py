@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from elmo_scratch.interop.layer_files import LayerFile as LayerFile
     from elmo_scratch.interop.layer_files import LayerFileFacts as LayerFileFacts
     from elmo_scratch.interop.layer_files import LayerFileWriter as LayerFileWriter
-    from elmo_scratch.interop.loaded_bilm import LoadedBiLm as LoadedBiLm
     from elmo_scratch.interop.official import export_bilm as export_bilm
     from elmo_scratch.interop.official import read_official_bilm as read_official_bilm
     from elmo_scratch.interop.official import write_official_bilm as write_official_bilm
+    from elmo_scratch.interop.reading import LoadedBiLm as LoadedBiLm
     from elmo_scratch.interop.reading import read_bilm as read_bilm
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -30,7 +30,7 @@ else:
             "LayerFile": "layer_files",
             "LayerFileFacts": "layer_files",
             "LayerFileWriter": "layer_files",
-            "LoadedBiLm": "loaded_bilm",
+            "LoadedBiLm": "reading",
             "PretrainedBiLm": "archives.archive",
             "WordList": "archives.blueprint",
             "export_bilm": "official",

@@ -15,13 +15,14 @@ import re
 import shutil
 from os import PathLike
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import h5py
 from allennlp.common import file_utils
 from allennlp.common.checks import ConfigurationError
 from cached_path.util import find_latest_cached
 
+from elmo_scratch.data.vocabulary_file import MARKS, read_vocabulary_file
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.download import FetchError, download
 from elmo_scratch.files.identity import identity_of
@@ -29,9 +30,13 @@ from elmo_scratch.files.paths import is_address, local_file
 from elmo_scratch.interop.official.options import Options
 from elmo_scratch.interop.zipped_models import (
     OPTIONS_NAME,
+    SOFTMAX_NAME,
+    VOCABULARY_NAME,
     WEIGHTS_NAME,
     ModelFiles,
+    SoftmaxFiles,
     official_files,
+    softmax_files,
     unpacked,
 )
 
@@ -40,7 +45,8 @@ logger = logging.getLogger(__name__)
 PLACES_VARIABLE = "ELMO_SCRATCH_MODELS"
 """
 The environment variable that names folders and addresses to look for named models at first, parted
-by `:`. Each has the files `NAME/options.json` and `NAME/weights.hdf5`.
+by `:`. Each has the files `NAME/options.json` and `NAME/weights.hdf5`, and those by which the model
+scores words, `NAME/softmax_weights.hdf5` and `NAME/vocab.txt`.
 """
 
 CACHE_VARIABLE = "ELMO_SCRATCH_CACHE"
@@ -69,13 +75,19 @@ class PublishedFile(NamedTuple):
             return f"it has {file.stat().st_size} bytes, but the published file has {self.size}"
         if self.sha256 is not None and identity_of([file]) != f"sha256:{self.sha256}":
             return "its SHA-256 is not that of the published file"
-        if not self.path.endswith(".json"):
-            return "" if h5py.is_hdf5(file) else "what came is no HDF5 file"
-        try:
-            Options.from_json(file.read_bytes(), "what came")
-        except ConfigurationError as error:
-            return error.message
-        return ""
+        if self.path.endswith(".json"):
+            try:
+                Options.from_json(file.read_bytes(), "what came")
+            except ConfigurationError as error:
+                return error.message
+            return ""
+        if self.path.endswith(".txt"):
+            try:
+                read_vocabulary_file(file)
+            except ConfigurationError:
+                return f"what came is no list of words with {', '.join(MARKS)}, one a line"
+            return ""
+        return "" if h5py.is_hdf5(file) else "what came is no HDF5 file"
 
 
 class NamedModel(NamedTuple):
@@ -83,6 +95,13 @@ class NamedModel(NamedTuple):
 
     options: PublishedFile
     weights: PublishedFile
+
+
+class NamedSoftmax(NamedTuple):
+    """The published files by which a model scores words."""
+
+    softmax: PublishedFile
+    words: PublishedFile
 
 
 def _of_sizes(
@@ -99,6 +118,9 @@ def _of_sizes(
     )
 
 
+_ORIGINAL = "2x4096_512_2048cnn_2xhighway"
+"""The sizes of the two original models."""
+
 NAMED_MODELS = {
     "small": _of_sizes(
         "2x1024_128_2048cnn_1xhighway",
@@ -107,12 +129,12 @@ NAMED_MODELS = {
     ),
     "medium": _of_sizes("2x2048_256_2048cnn_1xhighway"),
     "original": _of_sizes(
-        "2x4096_512_2048cnn_2xhighway",
+        _ORIGINAL,
         options=336,
         weights=374434792,
         sha256="a6b92b9ccbb13fe489faacd2221c795d4bebe84b75f8aded9d85ea464fa5c994",
     ),
-    "original-5.5B": _of_sizes("2x4096_512_2048cnn_2xhighway_5.5B"),
+    "original-5.5B": _of_sizes(f"{_ORIGINAL}_5.5B"),
     "pt": NamedModel(
         PublishedFile("contributed/pt/wikipedia/options.json"),
         PublishedFile("contributed/pt/wikipedia/elmo_pt_weights.hdf5"),
@@ -125,6 +147,18 @@ NAMED_MODELS = {
     ),
 }
 """The released models: four of AllenNLP's for English, one of Portuguese, one of PubMed's texts."""
+
+NAMED_SOFTMAXES = {
+    "original": NamedSoftmax(
+        PublishedFile(f"{_ORIGINAL}/elmo_{_ORIGINAL}_softmax_weights.hdf5"),
+        PublishedFile(f"{_ORIGINAL}/vocab-2016-09-10.txt"),
+    ),
+    "original-5.5B": NamedSoftmax(
+        PublishedFile(f"{_ORIGINAL}_5.5B/elmo_{_ORIGINAL}_5.5B_softmax_weights.hdf5"),
+        PublishedFile(f"{_ORIGINAL}_5.5B/tf_checkpoint/vocab-enwiki-news-500000.txt"),
+    ),
+}
+"""The softmaxes of released models. The others were published without one."""
 
 PACKAGED_MODELS = {"tiny": Path(__file__).parent / "tiny"}
 """The model folders that come with the package. Its card says what the model is."""
@@ -189,23 +223,56 @@ def named_files(name: str) -> ModelFiles:
     is checked, and kept in the cache. Raises `ConfigurationError` if the model is nowhere, can't be
     reached, or is not what was published.
     """
+    wanted = _Wanted(f"the model {name}", (OPTIONS_NAME, WEIGHTS_NAME), NAMED_MODELS[name])
+    return ModelFiles(*_found(name, wanted, official_files))
+
+
+def named_softmax(name: str) -> Optional[SoftmaxFiles]:
+    """
+    The files by which a model of `NAMED_MODELS` scores words, found and fetched as those of
+    `named_files` are, with its errors. `None` if the model was published without them and no folder
+    of `ELMO_SCRATCH_MODELS` has them.
+    """
+    if name not in NAMED_SOFTMAXES:
+        places = (place for place in _places() if not is_address(place))
+        folders = (Path(os.path.expanduser(place), name) for place in places)
+        return next(filter(None, map(softmax_files, folders)), None)
+    wanted = _Wanted(
+        f"the softmax of the model {name}", (SOFTMAX_NAME, VOCABULARY_NAME), NAMED_SOFTMAXES[name]
+    )
+    return SoftmaxFiles(*_found(name, wanted, softmax_files))
+
+
+class _Wanted(NamedTuple):
+    """Two files that belong together: in words, their names here, and where they were published."""
+
+    told: str
+    names: Tuple[str, str]
+    published: Tuple[PublishedFile, PublishedFile]
+
+
+def _found(
+    name: str, wanted: _Wanted, in_folder: Callable[[Path], Optional[Tuple[Path, Path]]]
+) -> Tuple[Path, Path]:
+    """The files of a model at the first place that has them; `in_folder` looks into a folder."""
+    first, second = wanted.names
     tried: List[str] = []
     for place in _places():
         if not is_address(place):
             folder = Path(os.path.expanduser(place), name)
-            files = official_files(folder)
+            files = in_folder(folder)
             if files is not None:
                 return files
-            tried.append(f"{folder}: there are no {OPTIONS_NAME} and {WEIGHTS_NAME}")
+            tried.append(f"{folder}: there are no {first} and {second}")
             continue
         try:
-            return _fetched_files(name, place)
+            return _fetched_files(name, wanted, place)
         except FetchError as error:
             tried.append(error.message)
     raise ConfigurationError(
-        f"the model {name} can't be had: {'; '.join(tried)}. Without a connection, put "
-        f"{name}/{OPTIONS_NAME} and {name}/{WEIGHTS_NAME} into a folder, and name the folder by "
-        f"the environment variable {PLACES_VARIABLE}"
+        f"{wanted.told} can't be had: {'; '.join(tried)}. Without a connection, put {name}/{first} "
+        f"and {name}/{second} into a folder, and name the folder by the environment variable "
+        f"{PLACES_VARIABLE}"
     )
 
 
@@ -234,13 +301,13 @@ def _cache() -> Path:
     return Path(os.path.expanduser(cache)) / "models"
 
 
-def _fetched_files(name: str, place: str) -> ModelFiles:
+def _fetched_files(name: str, wanted: _Wanted, place: str) -> Tuple[Path, Path]:
     """
     The files of a model in the cache. What it lacks comes from a mirror or, where `place` is where
     models were published, also from AllenNLP's cache.
     """
-    files = ModelFiles(_cache() / name / OPTIONS_NAME, _cache() / name / WEIGHTS_NAME)
-    for target, file in zip(files, NAMED_MODELS[name]):
+    first, second = (_cache() / name / file_name for file_name in wanted.names)
+    for target, file in zip((first, second), wanted.published):
         if target.exists():
             continue
         address = f"{place.rstrip('/')}/{name}/{target.name}"
@@ -249,7 +316,7 @@ def _fetched_files(name: str, place: str) -> ModelFiles:
                 continue
             address = place + file.path
         download(address, target, size=file.size, flaw_of=file.flaw_of)
-    return files
+    return first, second
 
 
 def _take_from_allennlp(file: PublishedFile, target: Path) -> bool:

@@ -3,7 +3,7 @@
 import os
 from os import PathLike
 from pathlib import Path
-from typing import List, Optional, Tuple, Union
+from typing import List, NamedTuple, Optional, Tuple, Union
 
 import h5py
 from allennlp.common.checks import ConfigurationError
@@ -14,10 +14,10 @@ from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.files.paths import is_address, resolve_path
 from elmo_scratch.interop.archives.blueprint import NO_WORDS, BiLmBlueprint, WordList
 from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
-from elmo_scratch.interop.archives.training_facts import TrainingFacts
+from elmo_scratch.interop.archives.training_facts import NO_FACTS, TrainingFacts
 from elmo_scratch.interop.folders.reading import MODEL_FILES, is_model_folder, read_model_folder
-from elmo_scratch.interop.hub import HUB, hub_folder
-from elmo_scratch.interop.loaded_bilm import NO_SOFTMAX, LoadedBiLm, LoadedSoftmax
+from elmo_scratch.interop.folders.writing import write_bilm_folder
+from elmo_scratch.interop.hub import HUB, hub_folder, push_folder
 from elmo_scratch.interop.many_langs import is_many_langs_folder
 from elmo_scratch.interop.named_models import official_file, resolve_model
 from elmo_scratch.interop.official.files import (
@@ -25,15 +25,92 @@ from elmo_scratch.interop.official.files import (
     read_official_options,
     read_tensors,
 )
+from elmo_scratch.interop.softmax_and_mixes import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
 from elmo_scratch.interop.zipped_models import (
     OPTIONS_NAME,
     VOCABULARY_NAME,
     WEIGHTS_NAME,
     official_files,
 )
+from elmo_scratch.modules import BiLm
 from elmo_scratch_compat.strangers import told_of
 
 Source = Union[str, PathLike]
+
+
+class LoadedBiLm(NamedTuple):
+    """
+    A trained biLM, and what came with it: what `read_bilm` returns.
+
+    # Parameters
+
+    bilm : `BiLm`
+        The biLM with its trained weights, in evaluation mode.
+    blueprint : `BiLmBlueprint`
+        Builds the biLM again. Its words are those that the biLM reads or predicts.
+    word_indexer : `WordIndexer`
+        Makes the ids that the biLM reads.
+    files : `ReadFiles`
+        The files that it was read from.
+    softmax : `LoadedSoftmax`, optional (default = none)
+        The softmax, if it was asked for and there is one.
+    mixes : `LoadedMixes`, optional (default = `None`)
+        The mixes, if an `Elmo` was saved.
+    facts : `TrainingFacts`, optional (default = none)
+        What is known of its training.
+    """
+
+    bilm: BiLm
+    blueprint: BiLmBlueprint
+    word_indexer: WordIndexer
+    files: ReadFiles
+    softmax: LoadedSoftmax = NO_SOFTMAX
+    mixes: Optional[LoadedMixes] = None
+    facts: TrainingFacts = NO_FACTS
+
+    @classmethod
+    def from_pretrained(cls, model: Source, *, with_softmax: bool = True) -> "LoadedBiLm":
+        """
+        Reads a model as `read_bilm` does, with its errors: its softmax too, if it has one and
+        `with_softmax`. What `save_pretrained` has written comes back to the bit.
+        """
+        return read_bilm(model, with_softmax=with_softmax)
+
+    def save_pretrained(
+        self, folder: Source, *, dtype: str = "float32", overwrite: bool = False
+    ) -> None:
+        """
+        Writes a model folder, made if it doesn't exist, whole or not at all, with all that came
+        with the biLM: its softmax and its words, the mixes of an `Elmo` and, on the model card,
+        what is known of its training. Weights are stored as `dtype`, see `write_bilm_folder`.
+
+        # Raises
+
+        ConfigurationError
+            If the folder can't be written to or, unless `overwrite`, holds a biLM already.
+        OSError
+            If the disk is full.
+        ValueError
+            If a model folder can't hold the biLM, or not in this `dtype`.
+        """
+        write_bilm_folder(
+            self.bilm,
+            folder,
+            word_indexer=self.word_indexer,
+            words=self.blueprint.words,
+            softmax=self.softmax,
+            mixes=self.mixes,
+            facts=self.facts,
+            dtype=dtype,
+            overwrite=overwrite,
+        )
+
+    def push_to_hub(self, name: str, *, private: Optional[bool] = None) -> str:
+        """
+        Uploads what `save_pretrained` writes to the repository `owner/name` of the Hugging Face
+        Hub, by `push_folder`, with its errors. Returns the address that reads it back.
+        """
+        return push_folder(self.save_pretrained, name, private=private)
 
 
 def read_bilm(
@@ -90,7 +167,7 @@ def _read(model: Source, options_file: Optional[Source], with_softmax: bool) -> 
             f"{OPTIONS_NAME} and {WEIGHTS_NAME}"
         )
     if is_model_folder(path):
-        return read_model_folder(path, with_softmax=with_softmax)
+        return LoadedBiLm(*read_model_folder(path, with_softmax=with_softmax))
     if is_many_langs_folder(path):
         raise ConfigurationError(
             f"{model}: expected a biLM of this package or of official files, but it is one of "

@@ -30,6 +30,9 @@ OTHER_WEIGHTS_NAME = "model.hdf5"
 VOCABULARY_NAME = "vocab.txt"
 """The words of the model's training, one a line. A biLM of characters does without."""
 
+SOFTMAX_NAME = "softmax_weights.hdf5"
+"""The softmax of the model's training, whose rows are those words."""
+
 MANY_LANGS_NAMES = ("char.dic", "word.dic", "encoder.pkl", "token_embedder.pkl")
 """The files of ELMoForManyLangs, besides `config.json` and another of JSON that it names."""
 
@@ -44,6 +47,13 @@ class ModelFiles(NamedTuple):
     weights: Path
 
 
+class SoftmaxFiles(NamedTuple):
+    """The two further files by which a model scores words: its softmax, and the words of that."""
+
+    softmax: Path
+    words: Path
+
+
 def official_files(folder: Path) -> Optional[ModelFiles]:
     """
     The official files in a folder: `options.json`, and `weights.hdf5`, `model.hdf5` or the only
@@ -52,9 +62,18 @@ def official_files(folder: Path) -> Optional[ModelFiles]:
     options = folder / OPTIONS_NAME
     if not options.is_file():
         return None
-    names = [path.name for path in folder.glob("*.hdf5")]
+    names = [path.name for path in folder.glob("*.hdf5") if path.name != SOFTMAX_NAME]
     weights = _weights_among(names)
     return None if weights is None else ModelFiles(options, folder / weights)
+
+
+def softmax_files(folder: Path) -> Optional[SoftmaxFiles]:
+    """
+    The files beside the official ones in a folder by which the model scores words:
+    `softmax_weights.hdf5` and `vocab.txt`. `None` if they are not both there.
+    """
+    files = SoftmaxFiles(folder / SOFTMAX_NAME, folder / VOCABULARY_NAME)
+    return files if all(file.is_file() for file in files) else None
 
 
 def _weights_among(names: List[str]) -> Optional[str]:
@@ -80,8 +99,8 @@ def unpacked(zip_file: Path, folder: Path) -> Path:
     # Returns
 
     `Path`
-        A folder with `options.json`, `weights.hdf5` and, if the zip file has it, `vocab.txt`; or
-        with the files of ELMoForManyLangs.
+        A folder with `options.json`, `weights.hdf5` and, if the zip file has them, `vocab.txt` and
+        `softmax_weights.hdf5`; or with the files of ELMoForManyLangs.
 
     # Raises
 
@@ -138,11 +157,11 @@ def _members(opened: ZipFile, zip_file: Path) -> Dict[str, ZipInfo]:
 
 def _model_among(members: Dict[str, ZipInfo]) -> Dict[str, ZipInfo]:
     """The model's files among the members of one folder; empty if there is none."""
-    weights = _weights_among(list(members))
+    weights = _weights_among([name for name in members if name != SOFTMAX_NAME])
     if OPTIONS_NAME in members and weights is not None:
         files = {OPTIONS_NAME: members[OPTIONS_NAME], WEIGHTS_NAME: members[weights]}
-        vocabulary = members.get(VOCABULARY_NAME)
-        return files if vocabulary is None else {**files, VOCABULARY_NAME: vocabulary}
+        others = (VOCABULARY_NAME, SOFTMAX_NAME)
+        return {**files, **{name: members[name] for name in others if name in members}}
     if {"config.json", "encoder.pkl"} <= set(members):
         return {
             name: member

@@ -23,12 +23,12 @@ from elmo_scratch.interop.archives.harmless_reader import build_reader
 from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
 from elmo_scratch.interop.archives.softmax import build_softmax
 from elmo_scratch.interop.folders.reading import is_model_folder, read_model_folder
-from elmo_scratch.interop.loaded_bilm import LoadedSoftmax
 from elmo_scratch.interop.many_langs import is_many_langs_folder
-from elmo_scratch.interop.named_models import NAMED_MODELS
+from elmo_scratch.interop.named_models import NAMED_MODELS, named_softmax
 from elmo_scratch.interop.official.softmax import NO_SOFTMAX_FILE, read_official_softmax
 from elmo_scratch.interop.reading import found_model
-from elmo_scratch.interop.zipped_models import official_files
+from elmo_scratch.interop.softmax_and_mixes import LoadedSoftmax
+from elmo_scratch.interop.zipped_models import official_files, softmax_files
 from elmo_scratch.kernels import MixedPrecision, device_of, without_autocast
 from elmo_scratch.modules import (
     BiLm,
@@ -123,37 +123,73 @@ class SentenceScorer:
         cls,
         model: Source,
         *,
+        softmax_file: Optional[Source] = None,
+        vocab_file: Optional[Source] = None,
         state: Optional[str] = None,
         batch_size: Optional[int] = None,
         cuda_device: int = -1,
     ) -> "SentenceScorer":
         """
-        Reads a language model of any kind that keeps its softmax.
+        Reads a language model of any kind that has its softmax.
 
         # Parameters
 
         model : `Union[str, PathLike]`
-            The archive of a language model, or the output folder of its training; or a model folder
-            that `allennlp elmo-export --format safetensors` wrote, also as `hf://owner/name`.
+            The archive of a language model, or the output folder of its training; a model folder
+            that `allennlp elmo-export --format safetensors` wrote, also as `hf://owner/name`; a
+            folder or `.zip` with official files, `softmax_weights.hdf5` and `vocab.txt`; the name
+            `"original"` or `"original-5.5B"`, whose softmax was published too.
+        softmax_file, vocab_file : `Union[str, PathLike]`, optional (default = those of `model`)
+            The softmax of official files and its words, as in `from_official`.
         state, batch_size, cuda_device
-            As in `from_archive`. The sentences of a model folder, which keeps no config of an
-            evaluation, are read one by one, from the state that the biLM had.
+            As in `from_archive`; for official files as in `from_official`. The sentences of a model
+            folder, which keeps no config of an evaluation, are read one by one, from the state that
+            the biLM had.
 
         # Raises
 
         ConfigurationError
-            If the model or the device can't be used, or it has no softmax.
+            If the model or the device can't be used, it has no softmax, or it has its own beside
+            `softmax_file`.
+        ValueError
+            If only one of `softmax_file` and `vocab_file` is given.
         """
-        if str(model) in NAMED_MODELS and not Path(model).exists():
-            raise ConfigurationError(f"{model}: {NO_SOFTMAX_FILE}")  # nothing is fetched for that
+        if (softmax_file is None) != (vocab_file is None):
+            raise ValueError("expected `softmax_file` and `vocab_file` together, but got one")
+        if softmax_file is None and str(model) in NAMED_MODELS and not Path(model).exists():
+            named = named_softmax(str(model))
+            if named is None:
+                raise ConfigurationError(f"{model}: {NO_SOFTMAX_FILE}")  # nothing is fetched
+            softmax_file, vocab_file = named
         path = found_model(model)
-        if official_files(path) is not None or (path.is_file() and h5py.is_hdf5(path)):
-            raise ConfigurationError(f"{model}: {NO_SOFTMAX_FILE}")
+        official = official_files(path)
+        if official is not None:
+            beside = softmax_files(path) if softmax_file is None else (softmax_file, vocab_file)
+            if beside is None:
+                raise ConfigurationError(f"{model}: {NO_SOFTMAX_FILE}")
+            return cls.from_official(
+                *official,
+                *beside,
+                state=state or "carry",
+                batch_size=batch_size or BATCH_SIZE,
+                cuda_device=cuda_device,
+            )
+        if path.is_file() and h5py.is_hdf5(path):
+            raise ConfigurationError(
+                f"{model}: official weights need their options: name options.json by "
+                "--options-file (in Python: `SentenceScorer.from_official`), or the folder of both "
+                f"as the model. {NO_SOFTMAX_FILE[0].upper()}{NO_SOFTMAX_FILE[1:]}"
+            )
         if is_many_langs_folder(path):
             raise ConfigurationError(
                 f"{model}: expected a language model with its softmax, by which words are scored, "
                 "but it is a model of ELMoForManyLangs, whose softmax isn't read. Take the archive "
                 "of a language model, or official files with their softmax"
+            )
+        if softmax_file is not None:
+            raise ConfigurationError(
+                f"{model}: expected official files beside {softmax_file}, but it is a model that "
+                "keeps its own softmax, if any. Leave --softmax-file and --vocab-path out"
             )
         if not is_model_folder(path):
             return cls.from_archive(

@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Callable, List
+from typing import Callable, Dict, List
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -97,28 +97,42 @@ def test_a_file_appears_whole_or_not_at_all(score: Run, tmp_path: Path) -> None:
 
 
 def test_official_files_are_scored(
-    allennlp: Allennlp, tmp_path: Path, capsys: pytest.CaptureFixture
+    allennlp: Allennlp,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
 ) -> None:
-    softmax = {"type": "sampled", "num_samples": 3, "sparse": False}
-    archive = archive_of(tmp_path / "run", has_corpus_vocabulary=True, softmax=softmax)
-    files = official_model(archive, tmp_path / "official")
-    options = ["--options-file", files.options, "--softmax-file", files.softmax]
-    options += ["--vocab-path", files.words, "--format", "jsonl"]
-    lines = {}
-    for model, words in ((files.weights, options), (archive, ["--format", "jsonl"])):
+    sampled = {"type": "sampled", "num_samples": 3, "sparse": False}
+    archive = archive_of(tmp_path / "run", has_corpus_vocabulary=True, softmax=sampled)
+    files = official_model(archive, tmp_path / "models" / "original")
+    softmax = ["--softmax-file", files.softmax.rename(tmp_path / "softmax.hdf5")]
+    softmax += ["--vocab-path", files.words.rename(tmp_path / "words.txt")]
+    monkeypatch.setenv("ELMO_SCRATCH_MODELS", str(tmp_path / "models"))
+
+    def scored(model: object, *words: object) -> Dict[str, float]:
         capsys.readouterr()
-        allennlp("elmo-score", model, TOUR, "--state", "reset", *words)
-        lines[model] = capsys.readouterr().out.splitlines()
-    theirs, ours = (json.loads(found[-1])["text"] for found in lines.values())
-    assert theirs == pytest.approx(ours, rel=1e-5)
+        allennlp("elmo-score", model, TOUR, "--state", "reset", "--format", "jsonl", *words)
+        return json.loads(capsys.readouterr().out.splitlines()[-1])["text"]
+
+    ours = scored(archive)
+    by_files = scored(files.weights, "--options-file", files.options, *softmax)
+    assert by_files == pytest.approx(ours, rel=1e-5)
+    # A model may be named in any way, and keep its softmax beside its other files.
+    assert scored("original", *softmax) == scored(files.weights.parent, *softmax) == by_files
+    (tmp_path / "softmax.hdf5").rename(files.softmax)
+    (tmp_path / "words.txt").rename(files.words)
+    assert scored("original") == scored(files.weights.parent) == by_files
 
 
 @pytest.mark.parametrize(
     "model, told",
     [
-        ("small", "small: expected .* `original` and `original-5.5B` .* by --softmax-file, its"),
+        ("small", "small: expected .* by --softmax-file .* `original` and `original-5.5B` were"),
         (RESIDUAL, "residual: expected .* official files hold none"),
-        (RESIDUAL / "weights.hdf5", "weights.hdf5: expected .* official files hold none"),
+        (
+            RESIDUAL / "weights.hdf5",
+            "weights.hdf5: official weights need .* Expected a language model with its",
+        ),
         (FIXTURES_ROOT / "elmo_for_many_langs" / "both", "both: .* model of ELMoForManyLangs"),
     ],
 )
@@ -139,6 +153,10 @@ def test_models_without_a_softmax_say_which_have_one(
         (["text.txt", "-o", "text.txt", "--overwrite"], "the output would replace an input"),
         (["text.txt", "-o", "model.tar.gz", "--overwrite"], "the output would replace an input"),
         (["text.txt", "--cuda-device", "99"], "expected a GPU with the number 99"),
+        (
+            ["text.txt", "--softmax-file", "softmax.hdf5", "--vocab-path", "words.txt"],
+            "model.tar.gz: expected official files beside softmax.hdf5",
+        ),
     ],
     ids=str,
 )

@@ -14,6 +14,7 @@ from elmo_scratch import (
     BiLmEmbedder,
     Elmo,
     ElmoEmbedder,
+    LoadedBiLm,
     SentenceLayers,
     batch_to_ids,
     read_bilm,
@@ -94,6 +95,29 @@ def test_what_is_saved_gives_the_same_vectors(entry: Any, model: Path, tmp_path:
     with pytest.raises(ConfigurationError, match="or replace them by `overwrite=True`"):
         before.save_pretrained(tmp_path / "folder")
     before.save_pretrained(tmp_path / "folder", overwrite=True)
+
+
+@pytest.mark.parametrize("model", [CHARACTERS, WORDS])
+def test_a_saved_bilm_comes_back_to_the_bit(model: Path, tmp_path: Path) -> None:
+    before = LoadedBiLm.from_pretrained(model)
+    before.save_pretrained(tmp_path / "folder")
+    after = LoadedBiLm.from_pretrained(tmp_path / "folder")
+    vectors = (
+        SentenceLayers(one.bilm, one.word_indexer, one.files)(SENTENCES) for one in (before, after)
+    )
+    assert all(map(numpy.array_equal, *vectors))
+    assert before.bilm.state_dict().keys() == after.bilm.state_dict().keys()
+    assert before.softmax.tensors.keys() == after.softmax.tensors.keys() != set()
+    for name, tensor in before.softmax.tensors.items():
+        assert torch.equal(tensor, after.softmax.tensors[name])
+    # The softmax is a third of a small model: who needs the layers alone may leave it where it is.
+    assert not LoadedBiLm.from_pretrained(model, with_softmax=False).softmax.tensors
+    with pytest.raises(ConfigurationError, match="or replace them by `overwrite=True`"):
+        before.save_pretrained(tmp_path / "folder")
+    after.save_pretrained(tmp_path / "folder", dtype="float16", overwrite=True)
+    halved = read_bilm(tmp_path / "folder").bilm.state_dict()
+    for name, tensor in before.bilm.state_dict().items():
+        assert torch.equal(tensor.half().float(), halved[name])
 
 
 def test_the_state_is_the_one_that_was_saved(tmp_path: Path) -> None:

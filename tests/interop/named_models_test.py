@@ -18,9 +18,12 @@ from elmo_scratch.interop import named_models
 from elmo_scratch.interop.named_models import (
     BUCKETS,
     NAMED_MODELS,
+    NAMED_SOFTMAXES,
     NamedModel,
+    NamedSoftmax,
     PublishedFile,
     named_files,
+    named_softmax,
     official_file,
     resolve_model,
 )
@@ -30,6 +33,9 @@ from tests.local_server import LocalServer, local_server
 
 RESIDUAL = FIXTURES_ROOT / "elmo" / "residual"
 OPTIONS, WEIGHTS = (RESIDUAL / name for name in ("options.json", "weights.hdf5"))
+TRAINED = FIXTURES_ROOT / "elmo" / "language_model"
+"""A tiny model with its softmax."""
+
 UNKNOWN = "medium"
 """A model of whose files neither size nor checksum is known."""
 
@@ -74,8 +80,10 @@ def test_the_published_addresses_are_those_of_allennlp() -> None:
     assert RELEASED_OPTIONS == BUCKETS[0] + NAMED_MODELS["original"].options.path
     assert RELEASED_WEIGHTS.endswith("/elmo_2x4096_512_2048cnn_2xhighway_weights.hdf5")
     paths = [file.path for model in NAMED_MODELS.values() for file in model]
-    assert len(set(paths)) == 12
     assert all(path.endswith(end) for path, end in zip(paths, ["options.json", ".hdf5"] * 6))
+    softmaxes = [file.path for softmax in NAMED_SOFTMAXES.values() for file in softmax]
+    assert all(path.endswith(end) for path, end in zip(softmaxes, ["_weights.hdf5", ".txt"] * 2))
+    assert len({*paths, *softmaxes}) == 16
     assert {urlparse(bucket).scheme for bucket in BUCKETS} == {"https"}
 
 
@@ -245,3 +253,41 @@ def test_no_name_and_no_address_is_no_request(cache: Path, monkeypatch: pytest.M
     ElmoEmbedder(OPTIONS, WEIGHTS)
     assert resolve_model(str(RESIDUAL)) == str(RESIDUAL)
     assert ElmoEmbedder(weight_file=RESIDUAL).embed_sentence(["The"]).shape == (3, 1, 12)
+
+
+def test_a_softmax_is_fetched_with_the_words_that_it_scores(
+    server: LocalServer, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = (TRAINED / "softmax_weights.hdf5").read_bytes()
+    softmax, words = NAMED_SOFTMAXES["original"]
+    known = NamedSoftmax(PublishedFile(softmax.path, len(content)), words)
+    monkeypatch.setitem(NAMED_SOFTMAXES, "original", known)
+    server.files[f"/models/elmo/{softmax.path}"] = content[:-1]
+    with pytest.raises(ConfigurationError, match=f"but {len(content)} were expected"):
+        named_softmax("original")
+    server.files[f"/models/elmo/{softmax.path}"] = content
+    server.files[f"/models/elmo/{words.path}"] = b"<html>Welcome!</html>"
+    with pytest.raises(ConfigurationError) as error:
+        named_softmax("original")
+    assert error.value.message.startswith(
+        f"the softmax of the model original can't be had: {server.address}/models/elmo/{words.path}"
+    )
+    assert "what came is no list of words with <S>, </S>, <UNK>, one a line" in error.value.message
+    server.files[f"/models/elmo/{words.path}"] = (TRAINED / "vocab.txt").read_bytes()
+    files = named_softmax("original")
+    assert files == (cache / "original" / "softmax_weights.hdf5", cache / "original" / "vocab.txt")
+    server.status = 503
+    assert named_softmax("original") == files
+
+
+def test_a_folder_of_models_may_hold_softmaxes(
+    offline: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_SCRATCH_MODELS", f"{tmp_path}/none:{tmp_path}")
+    assert named_softmax("small") is None
+    for name in ("small", "original"):
+        folder = in_folder(tmp_path, name, "anything.hdf5")
+        for file_name in ("softmax_weights.hdf5", "vocab.txt"):
+            shutil.copyfile(TRAINED / file_name, folder / file_name)
+        assert named_softmax(name) == (folder / "softmax_weights.hdf5", folder / "vocab.txt")
+        assert named_files(name).weights == folder / "anything.hdf5"

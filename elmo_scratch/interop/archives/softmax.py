@@ -8,7 +8,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop.archives.weights import SOFTMAX_PREFIX, type_of
-from elmo_scratch.interop.loaded_bilm import LoadedSoftmax
+from elmo_scratch.interop.softmax_and_mixes import LoadedSoftmax
 from elmo_scratch.modules import OutputSoftmax
 from elmo_scratch_compat.strangers import config_as_data
 

@@ -7,7 +7,7 @@ from typing import Union
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.atomic import check_folder
-from elmo_scratch.interop.folders.writing import FILES, write_bilm_folder
+from elmo_scratch.interop.folders.writing import FILES
 from elmo_scratch.interop.reading import read_bilm
 from elmo_scratch.modules import BiLm
 
@@ -48,17 +48,7 @@ def export_model_folder(
     check_folder(Path(folder), FILES, overwrite, "`--overwrite`")
     read = read_bilm(model, with_softmax=True)
     try:
-        write_bilm_folder(
-            read.bilm,
-            folder,
-            word_indexer=read.word_indexer,
-            words=read.blueprint.words,
-            softmax=read.softmax,
-            mixes=read.mixes,
-            facts=read.facts,
-            dtype=dtype,
-            overwrite=overwrite,
-        )
+        read.save_pretrained(folder, dtype=dtype, overwrite=overwrite)
     except ValueError as error:
         raise ConfigurationError(f"{model}: {error}") from None
     return read.bilm

@@ -2,7 +2,7 @@
 
 from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Union
+from typing import Any, Dict, NamedTuple, Optional, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -23,7 +23,8 @@ from elmo_scratch.interop.archives.weights import (
 )
 from elmo_scratch.interop.folders.config import SOFTMAXES, FolderConfig
 from elmo_scratch.interop.folders.vocabulary import read_words
-from elmo_scratch.interop.loaded_bilm import LoadedBiLm, LoadedMixes, LoadedSoftmax
+from elmo_scratch.interop.softmax_and_mixes import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
+from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import TrainableMix
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 
@@ -45,6 +46,20 @@ NAMES_OF_WEIGHTS = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}
 """The names that safetensors has for the types of `FolderConfig.dtype`."""
 
 
+class FolderContents(NamedTuple):
+    """
+    What a model folder holds: the first fields of a `LoadedBiLm`, which is read of a model of any
+    kind.
+    """
+
+    bilm: BiLm
+    blueprint: BiLmBlueprint
+    word_indexer: WordIndexer
+    files: ReadFiles
+    softmax: LoadedSoftmax = NO_SOFTMAX
+    mixes: Optional[LoadedMixes] = None
+
+
 def is_model_folder(path: Path) -> bool:
     """
     Whether a path is a folder to be read as a model folder: it holds `model.safetensors`, or its
@@ -60,7 +75,7 @@ def is_model_folder(path: Path) -> bool:
         return False
 
 
-def read_model_folder(folder: Source, *, with_softmax: bool = False) -> LoadedBiLm:
+def read_model_folder(folder: Source, *, with_softmax: bool = False) -> FolderContents:
     """
     Reads a model folder.
 
@@ -119,7 +134,7 @@ def read_model_folder(folder: Source, *, with_softmax: bool = False) -> LoadedBi
         word_indexer = CharacterWordIndexer(encoder.max_characters_per_token)
     else:
         word_indexer = ListedWordIndexer(words, config.lowercase)
-    return LoadedBiLm(bilm.eval(), blueprint, word_indexer, files, softmax, mixes)
+    return FolderContents(bilm.eval(), blueprint, word_indexer, files, softmax, mixes)
 
 
 Parts = Dict[str, torch.nn.Module]

@@ -23,7 +23,7 @@ from elmo_scratch.interop.folders.reading import (
     WEIGHTS_NAME,
 )
 from elmo_scratch.interop.folders.vocabulary import write_words
-from elmo_scratch.interop.loaded_bilm import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
+from elmo_scratch.interop.softmax_and_mixes import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
 from elmo_scratch.modules import BiLm
 
 FILES = (WEIGHTS_NAME, VOCABULARY_NAME, CARD_NAME, CONFIG_NAME)

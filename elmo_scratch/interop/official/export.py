@@ -20,10 +20,9 @@ from elmo_scratch.data.vocabulary_file import (
 from elmo_scratch.files.atomic import atomic_writes, check_folder
 from elmo_scratch.interop.archives.blueprint import WordList
 from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
-from elmo_scratch.interop.loaded_bilm import LoadedBiLm
 from elmo_scratch.interop.official.files import write_official_bilm
 from elmo_scratch.interop.official.options import MARK_IDS
-from elmo_scratch.interop.reading import read_bilm
+from elmo_scratch.interop.reading import LoadedBiLm, read_bilm
 from elmo_scratch.interop.zipped_models import OPTIONS_NAME, VOCABULARY_NAME, WEIGHTS_NAME
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder

@@ -2,12 +2,7 @@
 The softmax of an official biLM, which `weights.hdf5` lacks: a file of its own beside it.
 
 The original's `bin/dump_weights.py` leaves the softmax out. For two released models a file with it
-was published all the same, beside their weights, below https://allennlp.s3.amazonaws.com/models/elmo/
-
-- `2x4096_512_2048cnn_2xhighway/elmo_2x4096_512_2048cnn_2xhighway_softmax_weights.hdf5`, whose
-  words are `2x4096_512_2048cnn_2xhighway/vocab-2016-09-10.txt`, and
-- `2x4096_512_2048cnn_2xhighway_5.5B/elmo_2x4096_512_2048cnn_2xhighway_5.5B_softmax_weights.hdf5`,
-  whose words are `2x4096_512_2048cnn_2xhighway_5.5B/tf_checkpoint/vocab-enwiki-news-500000.txt`.
+was published all the same: `NAMED_SOFTMAXES` of `named_models` has their addresses.
 
 For other models a copy of that script without its test for "softmax" writes one from the checkpoint
 of the training. There the variables are `lm/softmax/W`, shape `(words, projection_dim)`, and
@@ -28,10 +23,10 @@ from elmo_scratch.modules.softmaxes import SampledSoftmax
 
 NO_SOFTMAX_FILE = (
     "expected a language model with its softmax, by which words are scored, but official files "
-    "hold none. Of the named models `original` and `original-5.5B` were published with a file of "
-    "it: name that by --softmax-file, its words by --vocab-path, options.json by --options-file "
-    "and weights.hdf5 as the model (in Python: `SentenceScorer.from_official`); or take the "
-    "archive of a language model"
+    "hold none. Name its file by --softmax-file and its words by --vocab-path (in Python: "
+    "`softmax_file`, `vocab_file`), or put them into the folder of the model as "
+    "softmax_weights.hdf5 and vocab.txt. Of the released models `original` and `original-5.5B` "
+    "were published with them. Or take the archive of a language model"
 )
 """The error for a model of official files alone."""
 
