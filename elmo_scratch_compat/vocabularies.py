@@ -5,8 +5,9 @@ import functools
 import json
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
+
+from elmo_scratch_compat.unfinished import unfinished
 
 UNKNOWN_WORD = "<UNK>"
 """The unknown word of the vocabulary `elmo_scratch_corpus`."""
@@ -45,7 +46,7 @@ def keep_words_of_checkpoints(vocabulary: Any) -> None:
     def save_to_files(self: Any, directory: Any) -> None:
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder.absolute().parent, prefix=".vocabulary.") as temporary:
+        with unfinished(str(folder.absolute())) as temporary:
             original(self, temporary)
             new = [file for file in Path(temporary).iterdir() if file.name != ".lock"]
             # The file that AllenNLP reads first comes last: without it there is no vocabulary yet.

@@ -4,6 +4,8 @@ import os
 from contextlib import contextmanager
 from typing import Iterator
 
+from elmo_scratch_compat.unfinished import unfinished
+
 
 @contextmanager
 def written_beside(path: str) -> Iterator[str]:
@@ -16,13 +18,9 @@ def written_beside(path: str) -> Iterator[str]:
         yield path
         return
     wanted = os.path.realpath(path)
-    part = f"{wanted}.{os.getpid()}.part"
-    try:
+    with unfinished(wanted, told=path) as part:
         yield part
         os.replace(part, wanted)
-    finally:
-        if os.path.exists(part):
-            os.remove(part)
 
 
 def _can_be_replaced(path: str) -> bool:

@@ -35,9 +35,8 @@ from elmo_scratch.export import (
     export_layers,
     join_shards,
 )
-from elmo_scratch.export.export import has_parts
+from elmo_scratch.export.export import check_export_place, has_parts
 from elmo_scratch.export.plan import Span, in_words
-from elmo_scratch.files.atomic import check_place
 from elmo_scratch.files.paths import resolve_path
 from elmo_scratch.interop import LayerFile
 from elmo_scratch.terminal import closing_lines, counted, duration
@@ -89,7 +88,7 @@ def export_from_args(args: argparse.Namespace) -> None:
             source = source.at_rest()
         # Check first, so that no model is fetched and loaded for nothing.
         check_settings(text, settings, args.state, span, engine)
-        check_place(output_file)
+        check_export_place(output_file)
         layers = source.load()
         started = time.perf_counter()
         export_layers(

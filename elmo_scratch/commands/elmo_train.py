@@ -8,7 +8,6 @@ import os
 from argparse import Namespace
 from contextlib import nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Dict
 
 from allennlp.commands.subcommand import Subcommand
@@ -21,6 +20,7 @@ from elmo_scratch.commands.command_error import check_arguments, command_errors
 from elmo_scratch.commands.plain_commands import run_plainly
 from elmo_scratch.data.corpus import list_shards
 from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer
+from elmo_scratch.files.atomic import check_folder_place
 from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.own_text import (
     OwnText,
@@ -32,6 +32,7 @@ from elmo_scratch.own_text import (
 )
 from elmo_scratch.report import check_matplotlib, read_contents, report_of, write_page
 from elmo_scratch.terminal import counted
+from elmo_scratch_compat.unfinished import unfinished
 
 CONFIG, ARCHIVE = "config.json", "model.tar.gz"
 """By AllenNLP's names."""
@@ -56,6 +57,7 @@ def train_from_args(args: argparse.Namespace) -> None:
     with command_errors("elmo-train", str(folder), is_verbose=args.verbose):
         check_arguments(ELMO_TRAIN, args)
         check_matplotlib()
+        check_folder_place(folder)
         names = ("texts", "dev", "tokenize", "recipe", "epochs")
         given = {name: getattr(args, name) for name in names}
         if not _is_begun(folder, given):
@@ -132,8 +134,8 @@ def _begin(args: Namespace, given: Dict[str, Any], folder: Path) -> None:
     if args.dry_run:
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
-        new = Path(temporary) / folder.name
+    with unfinished(str(folder)) as part:
+        new = Path(part)
         new.mkdir()
         if args.dev is None:
             (new / TEXTS).mkdir()

@@ -32,6 +32,7 @@ from elmo_scratch.export.plan import (
     in_words,
 )
 from elmo_scratch.export.text import InputText
+from elmo_scratch.files.atomic import check_place
 from elmo_scratch.files.signals import first_interruption_waits
 
 logger = logging.getLogger(__name__)
@@ -213,6 +214,15 @@ def export_layers(
                 engine.write(writing, missing, layers, progress.update)
         writing.join(output_file)
         folder.remove()
+
+
+def check_export_place(output_file: Path) -> None:
+    """
+    Checks before a biLM is loaded that the output and its parts can be written. Raises
+    `ConfigurationError` if not.
+    """
+    check_place(output_file)
+    PartFolder(Path(os.path.realpath(output_file)))
 
 
 def has_parts(output_file: Path) -> bool:

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import time
 import uuid
 from contextlib import contextmanager, suppress
@@ -24,12 +25,16 @@ from elmo_scratch.export.plan import ExportSettings, Shard, Span, State, check_o
 from elmo_scratch.export.text import InputText
 from elmo_scratch.files.atomic import atomic_write, sync
 from elmo_scratch.interop import LayerFile, LayerFileFacts, LayerFileWriter
+from elmo_scratch_compat.unfinished import LONGEST_NAME
+
+PARTS = ".parts"
+"""The end of the name of the folder, after that of the output."""
 
 IDENTITY, LOCK = "export.json", "lock"
 PART_NAME, STATE_NAME = "{:012d}-{:012d}.hdf5", "{:012d}.state.npz"
 
 LEFTOVERS = re.compile(r"\..*\.part|unfinished-.*")
-"""Files that a process was writing when it was killed."""
+"""Files, and folders of files, that a process was writing when it was killed."""
 
 PART, STATE = re.compile(r"(\d{12})-(\d{12})\.hdf5"), re.compile(r"\d{12}\.state\.npz")
 """Files that a run can resume from."""
@@ -48,10 +53,18 @@ class PartFolder:
     """
     The folder `NAME.parts` beside an output file `NAME`. It holds complete layer files, each of one
     span of sentences, and, where states are carried, the state that the next span starts from.
+
+    Raises `ConfigurationError` if its name would be longer than names of files can be.
     """
 
     def __init__(self, output_file: Path) -> None:
-        self.path = output_file.with_name(f"{output_file.name}.parts")
+        self.path = output_file.with_name(f"{output_file.name}{PARTS}")
+        if len(os.fsencode(self.path.name)) > LONGEST_NAME:
+            raise ConfigurationError(
+                f"{output_file}: expected a name of at most {LONGEST_NAME - len(PARTS)} bytes, but "
+                f"it has {len(os.fsencode(output_file.name))}: until it is whole, its parts lie in "
+                f"a folder whose name ends in {PARTS}. Choose a shorter one."
+            )
         self._is_removed = False
 
     @contextmanager
@@ -84,7 +97,7 @@ class PartFolder:
             is_kept = is_own and (resume or not overwrite)
             for path in self.path.iterdir():
                 if (LEFTOVERS if is_kept else OWN).fullmatch(path.name):
-                    path.unlink()
+                    _remove(path)
             for span in self.parts():
                 if told := self._shortcoming(span):
                     logger.warning("%s; it is made anew", told)
@@ -244,7 +257,7 @@ class PartFolder:
         with suppress(OSError):
             for path in self.path.iterdir():
                 if OWN.fullmatch(path.name):
-                    path.unlink()
+                    _remove(path)
             # The record goes after the parts: it says whose they are.
             (self.path / IDENTITY).unlink(missing_ok=True)
             (self.path / LOCK).unlink(missing_ok=True)
@@ -257,6 +270,14 @@ class PartFolder:
         except (OSError, UnicodeDecodeError):
             return False
         return record == json.dumps({"export": identity})
+
+
+def _remove(path: Path) -> None:
+    """Removes a file, or a folder with all that is in it."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
 
 
 JOINED = "unfinished-output.hdf5"

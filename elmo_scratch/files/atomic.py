@@ -1,19 +1,19 @@
 """Writes output files that appear whole or not at all."""
 
 import os
-import shutil
-import uuid
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, Sequence
+from typing import Iterator, Optional, Sequence
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch_compat.unfinished import unfinished
 
-def check_place(path: Path) -> None:
+
+def check_place(path: Path, *, told: Optional[Path] = None) -> None:
     """
     Checks before the work starts that a file can be written at `path`, or at the target of a link.
-    Raises `ConfigurationError` if not.
+    Raises `ConfigurationError` if not, which names `told` if `path` is only a part of it.
     """
     reason = None
     try:
@@ -30,31 +30,22 @@ def check_place(path: Path) -> None:
     except OSError as error:  # The system refuses the name.
         reason = f"can't be written to ({error.strerror})"
     if reason is not None:
-        raise ConfigurationError(f"{path}: {reason}")
+        raise ConfigurationError(f"{told or path}: {reason}")
 
 
 @contextmanager
-def atomic_write(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path, *, told: Optional[Path] = None) -> Iterator[Path]:
     """
-    Gives the block a temporary path beside `path`, and moves what the block wrote there to `path`
-    when it ends without an error. Until then an older file at `path` stays as it is; after an error
-    nothing is left of the new one. A link stays, and the file that it leads to is replaced. The
-    folder of `path` must exist.
+    Gives the block a temporary path in a folder beside `path`, and moves what the block wrote there
+    to `path` when it ends without an error. Until then an older file at `path` stays as it is;
+    after an error nothing is left of the new one, and what a killed process has left goes with the
+    next write. A link stays, and the file that it leads to is replaced. The folder of `path` must
+    exist. Errors name `told` if `path` is only a part of it.
     """
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(_temporary_name(target))
-    try:
-        yield temporary
+    with unfinished(str(target), told=str(told or path)) as temporary:
+        yield Path(temporary)
         os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _temporary_name(path: Path) -> str:
-    """
-    A name that no other process takes, even one in another container with the same process number.
-    """
-    return f".{path.name}.{uuid.uuid4().hex[:8]}.{os.getpid()}.part"
 
 
 def sync(path: Path) -> None:
@@ -80,11 +71,11 @@ def atomic_writes(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     A new folder appears with all its files at once. In an existing folder the last of the files is
     removed first and moved last: if it is there, the others belong to it.
     """
-    folder = Path(os.path.realpath(folder))
-    name = _temporary_name(folder)
+    told, folder = str(folder), Path(os.path.realpath(folder))
     # The folder above may be on another disk, or may not be writable.
-    temporary = folder / name if folder.exists() else folder.with_name(name)
-    try:
+    place = folder if folder.exists() else folder.parent
+    with unfinished(str(folder), folder=str(place), told=told) as part:
+        temporary = Path(part)
         temporary.mkdir()
         yield temporary
         if folder.exists():
@@ -93,8 +84,25 @@ def atomic_writes(folder: Path, names: Sequence[str]) -> Iterator[Path]:
                 os.replace(temporary / name, folder / name)
         else:
             os.replace(temporary, folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_folder_place(folder: Path) -> None:
+    """
+    Checks before the work starts that there can be a folder at `folder`. Raises
+    `ConfigurationError` if a file is in the way, or a link that leads nowhere.
+    """
+    # A target that is still a link belongs to a circle of links.
+    if Path(os.path.realpath(folder)).is_symlink():
+        raise ConfigurationError(
+            f"{folder}: expected a folder to write to, but it is a link that leads nowhere"
+        )
+    for above in (folder, *folder.absolute().parents):
+        what = "a file" if above.exists() else "a link that leads nowhere"
+        is_link = above != folder and above.is_symlink() and not above.exists()
+        if is_link or (above.exists() and not above.is_dir()):
+            raise ConfigurationError(
+                f"{folder}: expected a folder to write to, but {above} is {what}"
+            )
 
 
 def check_folder(folder: Path, names: Sequence[str], overwrite: bool, way: str) -> None:
@@ -103,11 +111,7 @@ def check_folder(folder: Path, names: Sequence[str], overwrite: bool, way: str) 
     makes the folders above it. Raises `ConfigurationError` if not, or if one of them is there and
     may not be replaced; `way` says how it may.
     """
-    for above in (folder, *folder.absolute().parents):
-        if above.exists() and not above.is_dir():
-            raise ConfigurationError(
-                f"{folder}: expected a folder to write to, but {above} is a file"
-            )
+    check_folder_place(folder)
     older = [name for name in names if (folder / name).exists()]
     for name in older:
         if (folder / name).is_dir():

@@ -36,6 +36,9 @@ SOFTMAX_NAME = "softmax_weights.hdf5"
 MANY_LANGS_NAMES = ("char.dic", "word.dic", "encoder.pkl", "token_embedder.pkl")
 """The files of ELMoForManyLangs, besides `config.json` and another of JSON that it names."""
 
+LONGEST_STEM = 200
+"""Bytes of a zip file's name in that of its folder, which other names are made of."""
+
 BY_SYSTEM = "__MACOSX"
 """The folder in a zip file where a Mac puts what only concerns itself."""
 
@@ -114,7 +117,8 @@ def unpacked(zip_file: Path, folder: Path) -> Path:
     try:
         stamp = f"{zip_file.resolve()} {stamp_of(zip_file)}"
         digest = hashlib.sha256(os.fsencode(stamp)).hexdigest()
-        place = folder / f"{zip_file.stem}-{digest[:16]}"
+        stem = os.fsdecode(os.fsencode(zip_file.stem)[:LONGEST_STEM])
+        place = folder / f"{stem}-{digest[:16]}"
         with ZipFile(zip_file) as opened:
             members = _members(opened, zip_file)
 

@@ -12,6 +12,7 @@ import socket
 import stat
 import time
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, Dict, List, MutableMapping, NoReturn, Optional, Set, TextIO, Tuple, Union
 from weakref import WeakValueDictionary
@@ -430,17 +431,28 @@ class WholeCheckpointer(Checkpointer):
         """Removes the remains of a save that was killed."""
         for name in WRITTEN_WHOLE:
             for part in self._folder.glob(f".{name}.*.part"):
-                part.unlink(missing_ok=True)
+                _remove(part)
         for name in WRITTEN_BESIDE:
-            for part in self._folder.glob(f"{name}.*.part"):
-                part.unlink(missing_ok=True)
+            # Older versions wrote them under names without a full stop at the beginning.
+            for part in chain(
+                self._folder.glob(f".{name}.*.part"), self._folder.glob(f"{name}.*.part")
+            ):
+                _remove(part)
         for unfinished in self._folder.glob(VOCABULARIES):
-            shutil.rmtree(unfinished, ignore_errors=True)
+            _remove(unfinished)
         models = self._folder.glob("model_state_e*_b*.th")
         saved = {self._parse_model_state_path(file) for file in models}
         for file in self._folder.glob("training_state_e*_b*.th"):
             if self._parse_training_state_path(file) not in saved:
                 file.unlink(missing_ok=True)
+
+
+def _remove(path: Path) -> None:
+    """Removes a file, or a folder with all that is in it."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def place_of(point: Point) -> str:

@@ -7,6 +7,7 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.export.export import check_export_place
 from elmo_scratch.export.parts import PartFolder
 from elmo_scratch.export.plan import Span
 
@@ -200,3 +201,11 @@ def test_a_file_in_its_place_is_an_error(folder: PartFolder) -> None:
     with pytest.raises(ConfigurationError, match="expected a folder of parts, not a file"):
         with folder.opened("a", resume=False, overwrite=False):
             pass
+
+
+def test_a_name_without_room_for_that_of_the_parts_is_refused(tmp_path: Path) -> None:
+    check_export_place(tmp_path / (249 * "x"))
+    with pytest.raises(
+        ConfigurationError, match="語: expected a name of at most 249 bytes.* has 252"
+    ):
+        check_export_place(tmp_path / (84 * "語"))

@@ -62,7 +62,7 @@ def test_a_link_stays_and_what_it_leads_to_is_written(is_there: bool, tmp_path: 
     check_place(link)
     with atomic_write(link) as temporary:
         temporary.write_text("new")
-        assert temporary.parent == target.parent
+        assert temporary.parent.parent == target.parent
     assert link.is_symlink() and target.read_text() == "new"
     assert os.listdir(target.parent) == ["out.txt"]
 
@@ -117,7 +117,7 @@ def test_a_killed_process_leaves_no_file_under_the_name(
     killed = run_forked(write_half, tmp_path_factory.mktemp("log") / "errors")
     assert killed.status == -signal.SIGKILL
     (left,) = tmp_path.iterdir()
-    assert left.name != path.name and left.read_text() == "half"
+    assert left.name != path.name and (left / path.name).read_text() == "half"
 
 
 def test_two_processes_do_not_share_a_temporary(tmp_path: Path) -> None:
@@ -210,9 +210,20 @@ def test_files_for_a_folder_that_is_there_need_nothing_above_it(tmp_path: Path) 
     """What lies above may be another disk, or not to be written to."""
     (tmp_path / "out").mkdir()
     with atomic_writes(tmp_path / "out", ["a.txt"]) as folder:
-        assert folder.parent == tmp_path / "out"
+        assert folder.parent.parent == tmp_path / "out"
         (folder / "a.txt").write_text("new")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.txt"]
+
+
+@pytest.mark.parametrize("path", ["circle", "circle/out", "file", "file/out", "nowhere/out"])
+def test_a_folder_has_no_file_and_no_lost_link_on_its_way(path: str, tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "nowhere").symlink_to("none")
+    (tmp_path / "file").touch()
+    what = "is a file" if path.startswith("file") else "is a link that leads nowhere"
+    with pytest.raises(ConfigurationError, match=f"{path}: expected a folder to write .* {what}"):
+        check_folder(tmp_path / path, ["x"], False, "`--overwrite`")
+    check_folder(tmp_path / "nowhere", ["x"], False, "`--overwrite`")
 
 
 def test_a_folder_to_write_to_is_made_above_and_replaced_only_if_asked(tmp_path: Path) -> None:

@@ -13,13 +13,13 @@ import re
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.corpus.cache_folder import CACHE_VARIABLE, default_cache_dir
+from elmo_scratch_compat.unfinished import unfinished
 
 SCHEME = "datasets:"
 
@@ -61,14 +61,14 @@ def data_set_file(source: Any) -> Path:
         return path
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder) as part:
-            digest = _write(rows.lines(), Path(part) / "lines.txt")
+        with unfinished(str(folder / "lines.txt")) as part:
+            digest = _write(rows.lines(), Path(part))
             if rows.fingerprint is None:
                 # Only its content tells a stream from another.
                 path = folder / f"{digest}.txt"
             # A file that others read keeps its time stamps.
             if not path.exists():
-                os.replace(Path(part) / "lines.txt", path)
+                os.replace(part, path)
         return path
     except OSError as error:
         raise ConfigurationError(
