@@ -3,6 +3,8 @@ Errors and interruptions of commands: one line on stderr and an exit status. Mes
 plain lines.
 """
 
+import errno
+import os
 import signal
 import sys
 import threading
@@ -80,6 +82,9 @@ def command_errors(
         raise CommandError(command, error.message) from None
     except OSError as error:
         kept = f". What is done is kept: {way_on}" if way_on and is_kept() else ""
+        if error.errno == errno.ENOENT and not _has_working_folder():
+            told = "the working folder has been removed; change to one that is there"
+            raise CommandError(command, told) from None
         raise CommandError(command, f"{output}: {error}{kept}") from None
     except KeyboardInterrupt as error:
         then = ""
@@ -91,6 +96,15 @@ def command_errors(
         # While Ray waits, it replaces `Terminated` by an interruption of its own.
         number = numbers[0] if numbers else signal.SIGINT
         raise SystemExit(128 + number) from None
+
+
+def _has_working_folder() -> bool:
+    """Whether the folder is still there in which the command was typed."""
+    try:
+        os.getcwd()
+        return True
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 """
 
 import argparse
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, List
@@ -11,6 +12,7 @@ from allennlp.commands.subcommand import Subcommand
 
 from elmo_scratch.command_line.elmo_search import ELMO_SEARCH
 from elmo_scratch.commands.command_error import command_errors
+from elmo_scratch.files.atomic import check_folder_place
 from elmo_scratch.search import Search, interrupted_by_signals, read_sweep, table, write_best
 from elmo_scratch.terminal import closing_lines, counted, sparkline
 
@@ -36,15 +38,16 @@ class ElmoSearch(Subcommand):
 
 def search_from_args(args: argparse.Namespace) -> None:
     """Runs the command; raises as `command_errors` says."""
-    # Processes left by a search that was killed are recognized by the absolute path.
-    folder = Path(args.serialization_dir).resolve()
     packages = [word for name in args.include_package for word in ("--include-package", name)]
     way_on = "the same command goes on"
     with (
         command_errors("elmo-search", args.serialization_dir, way_on, is_verbose=args.verbose),
         interrupted_by_signals(),
     ):
+        check_folder_place(Path(args.serialization_dir))
         sweep = read_sweep(Path(args.sweep_file))
+        # Processes left by a search that was killed are recognized by the absolute path.
+        folder = Path(os.path.realpath(args.serialization_dir))
         search = Search(
             sweep, Path(args.config_file), folder, args.overrides, args.seed, arguments=packages
         )

@@ -1,5 +1,6 @@
 """Writes model folders."""
 
+import os
 from os import PathLike
 from pathlib import Path
 from typing import Dict, Optional, Union
@@ -123,7 +124,7 @@ def write_bilm_folder(
             vocabulary = vocabulary._replace(lowercase=predicts_lowercase)
             config = config._replace(vocabulary=vocabulary)
         (temporary / WEIGHTS_NAME).write_bytes(save(tensors, metadata={"format": "pt"}))
-        card = model_card(bilm, config, facts, folder.resolve().name)
+        card = model_card(bilm, config, facts, Path(os.path.realpath(folder)).name)
         (temporary / CARD_NAME).write_text(card, encoding="utf-8")
         (temporary / CONFIG_NAME).write_text(config.to_json(), encoding="utf-8")
     if not has_words:
