@@ -34,6 +34,7 @@ from elmo_scratch.export.plan import (
 from elmo_scratch.export.text import InputText
 from elmo_scratch.files.atomic import check_place
 from elmo_scratch.files.signals import first_interruption_waits
+from elmo_scratch.interop import LayerFile
 
 logger = logging.getLogger(__name__)
 
@@ -184,6 +185,8 @@ def export_layers(
     is_whole = check_output(output_file, facts.export, overwrite, num_done, whole.num_sentences)
     output_file = Path(os.path.realpath(output_file))
     if is_whole and resume:
+        with LayerFile(output_file) as there:
+            there.check()
         logger.info("%s is whole already", output_file)
         folder.remove_if_of(facts.export)
         return

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, Optional, Set, Tuple
-from zipfile import BadZipFile
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -43,6 +42,11 @@ OWN = re.compile("|".join(kind.pattern for kind in (PART, STATE, LEFTOVERS)))
 """Files that are removed with the folder."""
 
 
+MAKE_ANEW = (
+    "Go on with --resume, which makes a damaged part anew, or by the same call of `embed_file`."
+)
+"""The way out where a part is not what it was."""
+
 STATE_PARTS = {"hidden", "cell"}
 """The names of the arrays in a file of a state."""
 
@@ -58,6 +62,7 @@ class PartFolder:
     """
 
     def __init__(self, output_file: Path) -> None:
+        self.output_file = output_file
         self.path = output_file.with_name(f"{output_file.name}{PARTS}")
         if len(os.fsencode(self.path.name)) > LONGEST_NAME:
             raise ConfigurationError(
@@ -98,8 +103,8 @@ class PartFolder:
             for path in self.path.iterdir():
                 if (LEFTOVERS if is_kept else OWN).fullmatch(path.name):
                     _remove(path)
-            for span in self.parts():
-                if told := self._shortcoming(span):
+            for span in Tqdm.tqdm(self.parts(), desc="checking parts", unit=" parts", delay=1):
+                if told := self._shortcoming(span, are_numbers_read=True):
                     logger.warning("%s; it is made anew", told)
                     self.file_of(span).unlink()
             with atomic_write(self.path / IDENTITY) as temporary:
@@ -173,17 +178,19 @@ class PartFolder:
         """Raises `ConfigurationError` if a part holds other sentences than its name says."""
         for span in self.parts():
             if told := self._shortcoming(span):
-                raise ConfigurationError(
-                    f"{told}. Go on with --resume, which makes it anew, or by the same call of "
-                    "`embed_file`."
-                )
+                raise ConfigurationError(f"{told}. {MAKE_ANEW}")
 
-    def _shortcoming(self, span: Span) -> str:
-        """What a part has in place of the sentences that its name says; empty if it has them."""
+    def _shortcoming(self, span: Span, *, are_numbers_read: bool = False) -> str:
+        """
+        What a part has in place of the sentences that its name says; empty if it has them. With
+        `are_numbers_read` also what is wrong with their vectors.
+        """
         path = self.file_of(span)
         try:
             with LayerFile(path) as part:
                 num_sentences = len(part)
+                if are_numbers_read and num_sentences == span.num_sentences:
+                    part.check()
         except ConfigurationError as error:
             return error.message
         if num_sentences == span.num_sentences:
@@ -232,9 +239,11 @@ class PartFolder:
             if set(state) != STATE_PARTS or any(part.dtype.kind != "f" for part in state.values()):
                 raise ValueError(f"expected the arrays {sorted(STATE_PARTS)}, not {sorted(state)}")
             return state
-        except (OSError, ValueError, KeyError, EOFError, BadZipFile, AttributeError) as error:
+        # Damaged files make NumPy and `zipfile` raise nearly every kind of error there is.
+        except Exception as error:
+            reason = " ".join(str(error).split())
             raise ConfigurationError(
-                f"{path}: the state to go on from can't be read ({error}). Start anew with "
+                f"{path}: the state to go on from can't be read ({reason}). Start anew with "
                 f"--overwrite, or without the folder {self.path}."
             ) from None
 
@@ -321,7 +330,10 @@ class PartWriting:
         while start < span.stop:
             # A worker that nobody could stop may write the same.
             unfinished = self.folder.path / f"unfinished-{start}-{uuid.uuid4().hex}.hdf5"
-            with LayerFileWriter.open(unfinished, self.facts, compression=compression) as file:
+            name = self.folder.output_file
+            with LayerFileWriter.open(
+                unfinished, self.facts, compression=compression, name=name
+            ) as file:
                 # A variable would keep a batch in memory while this waits for the next one.
                 for end in map(lambda batch: self._write_batch(batch, file, done), batches):
                     if end is not None:
@@ -399,12 +411,16 @@ class PartWriting:
     def _write_joined(self, path: Path, parts: Iterator[Path]) -> None:
         """Copies the contents of all parts into one file."""
         compression = self.settings.compression
-        with LayerFileWriter.open(path, self.facts, compression=compression) as file:
+        name = self.folder.output_file
+        with LayerFileWriter.open(path, self.facts, compression=compression, name=name) as file:
             # First, while HDF5 holds no memory from copying yet.
             if self.settings.has_index:
                 file.write_index(self._index())
             for part in parts:
-                file.copy_from(part)
+                try:
+                    file.copy_from(part)
+                except ConfigurationError as error:
+                    raise ConfigurationError(f"{error.message} {MAKE_ANEW}") from None
 
     def _index(self) -> Iterator[Tuple[str, str]]:
         """Yields each sentence and its key."""
@@ -447,9 +463,11 @@ def join_shards(output_file: Path, *, remove: bool = False, overwrite: bool = Fa
 def _holds_all(output_file: Path, shards: Dict[Shard, Path]) -> bool:
     """
     Whether the output has all keys of the shards. A single shard under the output's name would have
-    the same `export` too.
+    the same `export` too. Raises `ConfigurationError` if the output is damaged, as the shards may
+    be all that is left.
     """
     with LayerFile(output_file) as output:
+        output.check()
         keys = set(output.keys())
     for path in shards.values():
         with LayerFile(path) as shard:
@@ -475,7 +493,7 @@ def _join_all(
     folder = PartFolder(output_file)
     with folder.opened(facts.export, resume=True, overwrite=overwrite):
         joined = folder.path / JOINED
-        _join(shards, facts, joined)
+        _join(shards, facts, joined, output_file)
         sync(joined)
         os.replace(joined, output_file)
         sync(output_file.parent)
@@ -483,9 +501,11 @@ def _join_all(
         folder.remove()
 
 
-def _join(shards: Dict[Shard, Path], facts: LayerFileFacts, output_file: Path) -> None:
-    """Copies the contents of all shards into one file."""
-    with LayerFileWriter.open(output_file, facts) as file:
+def _join(
+    shards: Dict[Shard, Path], facts: LayerFileFacts, joined: Path, output_file: Path
+) -> None:
+    """Copies the contents of all shards into the file that becomes the output."""
+    with LayerFileWriter.open(joined, facts, name=output_file) as file:
         indexes = []
         for path in shards.values():
             with LayerFile(path) as shard:

@@ -15,7 +15,7 @@ from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export.text import InputText
 from elmo_scratch.files.atomic import check_place
 from elmo_scratch.interop import LayerFile, LayerFileFacts
-from elmo_scratch.interop.layer_files.reader import CHOICES
+from elmo_scratch.interop.layer_files.facts import CHOICES
 from elmo_scratch.interop.layer_files.sentence_map import LONGEST_STRING, IndexText
 
 KEPT: Dict[str, Callable[[numpy.ndarray], numpy.ndarray]] = {

@@ -1,13 +1,12 @@
-"""Reads HDF5 files that hold the layers of sentences, and what such a file says of itself."""
+"""Reads HDF5 files that hold the layers of sentences."""
 
 import math
 import os
 import re
-from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Type, Union, overload
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Type, Union, overload
 
 import h5py
 import numpy
@@ -15,112 +14,20 @@ from allennlp.common.checks import ConfigurationError
 from h5py import h5d, h5l, h5o, h5p, h5s, h5t, h5z
 
 from elmo_scratch.files.identity import Stamp, stamp_of
+from elmo_scratch.interop.layer_files.checksum import (
+    CHECKSUM,
+    MODULUS,
+    facts_checksum,
+    numbers_checksum,
+    text_checksum,
+)
+from elmo_scratch.interop.layer_files.facts import LayerFileFacts
 from elmo_scratch.interop.layer_files.sentence_map import (
     SentenceIndex,
     entries_of,
     read_long_string,
 )
-from elmo_scratch.modules.state_memory import STATES
 from elmo_scratch_compat.bounds import HDF5_ALWAYS, HDF5_COMPRESSIBLE
-
-CHOICES: Dict[str, Tuple[Any, ...]] = {
-    "kept": ("all", "top", "average"),
-    "pool": (None, "mean", "max"),
-    "dtype": ("float32", "float16"),
-    "state": STATES,
-    "keys": (None, "sentences"),
-}
-"""The allowed values of the facts that are a choice."""
-
-
-class LayerFileFacts(NamedTuple):
-    """
-    How the vectors of a layer file came about. The file stores each fact that is not `None` as an
-    attribute of its root group.
-
-    # Parameters
-
-    model : `str`
-        The identity of the biLM, `"sha256:..."`; empty if unknown.
-    export : `str`
-        The identity of all that the vectors depend on: biLM, text and settings; empty if unknown.
-    kept : `str`
-        `"all"` layers, the `"top"` layer or the `"average"` of the layers; empty if it is one of
-        the last two, but unknown which.
-    pool : `Optional[str]`
-        `"mean"` or `"max"` over the tokens of a sentence; `None` keeps the tokens.
-    layers : `int`
-        How many layers the biLM has, the token layer included; 1 if unknown.
-    width : `int`
-        The size of a layer's vector.
-    dtype : `str`
-        `"float32"` or `"float16"`.
-    state : `str`
-        What sentences started from: `"carry"`, `"reset"` or `"warm"`; empty if unknown.
-    keys : `Optional[str]`, optional (default = `None`)
-        `"sentences"` if sentences are the keys of their vectors; `None` if line numbers are, or if
-        unknown.
-    """
-
-    model: str
-    export: str
-    kept: str
-    pool: Optional[str]
-    layers: int
-    width: int
-    dtype: str
-    state: str
-    keys: Optional[str] = None
-
-    @classmethod
-    def read(cls, file: h5py.File, source: str) -> Optional["LayerFileFacts"]:
-        """
-        Reads the facts of a file; `None` if it has none (AllenNLP 0.9 wrote none). Raises
-        `ConfigurationError` if only some are there, or one makes no sense.
-        """
-        found = {name: _value(file, name) for name in cls._fields if name in file.attrs}
-        if not found:
-            return None
-        for name in cls._fields:
-            value = found.setdefault(name, None)
-            if name in ("layers", "width"):
-                expected, is_right = "a size", isinstance(value, int) and value > 0
-            elif name in CHOICES:
-                expected, is_right = f"one of {CHOICES[name]}", value in CHOICES[name]
-            else:
-                expected, is_right = "a text", isinstance(value, str)
-            if not is_right:
-                raise ConfigurationError(
-                    f"{source}: expected the attribute `{name}` to be {expected}, but got {value!r}"
-                )
-        return cls(**found)
-
-    def write(self, file: h5py.File) -> None:
-        """Stores the facts as attributes of a file's root group."""
-        for name, value in self._asdict().items():
-            if value is not None:
-                file.attrs[name] = value
-
-    def admits(self, shape: Tuple[int, ...]) -> bool:
-        """Whether the vectors of one sentence can have this shape."""
-        layers = (self.layers,) if self.kept == "all" else ()
-        # A sentence may have any number of tokens.
-        tokens = shape[len(layers) : len(layers) + 1] if self.pool is None else ()
-        has_tokens = self.pool is not None or len(tokens) == 1
-        return has_tokens and tuple(shape) == (*layers, *tokens, self.width)
-
-
-def _value(file: h5py.File, name: str) -> Any:
-    """An attribute that is a text or a whole number; `()`, which equals neither, for any other."""
-    try:
-        value = file.attrs[name]
-    except Exception:
-        # Damaged files make h5py raise nearly every kind of error there is.
-        return ()
-    if isinstance(value, Integral):
-        return int(value)
-    return value if isinstance(value, str) else ()
-
 
 FORBIDDEN = {"/": "a slash", "\0": "a NUL"}
 """Characters that no HDF5 name may contain: a slash separates groups, a NUL ends a name."""
@@ -204,6 +111,12 @@ class DataSet:
         except Exception as error:
             raise self._damage(error) from None
         return vectors
+
+    def checksum(self) -> int:
+        """The `numbers_checksum` of the vectors. Raises `ConfigurationError` on damage."""
+        vectors = self.read()
+        stored = vectors.astype(vectors.dtype.newbyteorder("<"), copy=False)
+        return numbers_checksum(self._name, [stored])
 
     def copy(self, file: h5py.File) -> None:
         """Copies the data set as stored to another file. Raises `ConfigurationError` on damage."""
@@ -508,11 +421,43 @@ class LayerFile:
             )
         return layers
 
-    def copy(self, key: str, file: h5py.File) -> None:
+    def copy(self, key: str, file: h5py.File) -> int:
         """
-        Copies the data set `key` to another file as it is stored here. Raises the errors of `read`.
+        Copies the data set `key` to another file as it is stored here, and returns its
+        `numbers_checksum`. Raises the errors of `read`.
         """
-        self._data_set(key).copy(file)
+        data_set = self._data_set(key)
+        data_set.copy(file)
+        return data_set.checksum()
+
+    def check(self) -> None:
+        """
+        Reads all vectors and the index of sentences, to see that they are what was written. Files
+        of 0.2.0 and of AllenNLP 0.9 have no checksum: only damage that HDF5 notices shows there.
+        Raises `ConfigurationError` if the file is damaged.
+        """
+        self.check_total(sum(self._data_set(key).checksum() for key in self.keys()))
+
+    def check_total(self, checksums: int) -> None:
+        """
+        Checks the sum of the `numbers_checksum` of all data sets, and reads all else. Raises
+        `ConfigurationError` if the file holds another sum.
+        """
+        try:
+            expected = self._open().attrs.get(CHECKSUM)
+            checksums += facts_checksum(self.facts)
+            if self.has_index:
+                checksums += text_checksum(read_long_string(self._open(), SENTENCE_INDEX))
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            raise unreadable(self.path, error) from None
+        if expected is not None and expected != checksums % MODULUS:
+            raise ConfigurationError(
+                f"{self.path}: expected the numbers and sentences that were written, with the "
+                f"checksum {expected}, but theirs is {checksums % MODULUS}. The disk or a copy has "
+                "damaged the file: copy it again, or make it anew."
+            )
 
     def keys(self) -> Iterator[str]:
         """Yields the names of all data sets of vectors."""

@@ -12,11 +12,18 @@ from allennlp.common.util import lazy_groups_of
 from h5py import h5d, h5p, h5s, h5t
 
 from elmo_scratch.files.atomic import atomic_write, check_place
+from elmo_scratch.interop.layer_files.checksum import (
+    CHECKSUM,
+    MODULUS,
+    facts_checksum,
+    numbers_checksum,
+    text_checksum,
+)
+from elmo_scratch.interop.layer_files.facts import LayerFileFacts
 from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
 from elmo_scratch.interop.layer_files.reader import (
     SENTENCE_INDEX,
     LayerFile,
-    LayerFileFacts,
     is_key,
 )
 from elmo_scratch.interop.layer_files.sentence_map import (
@@ -43,6 +50,8 @@ class LayerFileWriter:
     Writes one data set a sentence, and at the end `sentence_to_index`, a JSON map from a sentence
     to its key.
 
+    The attribute `checksum` sums up all of it, for `LayerFile.check`.
+
     Made by `LayerFileWriter.open`.
 
     # Source
@@ -54,12 +63,14 @@ class LayerFileWriter:
     def __init__(
         self,
         path: Path,
+        name: Path,
         stream: OutputStream,
         file: h5py.File,
         facts: LayerFileFacts,
         compression: Optional[str],
     ) -> None:
-        self._path = path
+        self._path, self._name = path, name
+        self._checksum = facts_checksum(facts)
         self._stream = stream
         self._file, self._root = file, file.id
         self._facts = facts
@@ -79,6 +90,7 @@ class LayerFileWriter:
         facts: LayerFileFacts,
         *,
         compression: Optional[str] = None,
+        name: Optional[Path] = None,
     ) -> Iterator["LayerFileWriter"]:
         """
         Opens a writer for the block. The file appears under its name when the block ends without an
@@ -92,6 +104,8 @@ class LayerFileWriter:
             The facts that the file records about itself.
         compression : `str`, optional (default = `None`)
             `"gzip"` or `"lzf"`.
+        name : `Path`, optional (default = `path`)
+            The file in errors, if this one becomes a part of it.
 
         # Raises
 
@@ -108,11 +122,17 @@ class LayerFileWriter:
                 f"{compression!r}"
             )
         path = Path(path)
-        check_place(path)
-        with atomic_write(path) as temporary, OutputStream.open(temporary, path) as stream:
-            with stream.hdf5_file(has_many_names=True) as file:
-                facts.write(file)
-                yield cls(path, stream, file, facts, compression)
+        name = path if name is None else name
+        check_place(path, told=name)
+        with (
+            atomic_write(path, told=name) as temporary,
+            OutputStream.open(temporary, name) as stream,
+            stream.hdf5_file(has_many_names=True) as file,
+        ):
+            facts.write(file)
+            writer = cls(path, name, stream, file, facts, compression)
+            yield writer
+            file.attrs[CHECKSUM] = numpy.uint64(writer._checksum % MODULUS)
 
     def write(self, key: str, vectors: numpy.ndarray) -> None:
         """
@@ -145,7 +165,7 @@ class LayerFileWriter:
                 self._spaces[vectors.shape] = space
         if not is_key(key):
             raise ConfigurationError(
-                f"{self._path}: HDF5 can't have {key!r} as a key: a key is not empty, not a full "
+                f"{self._name}: HDF5 can't have {key!r} as a key: a key is not empty, not a full "
                 "stop, and has no slash or NUL in it. Let the numbers of the lines be the keys."
             )
         name = key.encode("utf-8", "surrogateescape")
@@ -153,23 +173,25 @@ class LayerFileWriter:
             narrowed = vectors.astype(NUMPY_TYPES[self._facts.dtype], copy=False)
         if self._facts.dtype == "float16" and not numpy.isfinite(narrowed).all():
             raise ConfigurationError(
-                f"{self._path}: the vectors of {key!r} have numbers that float16 has no room for. "
+                f"{self._name}: the vectors of {key!r} have numbers that float16 has no room for. "
                 "Write float32."
             )
+        pieces = _pieces(narrowed) if vectors.size else []
         try:
-            if self._compression is not None and vectors.size:
+            if self._compression is not None and pieces:
                 self._file.create_dataset(name, data=narrowed, compression=self._compression)
             else:
                 # For a short sentence this takes half as long as `h5py.Group.create_dataset`.
                 made = h5d.create(self._root, name, self._type, space, self._properties)
-                if vectors.size:
+                if pieces:
                     # HDF5 would need the numbers in one piece, and block Python's other threads.
-                    self._stream.write_at(made.get_offset(), _pieces(narrowed))
+                    self._stream.write_at(made.get_offset(), pieces)
         except ValueError:
             # A check before each write would cost a tenth of the writing time.
             self._check_is_new(key)
             raise
         self._stream.check()
+        self._checksum += numbers_checksum(name, pieces)
 
     def copy_from(self, path: Union[str, PathLike]) -> None:
         """
@@ -178,7 +200,8 @@ class LayerFileWriter:
         # Raises
 
         ConfigurationError
-            If it can't be read, has other facts than this file, or a key that is there already.
+            If it can't be read, has other facts than this file or a key that is there already, or
+            its numbers or sentences are not those that its checksum was taken of.
         OSError
             If the disk is full.
         """
@@ -187,15 +210,18 @@ class LayerFileWriter:
                 if getattr(part.facts, name) != wanted:
                     raise ConfigurationError(
                         f"{path}: only parts of the same export can be joined, but `{name}` is "
-                        f"{getattr(part.facts, name)!r} here and {wanted!r} for {self._path}"
+                        f"{getattr(part.facts, name)!r} here and {wanted!r} for {self._name}"
                     )
+            total = 0
             for keys in lazy_groups_of(list(part.keys()), COPIED_AT_ONCE):
                 for key in keys:
                     self._check_is_new(key)
-                    part.copy(key, self._file)
+                    total += part.copy(key, self._file)
                     self._stream.check()
                 # The next access opens the file again.
                 part.close()
+            part.check_total(total)
+        self._checksum += total
 
     def write_index(self, sentences: Iterable[Tuple[str, str]]) -> None:
         """
@@ -212,17 +238,18 @@ class LayerFileWriter:
         with IndexText.of(sentences, self._path.parent) as index:
             if index.size > LONGEST_STRING:
                 raise ConfigurationError(
-                    f"{self._path}: the map from sentences to keys has {index.size} bytes, but "
+                    f"{self._name}: the map from sentences to keys has {index.size} bytes, but "
                     f"HDF5 allows no more than {LONGEST_STRING}. Leave it out, or divide the text."
                 )
             write_long_string(self._file, SENTENCE_INDEX, index.size, index.pieces())
             self._stream.check()
+            self._checksum += text_checksum(index.pieces())
 
     def _check_is_new(self, key: str) -> None:
         """Raises an error if the key is there already."""
         if self._root.links.exists(key.encode("utf-8", "surrogateescape")):
             raise ConfigurationError(
-                f"{self._path}: the key {key!r} is there already. Let the numbers of the lines be "
+                f"{self._name}: the key {key!r} is there already. Let the numbers of the lines be "
                 "the keys where sentences repeat."
             )
 

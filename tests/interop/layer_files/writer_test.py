@@ -91,7 +91,9 @@ def test_a_file_may_do_without_the_map(tmp_path: Path) -> None:
 
 def test_the_facts_are_attributes(tmp_path: Path) -> None:
     with h5py.File(write_layers(tmp_path / "layers.hdf5", ["one"]), "r") as file:
-        assert dict(file.attrs) == {
+        attributes = dict(file.attrs)
+        del attributes["checksum"]
+        assert attributes == {
             "model": "sha256:0123",
             "export": "sha256:4567",
             "kept": "all",
@@ -211,7 +213,7 @@ def test_a_large_part_is_copied_in_pieces(tmp_path: Path, monkeypatch: pytest.Mo
     part = write_layers(tmp_path / "part.hdf5", sentences)
     with LayerFileWriter.open(tmp_path / "copy.hdf5", FACTS) as writer:
         writer.copy_from(part)
-    assert opened == [part] * 3
+    assert opened == [part] * 4  # the last time for the sum of checksums
     with h5py.File(tmp_path / "copy.hdf5") as copy, h5py.File(part) as whole:
         assert set(copy) == {*map(str, range(8))}
         assert all(numpy.array_equal(copy[key], whole[key]) for key in copy)
