@@ -65,6 +65,7 @@ def test_a_model_of_the_repository_is_read(within: str, cache: Path, tmp_path: P
         "options.json",
         "weights.hdf5",
         "vocab.txt",
+        "checksums.json",
         "manifest.json",
     }
 
@@ -96,7 +97,7 @@ def test_a_model_of_many_languages_is_unpacked_as_it_is(tmp_path: Path) -> None:
     files = ["config.json", "sizes.json", "char.dic", "encoder.pkl", "token_embedder.pkl"]
     zip_file = zip_of(tmp_path / "149.zip", {name: name.encode() for name in [*files, "README"]})
     folder = Path(resolve_model(str(zip_file)))
-    assert {path.name for path in folder.iterdir()} == {*files, "manifest.json"}
+    assert {path.name for path in folder.iterdir()} == {*files, "checksums.json", "manifest.json"}
     assert (folder / "encoder.pkl").read_bytes() == b"encoder.pkl"
 
 

@@ -6,12 +6,14 @@ import logging
 import mmap
 import os
 import shutil
+import zlib
 from os import PathLike
 from pathlib import Path
-from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 import numpy
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.tqdm import Tqdm
 from allennlp.data import Vocabulary
 from allennlp.data.tokenizers import Tokenizer, WhitespaceTokenizer
 from filelock import FileLock, Timeout
@@ -39,11 +41,15 @@ from elmo_scratch.data.corpus.shards import (
 )
 from elmo_scratch.data.lines import check_max_tokens
 from elmo_scratch.data.vocabulary_file import MARKS
+from elmo_scratch.files.identity import READ_AT_ONCE, Stamp, stamp_of
 
 logger = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
 """The size of each file of the folder, written last."""
+
+CHECKSUMS = "checksums.json"
+"""The CRC-32 of each file of the folder but the manifest. Folders of 0.2.0 have none."""
 
 PART = ".elmo_scratch_part"
 """
@@ -57,7 +63,7 @@ def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
     """
     Makes sure that a folder is there, whole. One process fills it beside its place and then moves
     it there; others wait. Half-made folders of killed processes, here and beside, are removed, and
-    a folder in which a file is missing or has another size is made anew.
+    a folder in which a file is missing or is no longer what it was is made anew, with a warning.
 
     `fill` writes the files into an empty folder; an error there leaves nothing behind. Raises
     `ConfigurationError` if the disk is full or the place can't be written to.
@@ -94,12 +100,44 @@ def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether `make_once` made the folder and its files still have their sizes."""
+    """
+    Whether `make_once` made the folder, and its files still are what they were: by their sizes, and
+    by their checksums where there are some. Reads all of them, once for each process.
+    """
     try:
         sizes = json.loads((folder / MANIFEST).read_text("utf-8"))
-        return all((folder / name).stat().st_size == size for name, size in sizes.items())
+        if any((folder / name).stat().st_size != size for name, size in sizes.items()):
+            return False
+        if CHECKSUMS not in sizes:
+            return True
+        checksums = json.loads((folder / CHECKSUMS).read_text("utf-8"))
+        stamps = tuple(stamp_of(folder / name) for name in (CHECKSUMS, *checksums))
+        if _CHECKED.get(folder) != stamps and checksums != _checksums(folder, list(checksums)):
+            return False
+        _CHECKED[folder] = stamps
+        return True
     except (OSError, ValueError, AttributeError):
         return False
+
+
+_CHECKED: Dict[Path, Tuple[Stamp, ...]] = {}
+"""The folders whose files this process has read, with the stamps of these files."""
+
+
+def _checksums(folder: Path, names: List[str]) -> Dict[str, int]:
+    """The CRC-32 of files, by their names."""
+    checksums: Dict[str, int] = {}
+    total = sum((folder / name).stat().st_size for name in names)
+    with Tqdm.tqdm(
+        total=total, desc="checking what is prepared", unit="B", unit_scale=True, delay=1
+    ) as progress:
+        for name in names:
+            checksums[name] = 0
+            with open(folder / name, "rb") as file:
+                while block := file.read(READ_AT_ONCE):
+                    checksums[name] = zlib.crc32(block, checksums[name])
+                    progress.update(len(block))
+    return checksums
 
 
 def _make(folder: Path, fill: Callable[[Path], None]) -> None:
@@ -112,6 +150,8 @@ def _make(folder: Path, fill: Callable[[Path], None]) -> None:
     try:
         part.mkdir()
         fill(part)
+        checksums = _checksums(part, sorted(os.listdir(part)))
+        (part / CHECKSUMS).write_text(json.dumps(checksums, indent=2) + "\n", "utf-8")
         sizes = {path.name: path.stat().st_size for path in part.iterdir()}
         (part / MANIFEST).write_text(json.dumps(sizes, indent=2) + "\n", "utf-8")
         for path in part.iterdir():

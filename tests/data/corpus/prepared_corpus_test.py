@@ -102,6 +102,17 @@ def test_a_corpus_that_somebody_truncated_is_prepared_anew() -> None:
     assert sentences_of(again) == sentences
 
 
+def test_a_corpus_with_a_bent_byte_is_prepared_anew() -> None:
+    corpus = PreparedCorpus.of(TOUR)
+    sentences, folder = sentences_of(corpus), corpus.folder
+    del corpus
+    for file in sorted(folder.glob("*.bin")):
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 0x10
+        file.write_bytes(content)
+        assert sentences_of(PreparedCorpus.of(TOUR)) == sentences, file.name
+
+
 @pytest.mark.parametrize("step", ["_number_shards", "write_words", "replace_numbers"])
 def test_after_a_kill_in_the_middle_the_next_start_begins_cleanly(
     step: str, cache: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,5 +1,6 @@
 import errno
 import json
+import logging
 import multiprocessing
 import os
 import signal
@@ -10,7 +11,14 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock
 
-from elmo_scratch.data.corpus.prepared_corpus import MANIFEST, PART, is_whole, make_once
+from elmo_scratch.data.corpus import prepared_corpus
+from elmo_scratch.data.corpus.prepared_corpus import (
+    CHECKSUMS,
+    MANIFEST,
+    PART,
+    is_whole,
+    make_once,
+)
 
 FORK = multiprocessing.get_context("fork")
 
@@ -50,8 +58,11 @@ def test_a_folder_is_filled_once(folder: Path) -> None:
     make_once(folder, fill)
     make_once(folder, never)
     assert names_in(folder.parent) == ["key"]
-    assert names_in(folder) == ["a.txt", "b.txt", MANIFEST]
-    assert json.loads((folder / MANIFEST).read_text()) == {"a.txt": 9, "b.txt": 4}
+    assert names_in(folder) == ["a.txt", "b.txt", CHECKSUMS, MANIFEST]
+    checksums = '{\n  "a.txt": 1337638330,\n  "b.txt": 2337469052\n}\n'
+    assert (folder / CHECKSUMS).read_text() == checksums
+    sizes = {"a.txt": 9, "b.txt": 4, CHECKSUMS: len(checksums)}
+    assert json.loads((folder / MANIFEST).read_text()) == sizes
 
 
 def test_it_has_no_name_until_it_is_whole(folder: Path) -> None:
@@ -80,6 +91,38 @@ def test_a_damaged_folder_is_made_anew(folder: Path, damage: Callable[[Path], ob
     make_once(folder, fill)
     assert is_whole(folder)
     assert (folder / "a.txt").read_text() == "some text"
+
+
+def test_a_byte_that_is_bent_in_any_file_is_seen_and_told_once(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_once(folder, fill)
+    for name in names_in(folder):
+        content = bytearray((folder / name).read_bytes())
+        content[len(content) // 2] ^= 1
+        (folder / name).write_bytes(content)
+        caplog.clear()
+        with caplog.at_level(logging.WARNING):
+            make_once(folder, fill)
+        assert caplog.messages == [f"{folder} is damaged and will be made anew"], name
+        assert [(folder / file).read_text() for file in ("a.txt", "b.txt")] == ["some text", "more"]
+
+
+def test_a_folder_of_an_older_version_has_no_checksums(folder: Path) -> None:
+    make_once(folder, fill)
+    (folder / CHECKSUMS).unlink()
+    (folder / MANIFEST).write_text('{"a.txt": 9, "b.txt": 4}')
+    assert is_whole(folder)
+    make_once(folder, never)
+
+
+def test_a_process_reads_all_of_a_folder_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_once(folder, fill)
+    assert is_whole(folder)
+    monkeypatch.setattr(prepared_corpus, "_checksums", None)  # calling it would fail
+    assert is_whole(folder)
 
 
 def test_after_an_error_nothing_is_left(folder: Path) -> None:
