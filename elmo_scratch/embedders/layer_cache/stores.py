@@ -2,9 +2,10 @@
 
 import logging
 import os
+import zlib
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Dict, Optional, Tuple
+from typing import Dict, Optional, Set, Tuple
 from weakref import WeakValueDictionary
 
 import lmdb
@@ -13,6 +14,8 @@ from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.machine import free_memory, machine_memory
+
+logger = logging.getLogger(__name__)
 
 
 class LayerStore(Registrable, ABC):
@@ -38,6 +41,12 @@ class LayerStore(Registrable, ABC):
 MOST_BYTES = 2**42
 """LMDB asks for a bound; the file only takes the room of its content."""
 
+CHECKSUM = b" crc32"
+"""
+What follows an entry's key in the key of its checksum. Versions up to 0.2.0 wrote none, and find
+the layers without looking at it.
+"""
+
 _OPENED: "WeakValueDictionary[Path, lmdb.Environment]" = WeakValueDictionary()
 """LMDB lets a process open a file once: all stores of a file share it."""
 
@@ -47,7 +56,7 @@ class FileStore(LayerStore):
     """
     Stores layers in a file, for this training and others: trainings with the same biLM find them
     there, even at the same time. Layers of several biLMs can share the file. A run that is killed
-    damages nothing. An entry is never replaced.
+    damages nothing. An entry is never replaced, unless the disk has damaged it.
 
     Registered as a `LayerStore` with name "file".
 
@@ -67,6 +76,7 @@ class FileStore(LayerStore):
         # The process may change its working folder.
         self._path = Path(os.path.expanduser(path)).absolute()
         self._opened: Optional[lmdb.Environment] = None
+        self._damaged: Set[bytes] = set()
 
     def __reduce__(self) -> Tuple[type, Tuple[str]]:
         """An opened file can't be copied: each copy opens it for itself."""
@@ -76,12 +86,20 @@ class FileStore(LayerStore):
         try:
             with self._environment.begin() as transaction:
                 found = transaction.get(key)
+                checksum = transaction.get(key + CHECKSUM)
         except lmdb.Error as error:
             raise ConfigurationError(
                 f"{self._path}: the layers that are kept can't be read: {error}. Remove the file "
                 "or choose another place by `keep_layers`."
             ) from None
-        return None if found is None else numpy.frombuffer(found, dtype="<f4")
+        if found is None:
+            return None
+        if checksum is not None and checksum != _checksum_of(found):
+            if not self._damaged:
+                logger.warning("%s: some layers are damaged; they are made anew", self._path)
+            self._damaged.add(key)
+            return None
+        return numpy.frombuffer(found, dtype="<f4")
 
     def put(self, kept: Dict[bytes, numpy.ndarray]) -> None:
         try:
@@ -89,7 +107,9 @@ class FileStore(LayerStore):
                 for key, layers in kept.items():
                     # Another training may have stored the same: a second copy would only take room.
                     numbers = layers.astype("<f4", copy=False).tobytes()
-                    transaction.put(key, numbers, overwrite=False)
+                    if transaction.put(key, numbers, overwrite=key in self._damaged):
+                        transaction.put(key + CHECKSUM, _checksum_of(numbers))
+            self._damaged -= kept.keys()
         except (lmdb.Error, OSError) as error:
             raise ConfigurationError(
                 f"{self._path}: the layers can't be kept: {error}. What was kept before is whole. "
@@ -131,7 +151,9 @@ class FileStore(LayerStore):
         return opened
 
 
-logger = logging.getLogger(__name__)
+def _checksum_of(numbers: bytes) -> bytes:
+    return zlib.crc32(numbers).to_bytes(4, "little")
+
 
 RESERVE = 0.1
 """The share of the machine's memory that stays free, whatever other processes use."""

@@ -2,6 +2,7 @@ import resource
 import signal
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import List
 
@@ -157,3 +158,25 @@ def test_a_home_folder_may_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     FileStore("~/kept/layers").put({b"key": numpy.ones(3, "float32")})
     assert (tmp_path / "kept" / "layers").is_file() and not (tmp_path / "~").exists()
+
+
+def test_layers_that_the_disk_has_bent_are_made_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "layers.lmdb"
+    store = FileStore(str(path))
+    store.put({b"one": ONES, b"two": 2 * ONES})
+    with store._environment.begin(write=True) as transaction:
+        assert transaction.get(b"one crc32") == zlib.crc32(ONES.tobytes()).to_bytes(4, "little")
+        transaction.put(b"one", (3 * ONES).tobytes())
+    assert store.get(b"one") is None and got(store, b"two") == [2, 2, 2]
+    assert caplog.messages == [f"{path}: some layers are damaged; they are made anew"]
+    store.put({b"one": ONES})
+    assert got(store, b"one") == [1, 1, 1]
+
+
+def test_layers_of_an_older_version_have_no_checksum(tmp_path: Path) -> None:
+    store = FileStore(str(tmp_path / "layers.lmdb"))
+    with store._environment.begin(write=True) as transaction:
+        transaction.put(b"one", ONES.tobytes())
+    assert got(store, b"one") == [1, 1, 1]
