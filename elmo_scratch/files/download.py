@@ -114,8 +114,11 @@ def download(
                 raise FetchError(address, flaw)
             os.replace(partial, target)
     except OSError as error:
+        # The lock and what is there of the file are nobody's business.
+        is_above = error.filename and target.is_relative_to(error.filename)
+        named = error.filename if is_above else target
         raise ConfigurationError(
-            f"{error.filename or target}: cannot be written ({error.strerror}); what is fetched "
+            f"{named}: cannot be written ({error.strerror}); what is fetched "
             f"is kept in {target.parent}"
         ) from None
 

@@ -5,6 +5,7 @@ from weakref import ReferenceType, ref
 
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export import ExportSettings, InputText, OneProcess
@@ -155,3 +156,16 @@ def test_nothing_unfinished_stays_after_an_error(
     with pytest.raises(TypeError):
         write(writing, WHOLE, layers, lambda _: None, 1e9)
     assert os.listdir(writing.folder.path) == []
+
+
+def test_errors_name_the_output_and_not_a_part(
+    new_writing: Callable[..., PartWriting],
+    new_layers: NewLayers,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    layers = new_layers()
+    read = layers.read
+    monkeypatch.setattr(layers, "read", lambda *arguments: 1e9 * read(*arguments))
+    with pytest.raises(ConfigurationError, match=f"^{tmp_path}/x: the vectors of '[0-9]+' have"):
+        write(new_writing("x", dtype="float16"), WHOLE, layers, lambda _: None, 1e9)

@@ -141,6 +141,15 @@ def test_a_folder_that_cannot_be_written_to_is_an_error(
         download(f"{server.address}/weights.hdf5", tmp_path / "file" / "models" / "weights.hdf5")
 
 
+def test_an_error_names_the_file_and_not_what_is_there_of_it(
+    server: LocalServer, tmp_path: Path
+) -> None:
+    target = tmp_path / "weights.hdf5"
+    (tmp_path / ".weights.hdf5.incomplete").mkdir()
+    with pytest.raises(ConfigurationError, match=f"^{target}: cannot be written .Is a directory"):
+        download(f"{server.address}/weights.hdf5", target)
+
+
 def test_the_cache_is_that_of_allennlp(server: LocalServer, cache: Path) -> None:
     address = f"{server.address}/weights.hdf5"
     assert local_file(address).read_bytes() == CONTENT

@@ -92,8 +92,11 @@ def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
             ) from None
         is_closed = isinstance(error, (PermissionError, FileExistsError, NotADirectoryError))
         if is_closed or error.errno == errno.EROFS:
+            # A lock or a part of the folder are nobody's business.
+            is_above = error.filename and folder.is_relative_to(error.filename)
+            named = error.filename if is_above else folder.parent
             raise ConfigurationError(
-                f"{error.filename or folder.parent}: cannot be written ({error.strerror}). Choose "
+                f"{named}: cannot be written ({error.strerror}). Choose "
                 "another folder by `cache_dir` or by the environment variable ELMO_SCRATCH_CACHE."
             ) from None
         raise

@@ -216,6 +216,17 @@ def test_a_full_disk_is_an_error_that_tells_the_way_out(folder: Path, code: int)
     assert names_in(folder.parent) == []
 
 
+def test_an_error_names_the_cache_and_no_lock(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def may_not(lock: FileLock, **_: Any) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied", lock.lock_file)
+
+    monkeypatch.setattr(FileLock, "acquire", may_not)
+    with pytest.raises(ConfigurationError, match=f"^{folder.parent}: cannot be written .Permissi"):
+        make_once(folder, fill)
+
+
 def test_a_place_that_is_a_file_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file" / "key", tmp_path / "file" / "cache" / "key"):
