@@ -219,7 +219,8 @@ def test_a_file_of_layers_is_written_as_it_was(allennlp: Allennlp, tmp_path: Pat
         h5py.File(tmp_path / "layers.hdf5") as found,
         h5py.File(GOLDEN / "layers" / "words.hdf5") as wanted,
     ):
-        assert dict(found.attrs) == dict(wanted.attrs)
+        # New files may hold more.
+        assert dict(found.attrs).items() >= dict(wanted.attrs).items()
         assert list(found) == list(wanted)
         assert list(found["sentence_to_index"]) == list(wanted["sentence_to_index"])
         for number in range(len(words_of(TOUR))):
