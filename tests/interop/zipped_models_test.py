@@ -82,6 +82,11 @@ def test_it_is_unpacked_once(tmp_path: Path) -> None:
     assert resolve_model(str(zip_file)) != str(folder)
 
 
+def test_a_zip_file_may_have_the_longest_name(tmp_path: Path) -> None:
+    folder = Path(resolve_model(str(zip_of(tmp_path / f"{251 * 'x'}.zip", NLPL))))
+    assert (folder / "weights.hdf5").read_bytes() == WEIGHTS
+
+
 def test_an_address_of_a_zip_file_is_fetched_and_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
