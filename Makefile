@@ -11,7 +11,7 @@ CPP := $(COMPILED) tests/emulated_tiles.h
 # Setup is done when a stamp with the fingerprint of what it installs exists.
 STAMP := $(VENV)/installed-$(shell cat Makefile requirements-dev.txt requirements.txt setup.py $(COMPILED) | cksum | cut -d' ' -f1)
 
-.PHONY: help setup demo test test-exhaustive test-levels test-all coverage test-install test-large check lint format docs docs-serve requirements dist clean
+.PHONY: help setup demo test test-exhaustive test-levels test-all coverage test-install test-large fuzz check lint format docs docs-serve requirements dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list what there is to make
@@ -64,6 +64,12 @@ test-install: setup  ## build a release and install it in an empty environment b
 
 test-large: setup  ## the tests that need 16 GiB of memory
 	@$(BIN)/python -m pytest -m large
+
+# A fuzzer of its own, which has wheels for Linux alone: not among the requirements of the tests.
+SECONDS ?= 3600
+fuzz: setup  ## read files of random bytes for an hour (SECONDS=60 for a minute), by every reader
+	@$(BIN)/python -c "import atheris" 2>/dev/null || $(PIP) -r tests/fuzz/requirements.txt
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
 lint: setup  ## format check, ruff and mypy
 	@$(BIN)/ruff format --check .

@@ -405,7 +405,8 @@ def _content(path: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: can't be read ({error})") from None
     except yaml.YAMLError as error:
-        raise ConfigurationError(f"{path}: expected a file in YAML, but {error}") from None
+        reason = " ".join(str(error).split())
+        raise ConfigurationError(f"{path}: expected a file in YAML, but {reason}") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigurationError(
             f"{path}: expected YAML that JSON can write too, but: {error}"

@@ -1,6 +1,7 @@
 """The two configurations of a model of ELMoForManyLangs: `config.json`, and the one it names."""
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
@@ -114,7 +115,8 @@ def _sizes_file(folder: Path, named: str) -> Optional[Path]:
     """The file of the sizes, by its path or else its name; `None` if the folder has none."""
     parts = [part for part in re.split(r"[\\/]", named) if part not in ("", ".", "..")]
     found = [folder.joinpath(*parts), folder.joinpath(*parts[-1:])]
-    return next((path for path in found if path.is_file()), None)
+    # `Path.is_file` raises an error where a name is too long.
+    return next((path for path in found if os.path.isfile(path)), None)
 
 
 def _read_json(path: Path) -> Any:

@@ -1,0 +1,125 @@
+"""
+Looks for bytes that a reader can't cope with, by atheris: libFuzzer, guided by the coverage of
+Python code.
+
+    python -m tests.fuzz --seconds 3600
+    python -m tests.fuzz layers sweep --seconds 60
+
+The readers of `targets.py` share the seconds. What is found lies in `tests/fuzz/findings/` then,
+where `readers_test.py` reads it ever after; the corpus in `build/fuzz/` serves the next run. Prints
+a line for each reader, and ends with status 1 if anything was found.
+"""
+
+import argparse
+import io
+import logging
+import os
+import re
+import sys
+import tempfile
+import warnings
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Any
+
+from tests import PROJECT_ROOT
+
+CORPUS = PROJECT_ROOT / "build" / "fuzz"
+
+SECONDS_A_FILE, MEGABYTES = 20, 4096
+"""What reading a file of at most `LARGEST` bytes may take."""
+
+LARGEST = 2**18
+
+NUM_UNITS = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
+
+
+def main() -> None:
+    """Runs each reader in a process of its own, a copy of this one."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("readers", nargs="*", help="(default: all)")
+    parser.add_argument("--seconds", type=int, default=3600, help="in all (default: 3600)")
+    args = parser.parse_args()
+    import atheris  # only this program needs it
+
+    instrumented = atheris.instrument_imports(include=["elmo_scratch", "elmo_scratch_compat"])
+    # It names each module.
+    with redirect_stderr(io.StringIO()), instrumented:
+        from tests.fuzz import targets
+    readers = args.readers or list(targets.TARGETS)
+    unknown = sorted({*readers} - {*targets.TARGETS})
+    if unknown:
+        told = ", ".join(targets.TARGETS)
+        parser.error(f"expected readers among {told}, but got {', '.join(unknown)}")
+    seconds = max(1, args.seconds // len(readers))
+    findings = targets.FINDINGS
+    are_fine = [
+        _is_fine(atheris, name, targets.TARGETS[name], findings / name, seconds) for name in readers
+    ]
+    sys.exit(0 if all(are_fine) else 1)
+
+
+def _is_fine(atheris: Any, name: str, target: Any, findings: Path, seconds: int) -> bool:
+    """Fuzzes a reader, prints what was done, and returns whether nothing was found."""
+    findings.mkdir(exist_ok=True)
+    before = {*findings.iterdir()}
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        process = os.fork()
+        if process == 0:
+            _fuzz(atheris, target, Path(folder), log, CORPUS / name, findings, seconds)
+        _, status = os.waitpid(process, 0)
+        told = log.read_text(encoding="utf-8", errors="replace")
+    count = NUM_UNITS.search(told)
+    num_files = int(count[1]) if count else 0
+    print(f"{name:<20} {num_files:>10,} files in {seconds} s", flush=True)
+    new = sorted({*findings.iterdir()} - before)
+    for path in new:
+        print(f"    {path.relative_to(PROJECT_ROOT)}", flush=True)
+    if not any(findings.iterdir()):
+        findings.rmdir()
+    is_fine = status == 0 and not new
+    if not is_fine:
+        print("\n".join(f"    {line}" for line in told.splitlines()[-40:]), flush=True)
+    return is_fine
+
+
+def _fuzz(
+    atheris: Any,
+    target: Any,
+    folder: Path,
+    log: Path,
+    corpus: Path,
+    findings: Path,
+    seconds: int,
+) -> None:
+    """Fuzzes a reader in this process, which ends with it."""
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    os.environ["ELMO_SCRATCH_CACHE"] = str(folder / "cache")
+    tempfile.tempdir = str(folder)
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    corpus.mkdir(parents=True, exist_ok=True)
+    for number, seed in enumerate(target.prepare(folder / "read")):
+        (corpus / f"seed-{number}").write_bytes(seed)
+    options = [
+        f"-max_total_time={seconds}",
+        f"-max_len={LARGEST}",
+        f"-timeout={SECONDS_A_FILE}",
+        f"-rss_limit_mb={MEGABYTES}",
+        f"-artifact_prefix={findings}{os.sep}",
+        "-print_final_stats=1",
+    ]
+    atheris.Setup(
+        [sys.argv[0], *options, str(corpus)],
+        lambda content: target.check(folder / "read", content),
+    )
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

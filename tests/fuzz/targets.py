@@ -1,0 +1,174 @@
+"""
+The readers of files, each behind one door: whatever bytes a file holds, the answer is a value or a
+`ConfigurationError` of one line that names the file or its folder.
+"""
+
+import bz2
+import gzip
+import io
+import lzma
+import shutil
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Callable, Dict, List, NamedTuple, Sequence
+
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.data.ag_news_reader import ag_news_rows
+from elmo_scratch.data.corpus.shards import shard_blocks
+from elmo_scratch.data.lines import text_lines
+from elmo_scratch.data.vocabulary_file import read_vocabulary_file
+from elmo_scratch.export import InputText
+from elmo_scratch.export.parts import PartFolder
+from elmo_scratch.interop import LayerFile, read_bilm
+from elmo_scratch.interop.many_langs import read_many_langs
+from elmo_scratch.interop.official.files import read_official_bilm, read_official_options
+from elmo_scratch.interop.static_vectors import read_static_vectors
+from elmo_scratch.report import read_contents
+from elmo_scratch.report.results import read_results
+from elmo_scratch.search.sweep import read_sweep
+from tests import FIXTURES_ROOT, PROJECT_ROOT
+from tests.tiny_archives import unpack
+
+GOLDEN = PROJECT_ROOT / "tests" / "golden"
+MANY_LANGS = FIXTURES_ROOT / "elmo_for_many_langs" / "words"
+
+FINDINGS = PROJECT_ROOT / "tests" / "fuzz" / "findings"
+"""A folder for each target, of contents that were read wrongly once."""
+
+
+Fill = Callable[[Path], object]
+"""Puts files into an empty folder."""
+
+
+class Target(NamedTuple):
+    """
+    A reader. `file` is the name of what it reads, within a folder, and `read` gets its path. `fill`
+    puts the files beside it into that folder, and itself if one that is read well lies with them;
+    `seeds` are more of such contents.
+    """
+
+    file: str
+    read: Callable[[Path], object]
+    seeds: Sequence[bytes] = ()
+    fill: Fill = lambda folder: None
+
+    def prepare(self, folder: Path) -> List[bytes]:
+        """Fills a new folder, and returns contents of the file that are read well."""
+        path = folder / self.file
+        path.parent.mkdir(parents=True)
+        self.fill(folder)
+        return [*([path.read_bytes()] if path.exists() else []), *self.seeds]
+
+    def check(self, folder: Path, content: bytes) -> None:
+        """Reads the file with this content, and raises an error that no reader may raise."""
+        path = folder / self.file
+        path.write_bytes(content)
+        try:
+            self.read(path)
+        except ConfigurationError as error:
+            message = str(error.message)
+            assert "\n" not in message, f"the error is not one line: {message}"
+            assert str(folder) in message, f"the error doesn't name the file: {message}"
+
+
+def _read_lines(path: Path) -> None:
+    lines = [line.rstrip("\r\n") for line in text_lines(path)]
+    text = "".join(shard_blocks(path))
+    assert lines == text.removesuffix("\n").split("\n"), "two ways of reading differ"
+
+
+def _read_sentences(path: Path) -> List[object]:
+    return list(InputText(str(path), path).sentences())
+
+
+def _read_layers(path: Path) -> None:
+    with LayerFile(path) as file:
+        file.check()
+        for _, key in file.sentences():
+            with suppress(KeyError):  # as `read` documents it
+                file.read(key)
+
+
+def _read_state(path: Path) -> object:
+    return PartFolder(path.parent.with_suffix("")).state_before(3)
+
+
+def _copied(source: Path) -> Fill:
+    return lambda folder: shutil.copytree(source, folder, dirs_exist_ok=True)
+
+
+def _unpacked(source: Path) -> Fill:
+    return lambda folder: unpack(source, folder)
+
+
+def _read_model(path: Path) -> object:
+    return read_bilm(path.parent if path.parent.name != "vocabulary" else path.parent.parent)
+
+
+def _read_many_langs(path: Path) -> object:
+    return read_many_langs(path.parent)
+
+
+def _zipped() -> bytes:
+    """A zip file of official files."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as file:
+        for name in ("options.json", "weights.hdf5"):
+            file.writestr(name, (GOLDEN / "official" / name).read_bytes())
+    return written.getvalue()
+
+
+WORDS = GOLDEN / "words" / "model.tar.gz"
+FOLDER, OFFICIAL, STOPPED = GOLDEN / "folders" / "words", GOLDEN / "official", GOLDEN / "stopped"
+LAYERS = GOLDEN / "layers"
+PARTS = "unfinished.hdf5.parts"
+TEXT = (FIXTURES_ROOT / "text" / "tour.txt").read_bytes()
+PACKED = [pack(TEXT[:200]) for pack in (gzip.compress, bz2.compress, lzma.compress)]
+NEWS = b"".join((FIXTURES_ROOT / "news" / "dev.csv").read_bytes().splitlines(True)[:9])
+TREEBANK = (FIXTURES_ROOT / "tasks" / "ud" / "dev.conllu").read_bytes().partition(b"\n\n")[0]
+STUDY = PROJECT_ROOT / "examples" / "ag_news_study" / "study.json"
+
+
+def _report(path: Path) -> object:
+    return read_contents([path.parent])
+
+
+TARGETS: Dict[str, Target] = {
+    "archive": Target("model.tar.gz", read_bilm, fill=_copied(GOLDEN / "words")),
+    "archive_config": Target("config.json", _read_model, fill=_unpacked(WORDS)),
+    "archive_vocabulary": Target("vocabulary/tokens.txt", _read_model, fill=_unpacked(WORDS)),
+    "archive_weights": Target("weights.th", _read_model, fill=_unpacked(WORDS)),
+    "conllu": Target("text.conllu", _read_sentences, [TREEBANK + b"\n\n"]),
+    "folder_config": Target("config.json", _read_model, fill=_copied(FOLDER)),
+    "folder_vocabulary": Target("vocab.txt", _read_model, fill=_copied(FOLDER)),
+    "folder_weights": Target("model.safetensors", _read_model, fill=_copied(FOLDER)),
+    "json_lines": Target("text.jsonl", _read_sentences, [b'{"tokens": ["New York", "sleeps"]}\n']),
+    "layers": Target("words.hdf5", _read_layers, fill=_copied(LAYERS)),
+    "many_langs_config": Target("config.json", _read_many_langs, fill=_copied(MANY_LANGS)),
+    "many_langs_sizes": Target("tiny.json", _read_many_langs, fill=_copied(MANY_LANGS)),
+    "many_langs_weights": Target("encoder.pkl", _read_many_langs, fill=_copied(MANY_LANGS)),
+    "many_langs_words": Target("word.dic", _read_many_langs, fill=_copied(MANY_LANGS)),
+    "news": Target("news.csv", lambda path: list(ag_news_rows(path)), [NEWS]),
+    "options": Target("options.json", read_official_options, fill=_copied(OFFICIAL)),
+    "report_config": Target("config.json", _report, fill=_copied(STOPPED / "words")),
+    "report_metrics": Target("metrics_epoch_0.json", _report, fill=_copied(STOPPED / "words")),
+    "results": Target("study.json", read_results, [STUDY.read_bytes()]),
+    "state": Target(f"{PARTS}/000000000003.state.npz", _read_state, fill=_copied(LAYERS)),
+    "sweep": Target("sweep.yaml", read_sweep, fill=_copied(GOLDEN / "search")),
+    "text": Target("text.txt", _read_lines, [TEXT, *PACKED]),
+    "vectors": Target("svd.txt", read_static_vectors, fill=_copied(GOLDEN / "vectors")),
+    "vectors_binary": Target(
+        "vectors.bin", read_static_vectors, [b"2 2\nthe \0\0\x80?\0\0\0@bank \0\0\0\xbf\0\0@@"]
+    ),
+    "vocabulary": Target(
+        "vocab.txt", read_vocabulary_file, fill=_copied(GOLDEN / "exported" / "words")
+    ),
+    "weights": Target(
+        "weights.hdf5",
+        lambda path: read_official_bilm(path.with_name("options.json"), path),
+        fill=_copied(OFFICIAL),
+    ),
+    "zip": Target("model.zip", read_bilm, [_zipped()]),
+}
