@@ -83,8 +83,8 @@ def command_errors(
     except OSError as error:
         kept = f". What is done is kept: {way_on}" if way_on and is_kept() else ""
         if error.errno == errno.ENOENT and not _has_working_folder():
-            told = "the working folder has been removed; change to one that is there"
-            raise CommandError(command, told) from None
+            gone = "the working folder has been removed; change to one that is there"
+            raise CommandError(command, gone) from None
         raise CommandError(command, f"{output}: {error}{kept}") from None
     except KeyboardInterrupt as error:
         then = ""

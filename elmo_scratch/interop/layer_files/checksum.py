@@ -25,7 +25,7 @@ def numbers_checksum(name: bytes, pieces: Iterable[numpy.ndarray]) -> int:
     """
     checksum = zlib.crc32(name)
     for piece in pieces:
-        checksum = zlib.crc32(piece, checksum)
+        checksum = zlib.crc32(piece.data, checksum)
     return checksum
 
 
