@@ -3,11 +3,11 @@
 import filecmp
 import functools
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from elmo_scratch_compat.unfinished import unfinished
+from elmo_scratch_compat.whole_files import move
 
 UNKNOWN_WORD = "<UNK>"
 """The unknown word of the vocabulary `elmo_scratch_corpus`."""
@@ -68,7 +68,7 @@ def keep_words_of_checkpoints(vocabulary: Any) -> None:
                                 f"the one that it began with. {way_out}"
                             )
                 for file in new:
-                    os.replace(file, folder / file.name)
+                    move(str(file), str(folder.absolute() / file.name))
 
     vocabulary.Vocabulary.save_to_files = save_to_files
 

@@ -4,7 +4,6 @@
 
 import argparse
 import json
-import os
 from argparse import Namespace
 from contextlib import nullcontext
 from pathlib import Path
@@ -33,6 +32,7 @@ from elmo_scratch.own_text import (
 from elmo_scratch.report import check_matplotlib, read_contents, report_of, write_page
 from elmo_scratch.terminal import counted
 from elmo_scratch_compat.unfinished import unfinished
+from elmo_scratch_compat.whole_files import move
 
 CONFIG, ARCHIVE = "config.json", "model.tar.gz"
 """By AllenNLP's names."""
@@ -142,7 +142,7 @@ def _begin(args: Namespace, given: Dict[str, Any], folder: Path) -> None:
             hold_out(files, size, *(new / TEXTS / name for name in ("train.txt", "dev.txt")))
         Params(config).to_file(str(new / CONFIG))
         (new / ARGUMENTS).write_text(json.dumps(given, indent=2), encoding="utf-8")
-        os.replace(new, folder)
+        move(new, folder)
 
 
 def _train_and_report(training: Namespace) -> None:

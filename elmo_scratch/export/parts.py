@@ -22,9 +22,10 @@ from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export.pipeline import EmbeddedBatch, PartEnd, consume_behind
 from elmo_scratch.export.plan import ExportSettings, Shard, Span, State, check_output
 from elmo_scratch.export.text import InputText
-from elmo_scratch.files.atomic import atomic_write, sync
+from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.interop import LayerFile, LayerFileFacts, LayerFileWriter
 from elmo_scratch_compat.unfinished import LONGEST_NAME
+from elmo_scratch_compat.whole_files import move
 
 PARTS = ".parts"
 """The end of the name of the folder, after that of the output."""
@@ -223,7 +224,6 @@ class PartFolder:
             with atomic_write(self.path / STATE_NAME.format(stop)) as temporary:
                 with temporary.open("wb") as file:
                     numpy.savez(file, allow_pickle=False, **state)
-                sync(temporary)
 
     def state_before(self, start: int) -> Optional[State]:
         """
@@ -349,10 +349,8 @@ class PartWriting:
             self.text.check_unchanged()
             if end.stop < self.whole.stop:
                 self.folder.keep_state(end.stop, end.state)
-            if part != self.whole:
-                # A part with its final name counts as whole when a run resumes.
-                sync(unfinished)
-            os.replace(unfinished, self.folder.file_of(part))
+            # A part with its final name counts as whole when a run resumes.
+            move(unfinished, self.folder.file_of(part))
             if end.is_last:
                 return
             start = end.stop
@@ -379,7 +377,7 @@ class PartWriting:
         self.folder.check_whole()
         parts = self.folder.parts()
         if parts == [self.whole]:
-            os.replace(self.folder.file_of(self.whole), output_file)
+            move(self.folder.file_of(self.whole), output_file)
             return
         joined = self.folder.path / JOINED
         # Joining runs in a thread, as the parts did: a thread gets the memory that their threads,
@@ -392,9 +390,7 @@ class PartWriting:
         )
         self.text.check_unchanged()
         # The parts are removed next.
-        sync(joined)
-        os.replace(joined, output_file)
-        sync(output_file.parent)
+        move(joined, output_file)
 
     def _write_batch(
         self, batch: EmbeddedBatch, file: LayerFileWriter, done: Callable[[int], None]
@@ -494,9 +490,7 @@ def _join_all(
     with folder.opened(facts.export, resume=True, overwrite=overwrite):
         joined = folder.path / JOINED
         _join(shards, facts, joined, output_file)
-        sync(joined)
-        os.replace(joined, output_file)
-        sync(output_file.parent)
+        move(joined, output_file)
         # Parts of an interrupted run without shards are of no more use either.
         folder.remove()
 

@@ -3,11 +3,12 @@
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, Optional, Sequence
+from typing import Iterator, List, Optional, Sequence
 
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch_compat.unfinished import unfinished
+from elmo_scratch_compat.whole_files import move, sync
 
 
 def check_place(path: Path, *, told: Optional[Path] = None) -> None:
@@ -40,36 +41,25 @@ def atomic_write(path: Path, *, told: Optional[Path] = None) -> Iterator[Path]:
     to `path` when it ends without an error. Until then an older file at `path` stays as it is;
     after an error nothing is left of the new one, and what a killed process has left goes with the
     next write. A link stays, and the file that it leads to is replaced. The folder of `path` must
-    exist. Errors name `told` if `path` is only a part of it.
+    exist. The file is on the disk before it has its name, which is there when the block has ended.
+    Errors name `told` if `path` is only a part of it.
     """
     target = Path(os.path.realpath(path))
     with unfinished(str(target), told=str(told or path)) as temporary:
         yield Path(temporary)
-        os.replace(temporary, target)
-
-
-def sync(path: Path) -> None:
-    """
-    Waits until the content of a file, or the list of files in a folder, is on the disk. Call it
-    before an older file is removed in favour of this one: the machine may stop at any time. Raises
-    `OSError` if the write fails.
-    """
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        move(temporary, target)
 
 
 @contextmanager
 def atomic_writes(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     """
     Gives the block an empty folder, and moves the files `names` that the block wrote there to
-    `folder` when it ends without an error. After an error in the block nothing has changed. The
-    folder above `folder` must exist.
+    `folder` when it ends without an error, each after its content is on the disk. After an error
+    the older files are there. The folder above `folder` must exist.
 
     A new folder appears with all its files at once. In an existing folder the last of the files is
-    removed first and moved last: if it is there, the others belong to it.
+    removed first and moved last: if it is there, the others belong to it. A process that is killed
+    in between leaves neither model whole.
     """
     told, folder = str(folder), Path(os.path.realpath(folder))
     # The folder above may be on another disk, or may not be writable.
@@ -79,11 +69,32 @@ def atomic_writes(folder: Path, names: Sequence[str]) -> Iterator[Path]:
         temporary.mkdir()
         yield temporary
         if folder.exists():
-            (folder / names[-1]).unlink(missing_ok=True)
-            for name in names:
-                os.replace(temporary / name, folder / name)
+            _exchange(temporary, folder, names)
         else:
-            os.replace(temporary, folder)
+            move(temporary, folder)
+
+
+def _exchange(temporary: Path, folder: Path, names: Sequence[str]) -> None:
+    """Moves new files to the places of older ones, which come back after an error."""
+    older = temporary / ".older"
+    older.mkdir()
+    begun: List[str] = []
+    try:
+        for name in reversed(names):
+            if os.path.lexists(folder / name):
+                os.replace(folder / name, older / name)
+        # Without the last file the others count for nothing.
+        sync(folder)
+        for name in names:
+            begun.append(name)
+            move(temporary / name, folder / name)
+    except BaseException:
+        for name in names:
+            if os.path.lexists(older / name):
+                os.replace(older / name, folder / name)
+            elif name in begun and not (temporary / name).exists():
+                (folder / name).unlink(missing_ok=True)
+        raise
 
 
 def check_folder_place(folder: Path) -> None:

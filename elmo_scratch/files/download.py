@@ -1,6 +1,5 @@
 """Fetches files by HTTP. An interrupted download goes on; no file is there before it is whole."""
 
-import os
 import time
 from pathlib import Path
 from typing import Callable, Dict, Optional
@@ -12,6 +11,8 @@ from allennlp.common.tqdm import Tqdm
 from cached_path.meta import Meta
 from cached_path.util import find_latest_cached, resource_to_filename
 from filelock import FileLock
+
+from elmo_scratch_compat.whole_files import move
 
 TIMEOUT = (4, 30)
 """Seconds to wait for a connection, and for a server that has been silent since."""
@@ -112,7 +113,7 @@ def download(
             if flaw:
                 partial.unlink()
                 raise FetchError(address, flaw)
-            os.replace(partial, target)
+            move(partial, target)
     except OSError as error:
         # The lock and what is there of the file are nobody's business.
         is_above = error.filename and target.is_relative_to(error.filename)

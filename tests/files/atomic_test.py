@@ -1,12 +1,15 @@
+import errno
 import os
 import signal
+from contextlib import nullcontext
 from pathlib import Path
 from typing import List
 
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.files.atomic import atomic_write, atomic_writes, check_folder, check_place, sync
+from elmo_scratch.files.atomic import atomic_write, atomic_writes, check_folder, check_place
+from elmo_scratch_compat.whole_files import sync
 from tests.forked import run_forked
 
 
@@ -187,23 +190,118 @@ def test_after_an_error_a_folder_is_as_it_was(is_there: bool, error: type, tmp_p
     assert not is_there or {file.read_text() for file in folder.iterdir()} == {"old"}
 
 
-@pytest.mark.parametrize("moved", [0, 1, 2])
-def test_while_files_are_moved_the_last_is_missing(
-    moved: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("moved", range(6))
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_older_files_come_back_or_the_last_is_missing(
+    is_killed: bool, moved: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_all(tmp_path, "old")
-    replaced: List[Path] = []
+    """After an error they come back. After a kill none is taken for what it isn't."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    write_all(folder, "old")
+    rename, renamed = os.replace, 0
 
     def replace(source: Path, target: Path) -> None:
-        if len(replaced) == moved:
-            raise KeyboardInterrupt
-        replaced.append(source.rename(target))
+        nonlocal renamed
+        renamed += 1
+        if renamed == moved + 1:
+            if is_killed:
+                os._exit(0)
+            raise OSError("the disk is broken")
+        rename(source, target)
+
+    def write() -> None:
+        with atomic_writes(folder, NAMES) as temporary:
+            write_all(temporary, "new")
 
     monkeypatch.setattr(os, "replace", replace)
-    with pytest.raises(KeyboardInterrupt):
+    if is_killed:
+        run_forked(write, tmp_path / "errors")
+        assert moved == 0 or not (folder / "last").exists()
+    else:
+        with pytest.raises(OSError, match="the disk is broken"):
+            write()
+        assert {path.name: path.read_text() for path in folder.iterdir()} == dict.fromkeys(
+            NAMES, "old"
+        )
+
+
+def test_an_error_between_new_files_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = os.replace
+
+    def replace(source: Path, target: Path) -> None:
+        if target.name == "last":
+            raise OSError("the disk is broken")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(OSError, match="the disk is broken"):
         with atomic_writes(tmp_path, NAMES) as temporary:
             write_all(temporary, "new")
-    assert not (tmp_path / "last").exists()
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_name_comes_after_the_content_and_is_waited_for(
+    is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut can't leave a name without its content, nor take back what was finished."""
+    folder = tmp_path / "out"
+    if is_there:
+        folder.mkdir()
+    rename, fsync = os.replace, os.fsync
+    events: List[str] = []
+
+    def replace(source: Path, target: Path) -> None:
+        events.append(f"move {target.name}")
+        rename(source, target)
+
+    def note(descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        events.append(f"sync {path.name}")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "replace", replace)
+    monkeypatch.setattr(os, "fsync", note)
+    with atomic_writes(folder, ["a", "b"]) as temporary:
+        (temporary / "a").write_text("new")
+        (temporary / "b").write_text("new")
+    if is_there:
+        moves = [[f"sync {name}", f"move {name}", "sync out"] for name in "ab"]
+        assert events == ["sync out", *moves[0], *moves[1]]
+    else:
+        assert sorted(events[:2]) == ["sync a", "sync b"]
+        assert events[2:] == ["sync out", "move out", f"sync {tmp_path.name}"]
+    events.clear()
+    with atomic_write(tmp_path / "c") as part:
+        part.write_text("new")
+    assert events == ["sync c", "move c", f"sync {tmp_path.name}"]
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])
+def test_only_a_file_system_that_cannot_sync_is_passed_over(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fsync(descriptor: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OSError) if number == errno.EIO else nullcontext():
+        sync(tmp_path)
+
+
+def test_a_folder_that_cannot_be_read_can_be_written_to(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    folder.chmod(0o300)
+    try:
+        with atomic_write(folder / "file") as part:
+            part.write_text("new")
+        assert (folder / "file").read_text() == "new"
+    finally:
+        folder.chmod(0o700)
 
 
 def test_files_for_a_folder_that_is_there_need_nothing_above_it(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ takes. The settings are `column` (by default `text`), `split` (`train`), `stream
 """
 
 import hashlib
-import os
 import re
 import sys
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from allennlp.common.util import lazy_groups_of
 
 from elmo_scratch.data.corpus.cache_folder import CACHE_VARIABLE, default_cache_dir
 from elmo_scratch_compat.unfinished import unfinished
+from elmo_scratch_compat.whole_files import move
 
 SCHEME = "datasets:"
 
@@ -68,7 +68,7 @@ def data_set_file(source: Any) -> Path:
                 path = folder / f"{digest}.txt"
             # A file that others read keeps its time stamps.
             if not path.exists():
-                os.replace(part, path)
+                move(part, path)
         return path
     except OSError as error:
         raise ConfigurationError(

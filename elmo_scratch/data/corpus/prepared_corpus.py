@@ -42,6 +42,7 @@ from elmo_scratch.data.corpus.shards import (
 from elmo_scratch.data.lines import check_max_tokens
 from elmo_scratch.data.vocabulary_file import MARKS
 from elmo_scratch.files.identity import READ_AT_ONCE, Stamp, stamp_of
+from elmo_scratch_compat.whole_files import move
 
 logger = logging.getLogger(__name__)
 
@@ -157,9 +158,8 @@ def _make(folder: Path, fill: Callable[[Path], None]) -> None:
         (part / CHECKSUMS).write_text(json.dumps(checksums, indent=2) + "\n", "utf-8")
         sizes = {path.name: path.stat().st_size for path in part.iterdir()}
         (part / MANIFEST).write_text(json.dumps(sizes, indent=2) + "\n", "utf-8")
-        for path in part.iterdir():
-            _write_through(path)
-        os.replace(part, folder)
+        # After a power failure no manifest may name files that never reached the disk.
+        move(part, folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -174,15 +174,6 @@ def _remove_leftovers(own: Path) -> None:
         except (Timeout, OSError):
             # Another process works on the folder, or another user owns it.
             pass
-
-
-def _write_through(path: Path) -> None:
-    """
-    Flushes a file to the disk: after a power failure no manifest may name files that never reached
-    it.
-    """
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
 
 
 def _lock_path(folder: Path) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Dict, Union
 
 import torch
 
-from elmo_scratch.files.atomic import atomic_write, sync
+from elmo_scratch.files.atomic import atomic_write
 
 UNREADABLE = (
     *(OSError, EOFError, RuntimeError, ValueError, LookupError),
@@ -95,11 +95,8 @@ def write_torch_file(state: Any, path: Path) -> None:
     try:
         with atomic_write(path) as part, open(part, "wb") as file:
             torch.save(state, file)
-            file.flush()
-            sync(part)
     except RuntimeError as error:
         # PyTorch hides the system's error behind its own when it closes the file.
         if not isinstance(error.__context__, OSError):
             raise
         raise error.__context__ from None
-    sync(path.parent)

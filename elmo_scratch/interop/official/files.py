@@ -18,7 +18,7 @@ from allennlp.common.checks import ConfigurationError
 from h5py import h5o
 
 from elmo_scratch.alphabet import NUM_CHARACTERS
-from elmo_scratch.files.atomic import atomic_write
+from elmo_scratch.files.atomic import atomic_writes
 from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
 from elmo_scratch.interop.layer_files.reader import refused_size
 from elmo_scratch.interop.named_models import BUCKETS, NAMED_MODELS, official_file
@@ -442,13 +442,10 @@ def write_official_bilm(bilm: BiLm, folder: Union[str, PathLike]) -> None:
     for name in (OPTIONS_NAME, WEIGHTS_NAME):
         if (folder / name).is_dir():
             raise ConfigurationError(f"{folder / name}: expected a file, but it is a folder")
-    with (
-        atomic_write(folder / WEIGHTS_NAME) as weights,
-        atomic_write(folder / OPTIONS_NAME) as settings,
-    ):
-        settings.write_text(sizes.options.to_json(), encoding="utf-8")
+    with atomic_writes(folder, [OPTIONS_NAME, WEIGHTS_NAME]) as written:
+        (written / OPTIONS_NAME).write_text(sizes.options.to_json(), encoding="utf-8")
         with (
-            OutputStream.open(weights, folder / WEIGHTS_NAME) as stream,
+            OutputStream.open(written / WEIGHTS_NAME, folder / WEIGHTS_NAME) as stream,
             stream.hdf5_file() as file,
         ):
             for name, tensor in tensors.items():
