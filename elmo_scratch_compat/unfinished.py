@@ -97,6 +97,10 @@ def _locked_folder(beside: str, name: str) -> Tuple[str, int]:
             lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         except FileNotFoundError:  # Another writer took the empty folder for a leftover.
             continue
+        except OSError:
+            with suppress(OSError):
+                os.rmdir(own)
+            raise
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             is_own = os.path.samestat(os.fstat(lock), os.stat(path))

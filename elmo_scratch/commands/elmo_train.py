@@ -88,7 +88,8 @@ def _is_begun(folder: Path, given: Dict[str, Any]) -> bool:
     """
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return False
-    if (folder / ARCHIVE).exists():
+    # The report comes last: without it the command was stopped between the two.
+    if (folder / ARCHIVE).exists() and (folder / REPORT).exists():
         raise ConfigurationError(f"{folder}: a finished training is there. Choose another folder.")
     if not (folder / ARGUMENTS).is_file():
         raise ConfigurationError(f"{folder}: expected an empty folder, or none")

@@ -41,15 +41,17 @@ def course_of_training(folder: Path) -> Course:
     last = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     names = [(EPOCH_FILE.fullmatch(path.name), path) for path in folder.iterdir()]
     files = sorted((int(name[1]), path) for name, path in names if name)
-    epochs = [json.loads(path.read_text(encoding="utf-8")) for _, path in files]
-    data = "validation" if _beginning_with("validation_", last) else "training"
+    metrics = [json.loads(path.read_text(encoding="utf-8")) for _, path in files]
+    is_validated = any(name.startswith(("validation_", "best_validation_")) for name in last)
+    data = "validation" if is_validated else "training"
+    epochs = [_beginning_with(f"{data}_", of_epoch) for of_epoch in metrics]
+    number = last.get("best_epoch")
+    best_epoch = len(epochs) - 1 if number is None else int(number)
     best = _beginning_with(f"best_{data}_", last) or _beginning_with(f"{data}_", last)
-    return Course(
-        best,
-        [_beginning_with(f"{data}_", metrics) for metrics in epochs],
-        int(last.get("best_epoch", len(epochs) - 1)),
-        data,
-    )
+    if not best and epochs:
+        # A training that was recovered after its last epoch has no numbers of its own.
+        best = epochs[min(best_epoch, len(epochs) - 1)]
+    return Course(best, epochs, best_epoch, data)
 
 
 def _beginning_with(start: str, metrics: Mapping[str, Any]) -> Dict[str, Any]:

@@ -84,3 +84,16 @@ def test_the_course_of_a_training_is_that_of_the_validation_data_if_there_are_an
     assert course_of_training(tmp_path) == Course({"loss": 1.0}, losses, 1, "validation")
     (tmp_path / "metrics.json").write_text(json.dumps({"best_epoch": 1, "training_loss": 9.0}))
     assert course_of_training(tmp_path).best == {"loss": 9.0}
+
+
+def test_a_training_recovered_after_its_end_tells_its_last_epoch(tmp_path: Path) -> None:
+    """There was nothing left to train, so that AllenNLP has written no numbers."""
+    (tmp_path / "metrics.json").write_text(json.dumps({"best_epoch": None}))
+    for epoch in (0, 1):
+        (tmp_path / f"metrics_epoch_{epoch}.json").write_text(json.dumps({"training_loss": epoch}))
+    assert course_of_training(tmp_path) == Course(
+        {"loss": 1}, [{"loss": 0}, {"loss": 1}], 1, "training"
+    )
+    last = {"best_epoch": 0, "best_validation_loss": 3.0}
+    (tmp_path / "metrics.json").write_text(json.dumps(last))
+    assert course_of_training(tmp_path)[2:] == (0, "validation")
