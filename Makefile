@@ -6,7 +6,7 @@ ALLENNLP := allennlp==2.10.1 allennlp-models==2.10.1
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
 COMPILED := $(sort $(wildcard $(addprefix elmo_scratch/kernels/native/,*.cpp *.h amx/*.cpp amx/*.h)))
-CPP := $(COMPILED) tests/emulated_tiles.h
+CPP := $(COMPILED) tests/emulated_tiles.h tests/faults/shim.c
 
 # Setup is done when a stamp with the fingerprint of what it installs exists.
 STAMP := $(VENV)/installed-$(shell cat Makefile requirements-dev.txt requirements.txt setup.py $(COMPILED) | cksum | cut -d' ' -f1)
