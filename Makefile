@@ -2,7 +2,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ALLENNLP := allennlp==2.10.1 allennlp-models==2.10.1
-# pip compiles every file of every package; what is ever imported, the last step of setup compiles.
+# pip compiles every file of every package; what is ever imported, the last step of setup compiles. Each optimizer
+# imports torch._dynamo.
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
 COMPILED := $(sort $(wildcard $(addprefix elmo_scratch/kernels/native/,*.cpp *.h amx/*.cpp amx/*.h)))
@@ -30,14 +31,16 @@ $(STAMP):
 	@echo "[3/4] Installing AllenNLP 2.10.1 and this package"
 	@$(PIP) --no-deps --no-build-isolation $(ALLENNLP) --editable .
 	@echo "[4/4] Starting AllenNLP once"
-	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "from allennlp.common import plugins; plugins.DEFAULT_PLUGINS = ('allennlp_models',); plugins.import_plugins()"
+	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "from allennlp.common import plugins; plugins.DEFAULT_PLUGINS = ('allennlp_models',); plugins.import_plugins(); import torch._dynamo"
 	@touch $@
 
 demo: setup  ## pre-train, classify, evaluate and export on the fixtures
 	@$(BIN)/python examples/demo.py
 
-# Files begin in the order of tests/conftest.py, not by how many tests they have.
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
+# Files begin in the order of tests/conftest.py, not by how many tests they have. Compiled code is kept: otherwise each
+# process that a test starts would compile the package again.
+TESTING := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python
+PYTEST := $(TESTING) -m pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # Where trainings run side by side, a thread that waits for another one would keep a processor from the rest.
 test test-exhaustive test-levels coverage: export GOMP_SPINCOUNT ?= 1000
@@ -49,7 +52,7 @@ test-exhaustive: setup  ## the tests that `test` leaves out: large grids, kills,
 	@$(PYTEST) -m "exhaustive and not install and not large"
 
 test-levels: setup  ## the numeric tests without compiled code, at AVX2, at AVX-512, as far as the processor has more
-	@$(BIN)/python -m tests.instruction_levels -n auto
+	@$(TESTING) -m tests.instruction_levels -n auto
 
 test-all: test test-exhaustive test-levels  ## all three
 
