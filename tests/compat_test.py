@@ -162,6 +162,10 @@ print(util.spacy.load == spacy.load, allennlp.transformers.PreTrainedModel.__nam
 def test_spacy_and_transformers_are_imported_by_who_uses_them(tmp_path: Path) -> None:
     finished = run_python(ASKED_LATER, tmp_path)
     assert finished.stdout.splitlines() == ["[]", "['It', 'rains', '.']", "True PreTrainedModel"]
+
+
+@pytest.mark.exhaustive
+def test_without_help_everybody_imports_spacy_and_transformers(tmp_path: Path) -> None:
     finished = run_python(ASKED_LATER, tmp_path, environment=WITHOUT_HELP)
     assert finished.stdout.splitlines()[0] == "['spacy', 'transformers']"
 

@@ -707,6 +707,7 @@ def test_ctrl_c_keeps_the_sentences_that_are_done(
             assert numpy.array_equal(resumed, whole)
 
 
+@pytest.mark.exhaustive
 def test_in_a_process_of_its_own_an_error_is_exit_status_1_and_one_line(tmp_path: Path) -> None:
     text = FIXTURES_ROOT / "bad" / "blank_line.txt"
     words = ["elmo", str(text), "layers.hdf5", "--all", "--weight-file", "none.tar.gz"]
