@@ -4,11 +4,10 @@ import json
 import re
 import shlex
 from pathlib import Path
-from types import ModuleType
-from typing import Dict, List
+from typing import Any, List
 
 from tests import PROJECT_ROOT
-from tests.examples.ag_news_study import DEV, TRAIN
+from tests.examples.ag_news_study import TRAIN
 
 TUTORIAL = PROJECT_ROOT / "docs" / "tutorial.md"
 
@@ -20,24 +19,19 @@ def shown_commands(first_words: str) -> List[List[str]]:
     return [shlex.split(line) for line in lines if line.startswith(first_words)]
 
 
-def test_the_vectors_are_made_as_the_study_makes_them(
-    modules: Dict[str, ModuleType], tmp_path: Path
-) -> None:
-    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, [0], {})
-    planned = {task.name: task.command[3:] for task in tasks}
+def test_the_vectors_are_made_as_the_study_makes_them(one_seed: List[Any]) -> None:
+    planned = {task.name: task.command[3:] for task in one_seed}
+    folders = {task.name: task.folder for task in one_seed}
     shown = shown_commands("allennlp elmo-vectors ")
     assert len(shown) == 2
     for method, (_, *words) in zip(("word2vec", "svd"), shown, strict=True):
-        places = {str(TRAIN): "$AG_NEWS_TRAIN", str(tmp_path / method / "vectors.txt"): words[2]}
+        places = {str(TRAIN): "$AG_NEWS_TRAIN", str(folders[method] / "vectors.txt"): words[2]}
         expected = [places.get(word, word) for word in planned[method] if word != "--overwrite"]
         assert sorted(words) == sorted(expected)
 
 
-def test_the_bilm_is_trained_as_the_study_trains_it(
-    modules: Dict[str, ModuleType], tmp_path: Path
-) -> None:
-    tasks = modules["plan"].planned_tasks(TRAIN, DEV, tmp_path, [0], {})
-    (task,) = [one for one in tasks if one.name == "words from word2vec"]
+def test_the_bilm_is_trained_as_the_study_trains_it(one_seed: List[Any]) -> None:
+    (task,) = [one for one in one_seed if one.name == "words from word2vec"]
     (shown,) = shown_commands("allennlp train training_config/bilm/")
     assert Path(task.command[4]) == PROJECT_ROOT / shown[2]
     overrides = json.loads(shown[shown.index("--overrides") + 1])

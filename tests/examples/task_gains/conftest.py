@@ -16,9 +16,10 @@ def modules() -> Dict[str, ModuleType]:
     return modules_of(STUDY)
 
 
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    """The fixtures under the names of the published files."""
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The fixtures under the names of the published files. Not to be changed."""
+    folder = tmp_path_factory.mktemp("data")
     for name, fixture in {
         "sst/train.txt": "sst/train.txt",
         "sst/dev.txt": "sst/dev.txt",
@@ -28,6 +29,6 @@ def data(tmp_path: Path) -> Path:
         "ud_ewt/en_ewt-ud-train.conllu": "ud/train.conllu",
         "ud_ewt/en_ewt-ud-dev.conllu": "ud/dev.conllu",
     }.items():
-        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(FIXTURES_ROOT / "tasks" / fixture, tmp_path / "data" / name)
-    return tmp_path / "data"
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(FIXTURES_ROOT / "tasks" / fixture, folder / name)
+    return folder

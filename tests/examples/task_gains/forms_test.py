@@ -12,11 +12,15 @@ def forms(modules: Dict[str, ModuleType]) -> Any:
     return modules["forms"]
 
 
-@pytest.fixture
-def plan(modules: Dict[str, ModuleType], data: Path, tmp_path: Path) -> Any:
+@pytest.fixture(scope="module")
+def plan(
+    modules: Dict[str, ModuleType], data: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
+    """All trainings of the study: their configs take seconds to read."""
     forms = modules["forms"]
-    texts = modules["labelled"].write_texts(data, tmp_path / "texts")
-    plan = forms.Plan(tmp_path, SMALL, {})
+    folder = tmp_path_factory.mktemp("study")
+    texts = modules["labelled"].write_texts(data, folder / "texts")
+    plan = forms.Plan(folder, SMALL, {})
     plan.add_bilms(texts)
     for (name, share), files in texts.tasks.items():
         for title, form in {**forms.FORMS, **forms.HELPS.get((name, share), {})}.items():
