@@ -66,6 +66,7 @@ def check_width(page: Any, complaints: List[str]) -> None:
         complaints.append(f"{page.url}: is {width} pixels wide")
 
 
+@pytest.mark.exhaustive
 def test_a_registered_name_is_found_without_a_server(
     site: Path, page: Any, complaints: List[str]
 ) -> None:
