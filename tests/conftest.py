@@ -1,5 +1,6 @@
 """What several tests share, each made once: a tiny biLM, a classifier on top, official files."""
 
+import gc
 import inspect
 import os
 import random
@@ -70,6 +71,11 @@ def pytest_collection_modifyitems(items: List[pytest.Item]) -> None:
                 item.add_marker("exhaustive")
     places = {file: place for place, file in enumerate(LONGEST_FILES)}
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+
+
+def pytest_collection_finish() -> None:
+    """Spares each collection of garbage the objects of all imported modules, which stay anyway."""
+    gc.freeze()
 
 
 def values_of(item: pytest.Item) -> Case:
