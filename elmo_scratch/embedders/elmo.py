@@ -21,8 +21,7 @@ from elmo_scratch.interop.official.files import bilm_weights, mix_weights
 from elmo_scratch.interop.softmax_and_mixes import LoadedMixes
 from elmo_scratch.kernels import FrozenWeightCache, MixedPrecision, are_frozen, precision_of
 from elmo_scratch.modules import BiLm
-from elmo_scratch.modules.mixes import LayerMix, TrainableMix
-from elmo_scratch.modules.mixes.layer_mix import normalize_layers
+from elmo_scratch.modules.mixes import LayerMix, TrainableMix, normalize_layers
 from elmo_scratch.modules.sequences import add_boundaries, remove_boundaries
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
 from elmo_scratch.modules.token_encoders.token_encoder import check_ids

@@ -9,9 +9,7 @@ from elmo_scratch.interop import BiLmBlueprint, WordList
 from elmo_scratch.interop.archives.blueprint import BiLmChanges
 from elmo_scratch.interop.archives.sidecar import kept_bilm_config
 from elmo_scratch.models.pretrained import PretrainedWeights, Started, start_bilm, start_softmax
-from elmo_scratch.modules.softmaxes import FullSoftmax
-from elmo_scratch.modules.softmaxes.adaptive_softmax import AdaptiveSoftmax
-from elmo_scratch.modules.softmaxes.sampled_softmax import SampledSoftmax
+from elmo_scratch.modules.softmaxes import AdaptiveSoftmax, FullSoftmax, SampledSoftmax
 from elmo_scratch.modules.token_encoders import WordEncoder
 from tests.tiny_archives import BILM, WORD_BILM
 

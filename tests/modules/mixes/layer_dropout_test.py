@@ -2,8 +2,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.modules.mixes import FunctionMix, GateMix, TrainableMix
-from elmo_scratch.modules.mixes.layer_dropout import LayerDropout
+from elmo_scratch.modules.mixes import FunctionMix, GateMix, LayerDropout, TrainableMix
 
 CPU = torch.device("cpu")
 MASK = torch.ones(1, 1, dtype=torch.bool)

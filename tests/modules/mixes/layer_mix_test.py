@@ -13,8 +13,9 @@ from elmo_scratch.modules.mixes import (
     MeanMix,
     TopMix,
     TrainableMix,
+    normalize_layers,
+    weighted_sum,
 )
-from elmo_scratch.modules.mixes.layer_mix import normalize_layers, weighted_sum
 from tests.exports_test import REGISTERED
 
 NAMES = [

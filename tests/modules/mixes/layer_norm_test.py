@@ -2,7 +2,7 @@ import pytest
 import torch
 from allennlp.modules.scalar_mix import ScalarMix
 
-from elmo_scratch.modules.mixes.layer_mix import normalize_layers
+from elmo_scratch.modules.mixes import normalize_layers
 
 NUM_LAYERS, WIDTH = 3, 4
 MASK = torch.tensor(

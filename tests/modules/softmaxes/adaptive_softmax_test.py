@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from elmo_scratch.kernels.precision import MixedPrecision
-from elmo_scratch.modules.softmaxes import AdaptiveSoftmax, adaptive_softmax
+from elmo_scratch.modules import softmaxes
+from elmo_scratch.modules.softmaxes import AdaptiveSoftmax
 
 WORDS, DIM, CUTOFFS = 23, 8, [4, 10]
 
@@ -89,7 +90,7 @@ def test_the_best_words_are_found_in_evaluation_whatever_the_chunks(
     expected = log_probabilities(softmax, states).topk(5).indices
     targets = torch.zeros(WORDS, dtype=torch.long)
     for size in (1, 3 * WORDS, 2**24):
-        monkeypatch.setattr(adaptive_softmax, "CHUNK_SIZE", size)
+        monkeypatch.setattr(softmaxes, "CHUNK_SIZE", size)
         assert torch.equal(softmax.eval()(states, targets).best, expected)
 
 

@@ -5,7 +5,7 @@ from typing import List, Set
 import pytest
 import torch
 
-from elmo_scratch.modules.softmaxes.log_uniform_sampler import LogUniformSampler
+from elmo_scratch.modules.softmaxes import LogUniformSampler
 
 WORDS = 50
 

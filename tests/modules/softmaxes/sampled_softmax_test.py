@@ -17,7 +17,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy
 from elmo_scratch.kernels.precision import MixedPrecision
-from elmo_scratch.modules.softmaxes import FullSoftmax, SampledSoftmax, sampled_softmax
+from elmo_scratch.modules import softmaxes
+from elmo_scratch.modules.softmaxes import FullSoftmax, SampledSoftmax
 from tests.metrics.workers import run_in_two_workers
 
 PREDICTED, WORDS, DIM, SAMPLES = 9, 40, 3, 12
@@ -415,9 +416,7 @@ def test_names_of_its_tensors_are_a_file_format(softmax: SampledSoftmax) -> None
 def test_batches_with_other_words_in_play_share_the_kernels_of_products() -> None:
     softmax = softmax_of(num_words=1000, num_samples=200).float()
     sizes, num_in_play = set(), set()
-    with patch.object(
-        sampled_softmax, "chunked_cross_entropy", wraps=chunked_cross_entropy
-    ) as seen:
+    with patch.object(softmaxes, "chunked_cross_entropy", wraps=chunked_cross_entropy) as seen:
         for _ in range(20):
             states = torch.randn(PREDICTED, DIM)
             softmax(states, torch.randint(1, 1000, (PREDICTED,))).loss.backward()
