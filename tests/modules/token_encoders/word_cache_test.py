@@ -8,7 +8,7 @@ from typing import Callable, List, Sequence
 import pytest
 import torch
 
-from elmo_scratch.modules.token_encoders.word_vector_cache import WordTable, WordVectorCache
+from elmo_scratch.modules.token_encoders.spelled_word_encoder import WordTable, WordVectorCache
 from tests.kernels.frozen_weights import Change, each_change
 
 CHARACTERS, DIM = 3, 5
