@@ -6,7 +6,7 @@ from typing import Callable, Tuple, TypeVar
 import torch
 
 from elmo_scratch.alphabet import PADDING_ID
-from elmo_scratch.kernels.linear import matmul_into_pool
+from elmo_scratch.kernels.onednn import matmul_into_pool
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder
 

@@ -5,8 +5,9 @@ import torch
 from torch.nn.functional import cross_entropy, linear
 
 from elmo_scratch.kernels import cross_entropy as chunks
+from elmo_scratch.kernels import linear as products
 from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy
-from elmo_scratch.kernels.linear import PackedLinear, gradients
+from elmo_scratch.kernels.linear import PackedLinear
 
 PREDICTED, WORDS, DIM = 7, 500, 3
 
@@ -117,7 +118,7 @@ def test_batches_with_other_numbers_of_predictions_share_the_kernels_of_products
 def test_rounded_gradients_are_close_however_many_words_they_are_made_for_at_once(
     words_at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gradients, "OUTPUTS_OF_A_SUM", words_at_once)
+    monkeypatch.setattr(products, "OUTPUTS_OF_A_SUM", words_at_once)
     torch.manual_seed(13)
     states, weight = torch.randn(30, 8).requires_grad_(), torch.randn(40, 8).requires_grad_()
     bias, targets = torch.randn(40).requires_grad_(), torch.randint(40, (30,))

@@ -6,12 +6,11 @@ from typing import List, Tuple
 import pytest
 import torch
 
-from elmo_scratch.kernels import char_convolution
+from elmo_scratch.kernels import amx, char_convolution, onednn
+from elmo_scratch.kernels.amx import AmxLinear
 from elmo_scratch.kernels.char_convolution import convolved_maxima
 from elmo_scratch.kernels.highway import highway_gate
-from elmo_scratch.kernels.linear import amx, onednn
-from elmo_scratch.kernels.linear.amx import AmxLinear
-from elmo_scratch.kernels.linear.gradients import weight_gradients
+from elmo_scratch.kernels.linear import weight_gradients
 from elmo_scratch.kernels.sigmoid import sigmoid_
 from tests.kernels.char_convolution_test import exactly, random_convolved
 from tests.kernels.highway_test import asking, by_formula

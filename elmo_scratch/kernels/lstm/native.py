@@ -21,7 +21,7 @@ from elmo_scratch.kernels.library import (
     is_plain,
     simd_functions,
 )
-from elmo_scratch.kernels.linear import PackedLinear, matmul_into_pool
+from elmo_scratch.kernels.linear import PackedLinear
 from elmo_scratch.kernels.lstm.run import LstmBackward as BackwardPass
 from elmo_scratch.kernels.lstm.run import (
     LstmGradients,
@@ -34,6 +34,7 @@ from elmo_scratch.kernels.lstm.run import (
     step_groups,
 )
 from elmo_scratch.kernels.memory import buffer_pool
+from elmo_scratch.kernels.onednn import matmul_into_pool
 from elmo_scratch.kernels.panels import INPUTS_TOGETHER, pack_weights
 
 _SIZES = ctypes.POINTER(LstmSizes)

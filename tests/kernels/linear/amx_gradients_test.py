@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear.amx import (
+from elmo_scratch.kernels.amx import (
     MULTIPLY_GRADIENTS,
     can_multiply_gradients,
     multiply_gradients,

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear.amx import MULTIPLY, AmxLinear
+from elmo_scratch.kernels.amx import MULTIPLY, AmxLinear
 
 pytestmark = pytest.mark.skipif(not MULTIPLY, reason="this processor has no tiles")
 

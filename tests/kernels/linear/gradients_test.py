@@ -3,9 +3,13 @@ from typing import Tuple
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear import add_weight_gradient, onednn, weight_gradients
-from elmo_scratch.kernels.linear import gradients as module
-from elmo_scratch.kernels.linear.gradients import OUTPUTS_AT_ONCE
+from elmo_scratch.kernels import linear as module
+from elmo_scratch.kernels import onednn
+from elmo_scratch.kernels.linear import (
+    OUTPUTS_AT_ONCE,
+    add_weight_gradient,
+    weight_gradients,
+)
 
 
 @pytest.fixture(params=["as it is", "without tiles", "PyTorch's products"])

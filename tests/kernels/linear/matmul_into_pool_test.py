@@ -3,7 +3,8 @@ from typing import Optional
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear import matmul_into_pool, onednn
+from elmo_scratch.kernels import onednn
+from elmo_scratch.kernels.onednn import matmul_into_pool
 
 
 @pytest.fixture(params=[False, True], ids=["PyTorch's", "oneDNN's"], autouse=True)

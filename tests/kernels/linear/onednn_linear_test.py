@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear import onednn
-from elmo_scratch.kernels.linear.onednn import has_kernels_for, linear, pack, padded_rows
+from elmo_scratch.kernels import onednn
+from elmo_scratch.kernels.onednn import has_kernels_for, linear, pack, padded_rows
 from tests.kernels.frozen_weights import EACH_INDEPENDENT_DTYPE
 
 pytestmark = pytest.mark.skipif(

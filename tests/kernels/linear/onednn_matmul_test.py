@@ -3,8 +3,8 @@ from typing import Any, List
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear import onednn
-from elmo_scratch.kernels.linear.onednn import can_multiply, multiply
+from elmo_scratch.kernels import onednn
+from elmo_scratch.kernels.onednn import can_multiply, multiply
 
 
 def exact(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:

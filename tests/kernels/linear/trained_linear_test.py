@@ -3,7 +3,7 @@ from typing import List
 import pytest
 import torch
 
-from elmo_scratch.kernels.linear.affine import TrainedLinear
+from elmo_scratch.kernels.linear import TrainedLinear
 
 ROWS, INPUTS, OUTPUTS = 40, 19, 23
 

@@ -4,8 +4,8 @@ from typing import List, NamedTuple, Optional
 import pytest
 import torch
 
+from elmo_scratch.kernels import onednn
 from elmo_scratch.kernels.library import INSTRUCTIONS, Instructions
-from elmo_scratch.kernels.linear import onednn
 from elmo_scratch.kernels.lstm import native
 from elmo_scratch.kernels.lstm.native import can_run_native, lstm_native_aligned
 from elmo_scratch.kernels.lstm.run import Clips, LstmWeights
