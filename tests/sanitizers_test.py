@@ -46,7 +46,7 @@ CHOSEN = ["-m", "not exhaustive", "-k", "not to_the_bit and not large and not fe
 
 WRITE_TOO_MUCH = """
 import torch
-from elmo_scratch.kernels.highway import CARRY
+from elmo_scratch.kernels.pointwise import CARRY
 numbers = [torch.zeros(64) for _ in range(4)]
 *inputs, output = (part.data_ptr() for part in numbers)
 CARRY[torch.float32](*inputs, 1, {}, output, 1)

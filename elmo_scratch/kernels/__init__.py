@@ -10,10 +10,8 @@ from elmo_scratch.kernels.cross_entropy import TopScores as TopScores
 from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy as chunked_cross_entropy
 from elmo_scratch.kernels.cross_entropy import top_scores as top_scores
 from elmo_scratch.kernels.device import device_of as device_of
-from elmo_scratch.kernels.dropout import Dropout as Dropout
 from elmo_scratch.kernels.frozen_cache import FrozenWeightCache as FrozenWeightCache
 from elmo_scratch.kernels.frozen_cache import are_frozen as are_frozen
-from elmo_scratch.kernels.highway import highway_gate as highway_gate
 from elmo_scratch.kernels.linear import Linear as Linear
 from elmo_scratch.kernels.linear import rows_are_independent as rows_are_independent
 from elmo_scratch.kernels.lstm.function import LstmCache as LstmCache
@@ -25,6 +23,9 @@ from elmo_scratch.kernels.lstm.run import LstmState as LstmState
 from elmo_scratch.kernels.lstm.run import LstmWeights as LstmWeights
 from elmo_scratch.kernels.lstm.run import step_groups as step_groups
 from elmo_scratch.kernels.memory import keep_heap_pages as keep_heap_pages
+from elmo_scratch.kernels.pointwise import Dropout as Dropout
+from elmo_scratch.kernels.pointwise import highway_gate as highway_gate
+from elmo_scratch.kernels.pointwise import sigmoid_ as sigmoid_
 from elmo_scratch.kernels.precision import BFLOAT16 as BFLOAT16
 from elmo_scratch.kernels.precision import MATMUL_DTYPES as MATMUL_DTYPES
 from elmo_scratch.kernels.precision import MixedPrecision as MixedPrecision
@@ -33,7 +34,6 @@ from elmo_scratch.kernels.precision import without_autocast as without_autocast
 from elmo_scratch.kernels.rows import averaged_rows as averaged_rows
 from elmo_scratch.kernels.rows import rows_of_all_workers as rows_of_all_workers
 from elmo_scratch.kernels.rows import sparse_rows as sparse_rows
-from elmo_scratch.kernels.sigmoid import sigmoid_ as sigmoid_
 
 __all__ = [
     "BFLOAT16",

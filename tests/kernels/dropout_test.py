@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from elmo_scratch.kernels.dropout import PARTS, Dropout
+from elmo_scratch.kernels.pointwise import PARTS, Dropout
 
 
 @pytest.mark.parametrize("probability", [0.1, 0.5, 0.93])

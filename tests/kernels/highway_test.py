@@ -4,8 +4,8 @@ from typing import List
 import pytest
 import torch
 
-from elmo_scratch.kernels import highway as module
-from elmo_scratch.kernels.highway import highway_gate
+from elmo_scratch.kernels import pointwise as module
+from elmo_scratch.kernels.pointwise import highway_gate
 
 compiled_and_plain = pytest.mark.usefixtures("each_code")
 COMPILED = module, "CARRY"

@@ -3,7 +3,7 @@ from typing import Iterator
 import pytest
 import torch
 
-from elmo_scratch.kernels.sigmoid import sigmoid_
+from elmo_scratch.kernels.pointwise import sigmoid_
 
 COUNTS = [0, 1, 7, 31, 32, 33, 100, 4095, 32769, 65537, 70001, 98309, 131071]
 

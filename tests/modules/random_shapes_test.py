@@ -9,9 +9,8 @@ import torch
 from elmo_scratch.kernels import amx, char_convolution, onednn
 from elmo_scratch.kernels.amx import AmxLinear
 from elmo_scratch.kernels.char_convolution import convolved_maxima
-from elmo_scratch.kernels.highway import highway_gate
 from elmo_scratch.kernels.linear import weight_gradients
-from elmo_scratch.kernels.sigmoid import sigmoid_
+from elmo_scratch.kernels.pointwise import highway_gate, sigmoid_
 from tests.kernels.char_convolution_test import exactly, random_convolved
 from tests.kernels.highway_test import asking, by_formula
 from tests.modules.token_encoders.character_convolution_test import (

@@ -10,7 +10,7 @@ from typing import Callable, NamedTuple, Optional, Sequence
 import torch
 
 from elmo_scratch.kernels.library import COUNT, LIBRARY, POINTER, SIZE, functions, is_plain
-from elmo_scratch.kernels.sigmoid import sigmoid_
+from elmo_scratch.kernels.pointwise import sigmoid_
 
 
 class CellOutput(NamedTuple):
