@@ -3,7 +3,7 @@ Which share of small changes to the package's code the tests notice:
 
     python -m benchmarks.mutations --list
     python -m benchmarks.mutations --map runs/map.json --results runs/results.jsonl
-    python -m benchmarks.mutations --within elmo_scratch/metrics --pytest tests/metrics --count 5
+    python -m benchmarks.mutations --within elmo_scratch/metrics.py --pytest tests/metrics --count 5
 
 Each mutation changes one spot in a copy of the checkout: it turns a comparison, an `and` or a `+`,
 changes a number or a truth value, drops a statement of a function, or swaps two arguments of a

@@ -1,11 +1,81 @@
-"""The metrics of a training or an evaluation, told in a few lines of at most 78 characters."""
+"""What a command tells a person: sparklines, results as a few lines, and how it closes."""
 
 import json
+import math
 import re
+import shlex
+import unicodedata
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
 
-from elmo_scratch.terminal.sparkline import sparkline
+
+def printable(text: str) -> str:
+    """The text without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
+
+
+def text_width(text: str) -> int:
+    """How many columns a terminal gives to a text."""
+    return sum(
+        0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
+        for letter in text
+    )
+
+
+def clipped(text: str, columns: int) -> str:
+    """The beginning of a text that has room in so many columns."""
+    width = 0
+    for place, letter in enumerate(text):
+        width += text_width(letter)
+        if width > columns:
+            return text[:place]
+    return text
+
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+NO_NUMBER = "×"
+
+
+def sparkline(values: Sequence[float], *, width: int = 32, is_logarithmic: bool = False) -> str:
+    """
+    # Parameters
+
+    values : `Sequence[float]`
+        The points of the curve.
+    width : `int`, optional (default = `32`)
+        The most characters. Of more values the last of each stretch is shown.
+    is_logarithmic : `bool`, optional (default = `False`)
+        Heights are those of the logarithms: for perplexities, which fall by factors.
+
+    # Returns
+
+    `str`
+        One character a value, the lowest value `▁` and the highest `█`; `×` where there is no
+        finite value, or no logarithm.
+    """
+    if len(values) > width:
+        values = [values[(place + 1) * len(values) // width - 1] for place in range(width)]
+    heights = [_height(value, is_logarithmic) for value in values]
+    known = [height for height in heights if math.isfinite(height)]
+    if not known:
+        return NO_NUMBER * len(heights)
+    low, high = min(known), max(known)
+    top = len(BLOCKS) - 1
+    return "".join(
+        BLOCKS[round((height - low) / (high - low) * top) if high > low else 0]
+        if math.isfinite(height)
+        else NO_NUMBER
+        for height in heights
+    )
+
+
+def _height(value: float, is_logarithmic: bool) -> float:
+    """NaN where there is none."""
+    if not is_logarithmic:
+        return float(value)
+    return math.log(value) if value > 0.0 else math.nan
+
 
 WIDTH = 78
 """Commands indent the lines by two more, in a terminal of 80 columns."""
@@ -154,3 +224,82 @@ def _shortened(name: str, length: int) -> str:
     """A class's name on one line; names come from data and may hold anything."""
     name = "".join(letter if letter.isprintable() else " " for letter in name)
     return name if len(name) <= length else f"{name[: length - 1]}…"
+
+
+CHECKPOINT = re.compile(r"training_state_e(\d+)_b(\d+)\.th")
+"""Matches the names of AllenNLP's files with the state of a training."""
+
+
+def last_checkpoint(folder: Path) -> str:
+    """
+    What the last checkpoint in the output folder of a training holds, in words: `"1 epoch and 50
+    batches"`; `""` if there is none.
+    """
+    names = (
+        [CHECKPOINT.fullmatch(path.name) for path in folder.iterdir()] if folder.is_dir() else []
+    )
+    numbers = sorted((int(name[1]), int(name[2])) for name in names if name)
+    if not numbers:
+        return ""
+    epochs, batches = numbers[-1]
+    told = f"{epochs} epoch{'' if epochs == 1 else 's'}"
+    return f"{told} and {batches} batches" if batches else told
+
+
+def way_on(folder: Path, config_file: object, options: Sequence[str] = ()) -> str:
+    """
+    # Parameters
+
+    folder : `Path`
+        The output folder of a training that is not finished.
+    config_file : `object`
+        The path of its config.
+    options : `Sequence[str]`, optional (default = none)
+        The other words of its command line.
+
+    # Returns
+
+    `str`
+        The command that goes on from the last checkpoint or, if there is none, begins anew.
+    """
+    how = "--recover" if last_checkpoint(folder) else "--force"
+    return shlex.join(["allennlp", "train", str(config_file), "-s", str(folder), *options, how])
+
+
+PLACES_WIDTH = 13
+
+
+def closing_lines(
+    reached: Sequence[str], places: Dict[str, object], steps: Sequence[str] = ()
+) -> List[str]:
+    """
+    # Parameters
+
+    reached : `Sequence[str]`
+        What was reached, line by line.
+    places : `Dict[str, object]`
+        Where it lies: what it is, in at most 12 characters, to its path.
+    steps : `Sequence[str]`, optional (default = none)
+        Commands that go on with it, as one would type them in a shell.
+
+    # Returns
+
+    `List[str]`
+        The lines, the first one empty.
+    """
+    lines = ["", *reached]
+    if places or steps:
+        lines.append("")
+    lines += [f"{name:{PLACES_WIDTH}}{place}" for name, place in places.items()]
+    names = ["next", *[""] * len(steps)]
+    return lines + [f"{name:{PLACES_WIDTH}}{step}" for name, step in zip(names, steps)]
+
+
+def duration(seconds: float) -> str:
+    """Returns `"4.1 s"`, or from a minute on `"1:02:03"`."""
+    return f"{seconds:.1f} s" if seconds < 59.95 else str(timedelta(seconds=round(seconds)))
+
+
+def counted(number: int, name: str) -> str:
+    """Returns `"1 token"` or `"2,048 tokens"`."""
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
