@@ -11,16 +11,15 @@ from allennlp.commands.evaluate import evaluate_from_archive
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch import batch_to_ids, read_official_bilm
-from elmo_scratch.embedders import Elmo, OfficialEmbedder
+from elmo_scratch.embedders import Elmo, OfficialEmbedder, layer_cache
 from elmo_scratch.embedders.layer_cache import (
     FileStore,
     KeptLayers,
     LayerStore,
     MemoryStore,
-    cache,
-    stores,
+    identity_of,
+    settings_of,
 )
-from elmo_scratch.embedders.layer_cache.cache import identity_of, settings_of
 from elmo_scratch.kernels import precision
 from elmo_scratch.modules import BiLm
 from tests.kernels.frozen_weights import as_promised, needs_independent_rows
@@ -33,7 +32,7 @@ Batch = Tuple[torch.Tensor, torch.Tensor]
 @pytest.fixture(autouse=True)
 def much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """However little other processes have left."""
-    monkeypatch.setattr(stores, "free_memory", lambda: float("inf"))
+    monkeypatch.setattr(layer_cache, "free_memory", lambda: float("inf"))
 
 
 def batch_of(sentences: List[List[str]]) -> Batch:
@@ -81,7 +80,7 @@ def test_where_layers_are_not_equal_to_the_bit_it_says_so_once(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(cache, "rows_are_independent", lambda dtype: are_independent)
+    monkeypatch.setattr(layer_cache, "rows_are_independent", lambda dtype: are_independent)
     bilm = frozen(files)
     kept = KeptLayers(MemoryStore(), bilm)
     with caplog.at_level("INFO"):
@@ -267,7 +266,7 @@ def test_a_bilm_whose_buffers_are_written_anew_is_looked_at_once(
         looks.append(bilm)
         return identity_of(bilm)
 
-    monkeypatch.setattr("elmo_scratch.embedders.layer_cache.cache.identity_of", look)
+    monkeypatch.setattr("elmo_scratch.embedders.layer_cache.identity_of", look)
     bilm = frozen(files, state="warm")
     bilm.warm_up([batch_of([["to", "begin", "with"]])])
     kept = KeptLayers(MemoryStore(), bilm)
@@ -381,7 +380,7 @@ def test_what_an_older_package_has_kept_is_not_taken(
     files: OfficialFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = identity_of(frozen(files))
-    monkeypatch.setattr(cache, "COMPUTATION", cache.COMPUTATION + 1)
+    monkeypatch.setattr(layer_cache, "COMPUTATION", layer_cache.COMPUTATION + 1)
     assert identity_of(frozen(files)) != before
 
 

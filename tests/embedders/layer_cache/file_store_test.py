@@ -10,7 +10,8 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.layer_cache import FileStore, stores
+from elmo_scratch.embedders import layer_cache
+from elmo_scratch.embedders.layer_cache import FileStore
 from tests.forked import run_forked
 
 ONES = numpy.ones(3, dtype="float32")
@@ -105,7 +106,7 @@ def test_a_folder_is_an_error(tmp_path: Path) -> None:
 def test_no_room_is_an_error_and_what_was_kept_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stores, "MOST_BYTES", 2**16)
+    monkeypatch.setattr(layer_cache, "MOST_BYTES", 2**16)
     store = FileStore(str(tmp_path / "layers.lmdb"))
     store.put({b"small": ONES})
     with pytest.raises(ConfigurationError, match="can't be kept.*What was kept before is whole"):

@@ -4,13 +4,14 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.layer_cache import MemoryStore, stores
+from elmo_scratch.embedders import layer_cache
+from elmo_scratch.embedders.layer_cache import MemoryStore
 
 
 def test_it_keeps_as_much_as_its_share_and_says_so_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(stores, "machine_memory", lambda: 100.0)
+    monkeypatch.setattr(layer_cache, "machine_memory", lambda: 100.0)
     store = MemoryStore(share=0.5)
     with caplog.at_level(logging.WARNING):
         for key in (b"a", b"b", b"c", b"d"):
@@ -28,9 +29,9 @@ def test_it_keeps_as_much_as_its_share_and_says_so_once(
 def test_it_keeps_nothing_where_others_have_left_hardly_any(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(stores, "machine_memory", lambda: 1000.0)
+    monkeypatch.setattr(layer_cache, "machine_memory", lambda: 1000.0)
     free = iter([100.0, 99.0])
-    monkeypatch.setattr(stores, "free_memory", lambda: next(free))
+    monkeypatch.setattr(layer_cache, "free_memory", lambda: next(free))
     store = MemoryStore()
     for key in (b"a", b"b"):
         store.put({key: numpy.ones(5, dtype="float32")})
