@@ -17,7 +17,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 
 from elmo_scratch.data import AgNewsReader
 from elmo_scratch.embedders import BiLmEmbedder, LayerFileEmbedder, LayerFileIndexer
-from elmo_scratch.embedders.layer_file.token_layers import shared_token_numbers
+from elmo_scratch.embedders.layer_file import shared_token_numbers
 from elmo_scratch.interop import LayerFileFacts, LayerFileWriter, PretrainedBiLm
 from elmo_scratch.modules.mixes import FrozenMix, LayerMix
 from tests.interop.layer_files.tiny_layers import FACTS, WIDTH, vectors_of, write_layers

@@ -12,7 +12,7 @@ from allennlp.data.fields import ListField, TextField
 from allennlp.nn.util import get_text_field_mask
 
 from elmo_scratch.embedders import LayerFileIndexer
-from elmo_scratch.embedders.layer_file.token_layers import shared_token_numbers
+from elmo_scratch.embedders.layer_file import shared_token_numbers
 from tests.interop.layer_files.tiny_layers import write_layers
 
 SENTENCES = ["The river rose .", "a", "x y z"]

@@ -6,12 +6,8 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.layer_file import token_layers
-from elmo_scratch.embedders.layer_file.token_layers import (
-    LayersInMemory,
-    LayersOnDisk,
-    TokenNumbers,
-)
+from elmo_scratch.embedders import layer_file as module
+from elmo_scratch.embedders.layer_file import LayersInMemory, LayersOnDisk, TokenNumbers
 from elmo_scratch.interop import LayerFile
 from tests.interop.layer_files.tiny_layers import FACTS, vectors_of, write_layers
 
@@ -62,7 +58,7 @@ def test_sentences_that_were_read_last_are_remembered(
 
     monkeypatch.setattr(LayerFile, "read", read_and_tell)
     # Room for two sentences of two tokens.
-    monkeypatch.setattr(token_layers, "KEPT_BYTES", 2 * 3 * 2 * 4 * 4)
+    monkeypatch.setattr(module, "KEPT_BYTES", 2 * 3 * 2 * 4 * 4)
     on_disk = LayersOnDisk(layers, numbers)
     for number in (0, 1, 0, 2, 0, 1):
         on_disk.of(numpy.array(numbers.of(["number", str(number)])))
@@ -104,7 +100,7 @@ def test_more_than_memory_has_room_for_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_layers(tmp_path / "layers.hdf5", ["a b", "c"])
-    monkeypatch.setattr(token_layers, "machine_memory", lambda: 3 * 3 * 4 * 4 - 1)
+    monkeypatch.setattr(module, "machine_memory", lambda: 3 * 3 * 4 * 4 - 1)
     with pytest.raises(ConfigurationError, match="the layers take .* Leave out `in_memory`"):
         layers_in(path, LayersInMemory)
 

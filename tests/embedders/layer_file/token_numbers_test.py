@@ -7,7 +7,7 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders.layer_file.token_layers import TokenNumbers, shared_token_numbers
+from elmo_scratch.embedders.layer_file import TokenNumbers, shared_token_numbers
 from tests.interop.layer_files.tiny_layers import FACTS, write_layers
 
 SENTENCES = ["The river rose .", "a", "", "x  y\tz", "a", "Où est 🦩 ?"]

@@ -1,4 +1,4 @@
-"""The layers of tokens, by number, from a file of layers."""
+"""ELMo from a file that holds a frozen biLM's layers of all texts: a task only mixes them."""
 
 import hashlib
 import os
@@ -7,16 +7,22 @@ from array import array
 from collections import OrderedDict
 from functools import lru_cache
 from pathlib import Path
-from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
+import torch
+from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Token, TokenIndexer, Vocabulary
+from allennlp.modules.token_embedders import TokenEmbedder
 
 from elmo_scratch.data.sentence_forms import spaced_line
+from elmo_scratch.embedders.output_encoder import mixed_vectors
 from elmo_scratch.files.identity import Stamp, stamp_of
 from elmo_scratch.files.machine import machine_memory
 from elmo_scratch.interop import LayerFile
 from elmo_scratch.interop.layer_files.sentence_map import SentenceIndex
+from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 
 SHOWN = 300
 """Characters of a sentence in an error message."""
@@ -227,3 +233,179 @@ class LayersInMemory(TokenLayers):
 def _read(layer_file: LayerFile, numbers: TokenNumbers, place: int) -> numpy.ndarray:
     """Reads the layers of the sentence at a place, shape `(layers, tokens, width)`."""
     return layer_file.read_tokens(numbers.key(place), numbers.num_tokens(place))
+
+
+@TokenIndexer.register("elmo_scratch_layer_file")
+class LayerFileIndexer(TokenIndexer):
+    """
+    Gives each token the number that a file of layers has for it; files of different texts have
+    different numbers. The tokens of a text, joined by spaces, must be a sentence of the file. No
+    vocabulary is needed.
+
+    Registered as a `TokenIndexer` with name "elmo_scratch_layer_file".
+
+    # Parameters
+
+    file : `str`
+        The file, as `allennlp elmo` writes it.
+    token_min_padding_length : `int`, optional (default = `0`)
+        How many numbers each text is padded to at least.
+
+    # Raises
+
+    ConfigurationError
+        If the file can't be read, has no vectors of tokens or no index of its sentences; later, if
+        a text is not in it, or another file took its place.
+    """
+
+    def __init__(self, file: str, *, token_min_padding_length: int = 0) -> None:
+        super().__init__(token_min_padding_length)
+        self.file = file
+        # Forked processes inherit the numbers and don't read the file again.
+        shared_token_numbers(file)
+        self._stamp = stamp_of(Path(file))
+
+    def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
+        """Counts nothing."""
+
+    def get_empty_token_list(self) -> Dict[str, List[Any]]:
+        return {"token_numbers": []}
+
+    def tokens_to_indices(
+        self, tokens: List[Token], vocabulary: Vocabulary
+    ) -> Dict[str, List[Any]]:
+        """
+        Returns `token_numbers`: one a token, above 0. Raises `ConfigurationError` if the file lacks
+        the text, or another one took its place.
+        """
+        words = [token.ensure_text() for token in tokens]
+        return {"token_numbers": list(shared_token_numbers(self.file, self._stamp).of(words))}
+
+
+@TokenEmbedder.register("elmo_scratch_layer_file")
+class LayerFileEmbedder(TokenEmbedder):
+    """
+    Mixes the layers that a file holds of each text, so that no biLM runs in training. The vectors
+    are those of `elmo_scratch` with a frozen biLM, as it was when the file was written. Its indexer
+    is `elmo_scratch_layer_file`, with the same `file`.
+
+    The layers are not saved in the task's archive: wherever it is loaded, a file must hold the
+    layers of the new texts.
+
+    Registered as a `TokenEmbedder` with name "elmo_scratch_layer_file".
+
+    # Parameters
+
+    file : `str`
+        The file, as `allennlp elmo` writes it.
+    mix : `Lazy[LayerMix]`, optional (default = `TrainableMix`)
+        Combines the layers. A file with one layer, made by `--top` or `--average`, needs no mix.
+    output_mix : `Lazy[LayerMix]`, optional (default = `None`)
+        Makes a second vector, as in `elmo_scratch`.
+    dropout : `float`, optional (default = `0.0`)
+        Share of the mixed vectors that is dropped in training.
+    in_memory : `bool`, optional (default = `False`)
+        Read the whole file at the start. Otherwise each sentence is read when it is needed.
+
+    # Raises
+
+    ConfigurationError
+        If the file can't be read, has no vectors of tokens or no index of its sentences, there is a
+        `mix` for one layer, or no room in memory; later, if the file comes from another biLM than
+        the one that the task was trained with.
+
+    # Source
+
+    Peters et al. 2018, section 3.2.
+    """
+
+    _origin: torch.Tensor
+
+    def __init__(
+        self,
+        file: str,
+        *,
+        mix: Optional[Lazy[LayerMix]] = None,
+        output_mix: Optional[Lazy[LayerMix]] = None,
+        dropout: float = 0.0,
+        in_memory: bool = False,
+    ) -> None:
+        super().__init__()
+        self.file = file
+        numbers = shared_token_numbers(file)
+        layer_file = LayerFile(file)
+        self._facts = layer_file.facts
+        self._layers: TokenLayers = (
+            LayersInMemory(layer_file, numbers) if in_memory else LayersOnDisk(layer_file, numbers)
+        )
+        self.mix: Optional[LayerMix] = None
+        self.output_mix: Optional[LayerMix] = None
+        if self._facts.kept == "all":
+            sizes = {"num_layers": self._facts.layers, "width": self._facts.width}
+            self.mix = (mix or Lazy(TrainableMix)).construct(**sizes)
+            self.output_mix = None if output_mix is None else output_mix.construct(**sizes)
+        elif mix is not None or output_mix is not None:
+            raise ConfigurationError(
+                f"{file}: there is nothing to mix, the file holds one layer. Leave out `mix` and "
+                "`output_mix`, or export the text with --all."
+            )
+        self.dropout = torch.nn.Dropout(dropout)
+        self.register_buffer("_origin", self._digest())
+        self.register_load_state_dict_post_hook(_check_origin)
+
+    def get_output_dim(self) -> int:
+        return self._facts.width if self.output_mix is None else 2 * self._facts.width
+
+    def forward(self, token_numbers: torch.Tensor) -> torch.Tensor:
+        """
+        # Parameters
+
+        token_numbers : `torch.Tensor`
+            Shape `(batch, tokens)`, or with more axes first: the indexer's numbers, 0 where a row
+            has ended.
+
+        # Returns
+
+        `torch.Tensor`
+            Shape `(batch, tokens, get_output_dim())`.
+        """
+        numbers = token_numbers.flatten(0, -2)
+        layers = self._read(numbers).to(numbers.device)
+        if self.mix is None:
+            mixed = self.dropout(layers[0])  # (batch, tokens, width)
+        else:
+            mixed = mixed_vectors(layers, numbers != 0, self.mix, self.output_mix, self.dropout)
+        return mixed.unflatten(0, token_numbers.shape[:-1])
+
+    def _read(self, token_numbers: torch.Tensor) -> torch.Tensor:
+        """Returns layers of shape `(layers, batch, tokens, width)`, zero where a row has ended."""
+        numbers = token_numbers.cpu().numpy()
+        num_layers = self._facts.layers if self._facts.kept == "all" else 1
+        layers = numpy.zeros((num_layers, *numbers.shape, self._facts.width), dtype="float32")
+        is_token = numbers != 0
+        if is_token.any():
+            layers[:, is_token] = self._layers.of(numbers[is_token])
+        return torch.from_numpy(layers)
+
+    def _digest(self) -> torch.Tensor:
+        """
+        Returns a digest of the biLM, its state and the layers that are kept; zeros if it isn't
+        known.
+        """
+        digest, facts = bytes(32), self._facts
+        if facts.model:
+            digest = hashlib.sha256(f"{facts.model} {facts.kept} {facts.state}".encode()).digest()
+        return torch.tensor(list(digest), dtype=torch.uint8)
+
+
+def _check_origin(embedder: LayerFileEmbedder, _: Any) -> None:
+    """Refuses weights that were trained with the layers of another biLM."""
+    trained, here = embedder._origin.cpu(), embedder._digest()
+    if trained.any() and here.any() and not torch.equal(trained, here):
+        raise ConfigurationError(
+            f"{embedder.file}: expected the layers that the model was trained with, but these come "
+            f"from another biLM ({embedder._facts.model}), others of its layers were kept, or "
+            "sentences started from another state. Export the text as the one of the training was: "
+            "with the same `--weight-file` and `--state`, and where that is warm with the same "
+            "`--warm-up-file`."
+        )
