@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from elmo_scratch.embedders.many_langs_embedder import ManyLangsEmbedder as ManyLangsEmbedder
     from elmo_scratch.embedders.official_embedder import OfficialEmbedder as OfficialEmbedder
     from elmo_scratch.embedders.output_encoder import OutputEncoder as OutputEncoder
-    from elmo_scratch.embedders.sentences import SentenceLayers as SentenceLayers
+    from elmo_scratch.embedders.sentence_layers import SentenceLayers as SentenceLayers
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -24,7 +24,7 @@ else:
             "ManyLangsEmbedder": "many_langs_embedder",
             "OfficialEmbedder": "official_embedder",
             "OutputEncoder": "output_encoder",
-            "SentenceLayers": "sentences",
+            "SentenceLayers": "sentence_layers",
         },
     )
 

@@ -4,8 +4,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentences import sentence_layers
+from elmo_scratch.embedders import SentenceLayers, sentence_layers
 from elmo_scratch.kernels import device_of
 from tests.tiny_elmo import OfficialFiles
 

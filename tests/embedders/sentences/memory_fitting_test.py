@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.spelling import CharacterWordIndexer, IndexedBatch
 from elmo_scratch.embedders import SentenceLayers
-from elmo_scratch.embedders.sentences.sentence_layers import MAX_POSITIONS_AT_ONCE
+from elmo_scratch.embedders.sentence_layers import MAX_POSITIONS_AT_ONCE
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.lstm import LstmStack, ProjectedLstm
