@@ -1,5 +1,5 @@
 "use strict";
-// Shows what page_data.py has computed. The place in the page's address, #ROW, says which token is
+// Shows what page.py has computed. The place in the page's address, #ROW, says which token is
 // shown, so that the browser's own buttons go back and forth. All text is set as text, never as HTML.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);

@@ -1,12 +1,192 @@
-"""A page of layers for a browser: one file, which asks for no other."""
+"""
+A page of layers for a browser: one file, which asks for no other. What it holds is a JSON object;
+`page.js` is its only reader.
+"""
 
+import base64
 import hashlib
 from base64 import b64encode
+from collections import Counter
 from pathlib import Path
-from typing import Callable, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from elmo_scratch.explore.page_data import page_data
+import numpy
+from allennlp.common.checks import ConfigurationError
+
+from elmo_scratch.explore.neighbours import neighbours_of_all, num_tiles
+from elmo_scratch.explore.occurrences import occurrences, plane_of, spread
 from elmo_scratch.explore.tokens import ExportedTokens
+
+MAX_SENTENCES = 2000
+"""The sentences of a page, unless others are asked for."""
+
+MAX_TOKENS = 2**16
+"""The tokens of a page: their numbers take two bytes, and the page some 8 MB."""
+
+MAX_OCCURRENCES = 64
+"""The occurrences of a word that are compared with each other."""
+
+FEWEST_FOR_A_MAP = 3
+
+COSINE_STEPS, PAIR_STEPS, MAP_STEPS = 1000, 100, 127
+"""Steps from 0 to 1 in which the page has cosines, those of two occurrences, and coordinates."""
+
+
+def num_steps(tokens: ExportedTokens) -> int:
+    """How many steps of equal work `page_data` tells."""
+    forms = int(tokens.forms().max(initial=-1)) + 1
+    sizes = (forms if tokens.is_static(layer) else len(tokens) for layer in _layers(tokens))
+    return sum(map(num_tiles, sizes))
+
+
+def page_data(
+    tokens: ExportedTokens,
+    k: int,
+    labels: Optional[Sequence[str]],
+    done: Callable[[int], object],
+) -> Dict[str, Any]:
+    """
+    Computes the neighbours of all tokens, and the cosines and the maps of occurrences.
+
+    # Parameters
+
+    tokens : `ExportedTokens`
+        At most `MAX_TOKENS` tokens.
+    k : `int`
+        How many neighbours a token gets in each layer.
+    labels : `Optional[Sequence[str]]`
+        A label for each sentence.
+    done : `Callable[[int], object]`
+        Is told 1 after each of `num_steps` steps.
+
+    # Returns
+
+    `Dict[str, Any]`
+        Text as it is, numbers by `packed`.
+
+    # Raises
+
+    ConfigurationError
+        If there are too many tokens, or the file is damaged.
+    """
+    if len(tokens) > MAX_TOKENS:
+        raise ConfigurationError(
+            f"{tokens.name}: a page has room for {MAX_TOKENS} tokens, but the first line alone has "
+            f"{len(tokens)}. Export the text with one sentence a line."
+        )
+    forms = tokens.forms()
+    _, first_rows = numpy.unique(forms, return_index=True)
+    by_word = {word: rows for word, rows in occurrences(tokens).items() if len(rows) > 1}
+    groups = [spread(rows, MAX_OCCURRENCES) for rows in by_word.values()]
+    group_of_form = numpy.full(len(first_rows), -1, "int32")
+    for number, rows in enumerate(by_word.values()):
+        group_of_form[forms[rows]] = number
+    layers = [
+        _static_layer(tokens, layer, first_rows, k, done)
+        if tokens.is_static(layer)
+        else _layer(tokens, layer, groups, k, done)
+        for layer in _layers(tokens)
+    ]
+    return {
+        "sentences": tokens.sentences,
+        "numbers": packed(numpy.array(tokens.numbers, "uint32")),
+        "labels": None if labels is None else _labels(labels),
+        "layers": layers,
+        "groups": {
+            "of_form": packed(group_of_form),
+            "totals": packed(numpy.array([len(rows) for rows in by_word.values()], "uint32")),
+            "sizes": packed(numpy.array([len(rows) for rows in groups], "uint8")),
+            "rows": packed(numpy.array([row for rows in groups for row in rows], "uint16")),
+        },
+        "steps": {"cosine": COSINE_STEPS, "pair": PAIR_STEPS, "map": MAP_STEPS},
+    }
+
+
+def packed(numbers: numpy.ndarray) -> List[str]:
+    """Numbers as the name of their type and, in base64, their bytes, the lowest first."""
+    kind = numbers.dtype.newbyteorder("<")
+    return [numbers.dtype.name, base64.b64encode(numbers.astype(kind).tobytes()).decode()]
+
+
+def _layers(tokens: ExportedTokens) -> range:
+    return range(tokens.num_layers)
+
+
+def _layer(
+    tokens: ExportedTokens,
+    layer: int,
+    groups: Sequence[Sequence[int]],
+    k: int,
+    done: Callable[[int], object],
+) -> Dict[str, Any]:
+    """A layer whose vectors depend on the sentence: each row has its own neighbours."""
+    units = numpy.empty((len(tokens), tokens.width), "float32")
+    for first, block in tokens.blocks([layer]):
+        units[first : first + block.shape[1]] = block[0]
+    pairs: List[numpy.ndarray] = [numpy.empty(0)]
+    points: List[numpy.ndarray] = [numpy.empty(0)]
+    shares: List[float] = []
+    for rows in groups:
+        vectors = units[rows].astype("float64")
+        products = vectors @ vectors.T
+        pairs.append(products[numpy.triu_indices(len(rows), 1)])
+        if len(rows) >= FEWEST_FOR_A_MAP:
+            plane = plane_of(products)
+            # Both axes have one scale, so that distances can be compared.
+            low, high = plane.points.min(axis=0), plane.points.max(axis=0)
+            scale = (high - low).max() / 2 or 1.0
+            points.append(((plane.points - (low + high) / 2) / scale).ravel())
+            shares.append(plane.share)
+    return {
+        "name": tokens.layer_name(layer),
+        "is_static": False,
+        **_neighbours(units, numpy.arange(len(tokens)), k, done),
+        "pairs": packed(_quantised(numpy.concatenate(pairs), PAIR_STEPS, "int8")),
+        "points": packed(_quantised(numpy.concatenate(points), MAP_STEPS, "int8")),
+        "shares": packed(_quantised(numpy.array(shares), 100, "uint8")),
+    }
+
+
+def _static_layer(
+    tokens: ExportedTokens,
+    layer: int,
+    first_rows: numpy.ndarray,
+    k: int,
+    done: Callable[[int], object],
+) -> Dict[str, Any]:
+    """The layer in which all tokens of a word are one: each word has other words as neighbours."""
+    units = tokens.unit_vectors(first_rows.tolist(), [layer])[0]
+    return {
+        "name": tokens.layer_name(layer),
+        "is_static": True,
+        **_neighbours(units, first_rows, k, done),
+    }
+
+
+def _neighbours(
+    units: numpy.ndarray, rows: numpy.ndarray, k: int, done: Callable[[int], object]
+) -> Dict[str, Any]:
+    """The neighbours of vectors, which stand for `rows`."""
+    found, cosines = neighbours_of_all(units, k, done)
+    return {
+        "k": found.shape[1],
+        "rows": packed(rows[found].ravel().astype("uint16")),
+        "cosines": packed(_quantised(cosines.ravel(), COSINE_STEPS, "int16")),
+    }
+
+
+def _quantised(numbers: numpy.ndarray, steps: int, kind: str) -> numpy.ndarray:
+    return (numbers * steps).round().astype(kind)
+
+
+def _labels(labels: Sequence[str]) -> Dict[str, Any]:
+    """The labels, the most frequent first, and that of each sentence."""
+    places = {name: place for place, (name, _) in enumerate(Counter(labels).most_common())}
+    return {
+        "names": list(places),
+        "of": packed(numpy.array([places[label] for label in labels], "uint32")),
+    }
+
 
 FOLDER = Path(__file__).parent
 
@@ -27,13 +207,13 @@ def layer_page(
     # Parameters
 
     tokens : `ExportedTokens`
-        The tokens, at most `page_data.MAX_TOKENS`.
+        The tokens, at most `MAX_TOKENS`.
     k : `int`
         How many neighbours a token gets in each layer.
     labels : `Sequence[str]`, optional (default = none)
         A label for each sentence, by which maps are coloured.
     done : `Callable[[int], object]`, optional (default = nothing)
-        Is told 1 after each of `page_data.num_steps` steps.
+        Is told 1 after each of `num_steps` steps.
 
     # Raises
 

@@ -13,7 +13,7 @@ from elmo_scratch.command_line.elmo_train import ELMO_TRAIN
 from elmo_scratch.command_line.elmo_vectors import SETTINGS
 from elmo_scratch.commands import elmo_report, elmo_score, elmo_vectors
 from elmo_scratch.data.sentence_forms import SENTENCE_FORMS
-from elmo_scratch.explore.page_data import MAX_SENTENCES, MAX_TOKENS
+from elmo_scratch.explore.page import MAX_SENTENCES, MAX_TOKENS
 from elmo_scratch.export.plan import DTYPES, POOLS
 from elmo_scratch.interop.layer_files.writer import COMPRESSIONS
 from elmo_scratch.kernels import MATMUL_DTYPES

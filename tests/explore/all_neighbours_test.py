@@ -1,15 +1,15 @@
 import numpy
 import pytest
 
-from elmo_scratch.explore import all_neighbours
-from elmo_scratch.explore.all_neighbours import neighbours_of_all, num_tiles
+from elmo_scratch.explore import neighbours as module
+from elmo_scratch.explore.neighbours import neighbours_of_all, num_tiles
 from elmo_scratch.explore.tokens import cosines, unit_vectors
 
 
 @pytest.mark.parametrize("tile", [1, 7, 53, 100])
 def test_neighbours_are_those_of_each_row_alone(tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(all_neighbours, "TILE", tile)
-    monkeypatch.setattr(all_neighbours, "NUMBERS_AT_ONCE", 1000)
+    monkeypatch.setattr(module, "TILE", tile)
+    monkeypatch.setattr(module, "NUMBERS_AT_ONCE", 1000)
     vectors = numpy.random.default_rng(13).normal(size=(53, 5))
     vectors[[3, 29, 41]] = vectors[11]  # four of one vector
     units = unit_vectors(vectors)

@@ -9,8 +9,8 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.explore import ExportedTokens, layer_page, nearest, read_labels
-from elmo_scratch.explore import page_data as page_data_module
-from elmo_scratch.explore.page_data import FEWEST_FOR_A_MAP, num_steps, page_data
+from elmo_scratch.explore import page as module
+from elmo_scratch.explore.page import FEWEST_FOR_A_MAP, num_steps, page_data
 from elmo_scratch.interop import LayerFile
 from tests.explore.tiny_explorations import SENTENCES, write_explored
 from tests.interop.layer_files.tiny_layers import FACTS, write_layers
@@ -120,7 +120,7 @@ def test_a_page_of_the_first_sentences_says_so(path: Path) -> None:
 def test_a_line_that_a_page_has_no_room_for_is_an_error(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_data_module, "MAX_TOKENS", 8)
+    monkeypatch.setattr(module, "MAX_TOKENS", 8)
     with pytest.raises(ConfigurationError, match="room for 8 tokens, .* has 9.*sentence a line"):
         page_of(path, max_tokens=8)
 
