@@ -35,7 +35,7 @@ LONGEST_FILES = [
     "tests/emulated_tiles_test.py",
     "tests/distributed_test.py",
     "tests/notebook_test.py",
-    "tests/training/resume/exact_resume_test.py",
+    "tests/training/exact_resume_test.py",
     "tests/compat_test.py",
     "tests/recover_streams_test.py",
     "tests/registered_test.py",

@@ -15,7 +15,7 @@ from elmo_scratch.report.metrics import Metrics, read_metrics, total_seconds
 from elmo_scratch.report.untrusted import printable, read_json_object
 from elmo_scratch.training.checkpointer import LOCK, MAX_NAME, training_process
 from elmo_scratch.training.environment import ENVIRONMENT
-from elmo_scratch.training.resume.recovery import METRICS
+from elmo_scratch.training.recovery import METRICS
 
 FINAL, VOCABULARY = "metrics.json", "vocabulary"
 """AllenNLP's names of files in the output folder of a training."""

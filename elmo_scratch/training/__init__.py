@@ -4,11 +4,11 @@ goes on as if nothing had happened, a stop before weights turn NaN, and metrics 
 """
 
 from elmo_scratch.training.checkpointer import WholeCheckpointer as WholeCheckpointer
+from elmo_scratch.training.exact_resume import ExactResume as ExactResume
 from elmo_scratch.training.fused_adagrad import FusedAdagrad as FusedAdagrad
 from elmo_scratch.training.metrics_callbacks import MixShares as MixShares
 from elmo_scratch.training.metrics_callbacks import Norms as Norms
 from elmo_scratch.training.metrics_callbacks import Speed as Speed
-from elmo_scratch.training.resume.exact_resume import ExactResume as ExactResume
 from elmo_scratch.training.stop_at_nan import StopAtNan as StopAtNan
 
 __all__ = [

@@ -7,7 +7,7 @@ import numpy
 import pytest
 import torch
 
-from elmo_scratch.training.resume.exact_resume import (
+from elmo_scratch.training.exact_resume import (
     random_state,
     separate_workers,
     set_random_state,

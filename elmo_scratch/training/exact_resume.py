@@ -14,7 +14,7 @@ from allennlp.training.callbacks import TrainerCallback
 from elmo_scratch.kernels import BFLOAT16, MixedPrecision
 from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.state_memory import StateMemory
-from elmo_scratch.training.resume.recovery import (
+from elmo_scratch.training.recovery import (
     Progress,
     add_last_epoch,
     check_same_data,
@@ -28,6 +28,9 @@ from elmo_scratch.training.resume.recovery import (
     write_best_weights,
 )
 from elmo_scratch.training.workers import gathered, own_rank
+
+logger = logging.getLogger(__name__)
+
 
 RandomState = Dict[str, Any]
 """The states of the random generators of Python, NumPy and PyTorch, by name."""
@@ -107,8 +110,6 @@ class WatchedLoader(DataLoader):
     def set_target_device(self, device: torch.device) -> None:
         self.loader.set_target_device(device)
 
-
-logger = logging.getLogger(__name__)
 
 OWN_KEY = "epoch_starts"
 """The key by which the state of this callback is told from the states of others."""

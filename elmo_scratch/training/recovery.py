@@ -19,6 +19,7 @@ from elmo_scratch.training.metrics_callbacks import averaged_weights
 
 logger = logging.getLogger(__name__)
 
+
 METRICS = re.compile(r"metrics_epoch_(\d+)\.json")
 """Matches the names of AllenNLP's files with the metrics of an epoch."""
 

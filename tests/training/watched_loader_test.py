@@ -4,7 +4,7 @@ import pytest
 import torch
 from allennlp.data import DataLoader, TensorDict, Vocabulary
 
-from elmo_scratch.training.resume.exact_resume import WatchedLoader
+from elmo_scratch.training.exact_resume import WatchedLoader
 
 
 class TwoBatches(DataLoader):

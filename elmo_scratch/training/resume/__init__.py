@@ -1,3 +1,0 @@
-"""Recovery of a training that was interrupted, as if nothing had happened."""
-
-__all__: list = []
