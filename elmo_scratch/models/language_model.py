@@ -1,7 +1,8 @@
 """Pre-training: a bidirectional language model over the words of a vocabulary."""
 
 import logging
-from typing import Any, Dict, Optional
+from os import PathLike
+from typing import Any, Dict, Optional, Union
 
 import torch
 from allennlp.common import Lazy
@@ -16,9 +17,9 @@ from allennlp.nn.util import dist_reduce_sum, get_text_field_mask
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
 from elmo_scratch.interop.archives.archive import LANGUAGE_MODEL
 from elmo_scratch.interop.archives.blueprint import WordList
+from elmo_scratch.interop.static_vectors import read_static_vectors
 from elmo_scratch.kernels import MixedPrecision, without_autocast
 from elmo_scratch.metrics import Perplexity, WordPrediction
-from elmo_scratch.models.word_vectors import start_words
 from elmo_scratch.modules import (
     BiLm,
     Dropout,
@@ -28,6 +29,7 @@ from elmo_scratch.modules import (
     predict_windows,
 )
 from elmo_scratch.modules.softmaxes import FullSoftmax
+from elmo_scratch.modules.token_encoders import TokenEncoder, WordEncoder
 from elmo_scratch.modules.token_encoders.token_ids import token_ids
 
 logger = logging.getLogger(__name__)
@@ -279,3 +281,37 @@ def mean_over_workers(number: float) -> float:
     if not is_distributed():
         return number
     return dist_reduce_sum(number) / torch.distributed.get_world_size()
+
+
+def start_words(
+    encoder: TokenEncoder, words: WordList, pretrained_file: Union[str, PathLike]
+) -> None:
+    """
+    Copies the vectors of a file, as `read_static_vectors` reads it, to the rows of its words in the
+    token encoder `word`. All other words, and the padding, keep their vectors.
+
+    Raises `ConfigurationError` if the encoder reads characters, or the file can't be read, has
+    vectors of another size, or has none of the words.
+    """
+    if not isinstance(encoder, WordEncoder):
+        raise ConfigurationError(
+            "`pretrained_file` holds word vectors, so it needs the token encoder `word`, but the "
+            f"config has {type(encoder).__name__}"
+        )
+    ids = {word: number for number, word in enumerate(words.words) if number > 0}
+    found = read_static_vectors(pretrained_file, ids)
+    dim = found.vectors.shape[1]
+    if dim != encoder.dim:
+        raise ConfigurationError(
+            f"{pretrained_file}: expected vectors of {encoder.dim} numbers, the `dim` of the token "
+            f"encoder, but they have {dim}. Set the encoder's `dim` to {dim}."
+        )
+    if not found.words:
+        raise ConfigurationError(
+            f"{pretrained_file}: it has a vector for none of the {len(ids)} words of the "
+            "vocabulary. Are they spelled alike, in lower case or not?"
+        )
+    rows = torch.tensor([ids[word] for word in found.words])
+    with torch.no_grad():
+        encoder.embedding.weight[rows] = torch.from_numpy(found.vectors)
+    logger.info("%d of %d words start from the vectors in %s", len(rows), len(ids), pretrained_file)

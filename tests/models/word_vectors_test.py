@@ -8,8 +8,8 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import WordList
 from elmo_scratch.interop.static_vectors import write_static_vectors
-from elmo_scratch.models import word_vectors
-from elmo_scratch.models.word_vectors import start_words
+from elmo_scratch.models import language_model
+from elmo_scratch.models.language_model import start_words
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
 
 WORDS = WordList(["@@PADDING@@", "@@UNKNOWN@@", "a", "b", "é", "<S>", "</S>"], "@@UNKNOWN@@")
@@ -51,7 +51,7 @@ def test_padding_stays_zero(encoder: WordEncoder, path: Path) -> None:
 def test_it_says_how_many_words_were_there(
     encoder: WordEncoder, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, logger=word_vectors.__name__):
+    with caplog.at_level(logging.INFO, logger=language_model.__name__):
         start_words(encoder, WORDS, path)
     assert f"2 of 6 words start from the vectors in {path}" in caplog.text
 
