@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 from elmo_scratch.files.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from elmo_scratch.static_vectors.method import NumberedText as NumberedText
     from elmo_scratch.static_vectors.method import VectorMethod as VectorMethod
+    from elmo_scratch.static_vectors.method import VectorText as VectorText
     from elmo_scratch.static_vectors.ppmi_svd import PpmiSvd as PpmiSvd
-    from elmo_scratch.static_vectors.text import NumberedText as NumberedText
-    from elmo_scratch.static_vectors.text import VectorText as VectorText
     from elmo_scratch.static_vectors.word2vec import Word2Vec as Word2Vec
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "NumberedText": "text",
+            "NumberedText": "method",
             "PpmiSvd": "ppmi_svd",
             "VectorMethod": "method",
-            "VectorText": "text",
+            "VectorText": "method",
             "Word2Vec": "word2vec",
         },
     )

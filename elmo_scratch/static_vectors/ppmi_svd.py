@@ -12,9 +12,7 @@ from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.linalg import LinearOperator, eigsh
 from threadpoolctl import threadpool_limits
 
-from elmo_scratch.static_vectors.method import VectorMethod
-from elmo_scratch.static_vectors.option_check import check_option
-from elmo_scratch.static_vectors.text import VectorText
+from elmo_scratch.static_vectors.method import VectorMethod, VectorText, check_option
 
 
 def count_co_occurrences(text: VectorText, window: int) -> csr_matrix:

@@ -9,9 +9,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 
-from elmo_scratch.static_vectors.method import VectorMethod
-from elmo_scratch.static_vectors.option_check import check_option
-from elmo_scratch.static_vectors.text import VectorText
+from elmo_scratch.static_vectors.method import VectorMethod, VectorText, check_option
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.static_vectors import Word2Vec, word2vec
-from elmo_scratch.static_vectors import text as vector_text
-from elmo_scratch.static_vectors.text import Block, VectorText
+from elmo_scratch.static_vectors import method as module
+from elmo_scratch.static_vectors.method import Block, VectorText
 from tests.static_vectors.tiny_texts import lines_of_topics, share_of_right_neighbours, text_of
 
 TEXT = text_of(*lines_of_topics())
@@ -64,7 +64,7 @@ def test_threads_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_blocks_do_not_change_the_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Word2Vec(**SMALL).vectors_of(TEXT)
-    monkeypatch.setattr(vector_text, "TOKENS_AT_ONCE", 50)
+    monkeypatch.setattr(module, "TOKENS_AT_ONCE", 50)
     assert numpy.array_equal(Word2Vec(**SMALL).vectors_of(TEXT), whole)
 
 
