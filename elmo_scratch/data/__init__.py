@@ -12,10 +12,10 @@ from elmo_scratch.files.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from elmo_scratch.data.ag_news_reader import AgNewsReader as AgNewsReader
-    from elmo_scratch.data.character_indexer import CharacterIndexer as CharacterIndexer
-    from elmo_scratch.data.code_point_indexer import CodePointIndexer as CodePointIndexer
     from elmo_scratch.data.corpus import PreparedCorpus as PreparedCorpus
     from elmo_scratch.data.corpus_vocabulary import CorpusVocabulary as CorpusVocabulary
+    from elmo_scratch.data.indexers import CharacterIndexer as CharacterIndexer
+    from elmo_scratch.data.indexers import CodePointIndexer as CodePointIndexer
     from elmo_scratch.data.sentences_reader import SentencesReader as SentencesReader
     from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer as SpacyBlankTokenizer
     from elmo_scratch.data.spelling import batch_to_ids as batch_to_ids
@@ -26,8 +26,8 @@ else:
         __name__,
         {
             "AgNewsReader": "ag_news_reader",
-            "CharacterIndexer": "character_indexer",
-            "CodePointIndexer": "code_point_indexer",
+            "CharacterIndexer": "indexers",
+            "CodePointIndexer": "indexers",
             "CorpusVocabulary": "corpus_vocabulary",
             "PreparedCorpus": "corpus",
             "SentencesReader": "sentences_reader",

@@ -8,7 +8,7 @@ from allennlp.common import Lazy
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders import TokenEmbedder
 
-from elmo_scratch.data.code_point_indexer import spelled_words
+from elmo_scratch.data.indexers import spelled_words
 from elmo_scratch.embedders.output_encoder import mixed_vectors
 from elmo_scratch.embedders.task_bilm import many_langs_task_bilm
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix

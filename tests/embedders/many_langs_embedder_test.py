@@ -14,7 +14,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 
 from elmo_scratch import SentenceLayers
 from elmo_scratch.data import CodePointIndexer
-from elmo_scratch.data.code_point_indexer import spelled_words
+from elmo_scratch.data.indexers import spelled_words
 from elmo_scratch.embedders import ManyLangsEmbedder
 from elmo_scratch.embedders.task_bilm import many_langs_task_bilm
 from elmo_scratch.interop.many_langs import ManyLangsBlueprint

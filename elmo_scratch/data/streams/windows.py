@@ -15,7 +15,7 @@ from elmo_scratch.alphabet import (
     PADDING_ID,
     sentence_marks,
 )
-from elmo_scratch.data.character_indexer import CharacterIndexer
+from elmo_scratch.data.indexers import CharacterIndexer
 from elmo_scratch.data.sentences_reader import SentencesReader
 from elmo_scratch.data.streams.order import MARKS_PER_SENTENCE, StreamOrder
 
