@@ -3,10 +3,10 @@ The model folders of ELMoForManyLangs, which knows words and Unicode characters 
 files know bytes.
 """
 
-from elmo_scratch.interop.many_langs.blueprint import ManyLangsBlueprint as ManyLangsBlueprint
 from elmo_scratch.interop.many_langs.dictionaries import (
     DictionaryWordIndexer as DictionaryWordIndexer,
 )
+from elmo_scratch.interop.many_langs.model import ManyLangsBlueprint as ManyLangsBlueprint
 from elmo_scratch.interop.many_langs.model import ManyLangsModel as ManyLangsModel
 from elmo_scratch.interop.many_langs.model import is_many_langs_folder as is_many_langs_folder
 from elmo_scratch.interop.many_langs.model import many_langs_files as many_langs_files
