@@ -6,7 +6,7 @@ from typing import Callable, List, NamedTuple, Sequence, TypeVar
 from allennlp.common.checks import ConfigurationError
 from h5py import is_hdf5
 
-from elmo_scratch.report.layer_statistics import DescribedLayers, describe_layers
+from elmo_scratch.report.layers import DescribedLayers, describe_layers
 from elmo_scratch.report.results import Study, find_results, read_results
 from elmo_scratch.report.run import Run, find_runs, read_run
 from elmo_scratch.search import KeptSearch, holds_search, read_search

@@ -7,9 +7,10 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import LayerFileFacts, LayerFileWriter
-from elmo_scratch.report import layer_statistics, read_contents, report_of
+from elmo_scratch.report import layers as module
+from elmo_scratch.report import read_contents, report_of
 from elmo_scratch.report.document import Chart, Paragraph, Section, Table
-from elmo_scratch.report.layer_statistics import describe_layers
+from elmo_scratch.report.layers import describe_layers
 from tests.report.overview_test import texts
 
 FACTS = LayerFileFacts("sha256:a", "sha256:b", "all", None, 2, 2, "float32", "reset")
@@ -88,13 +89,13 @@ def test_what_cannot_be_explored_says_why(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layer_statistics, "MAX_VECTORS", 4)
+    monkeypatch.setattr(module, "MAX_VECTORS", 4)
     path = write_layers(tmp_path / "large.hdf5", [TWO[1]] * 17)
     described = describe_layers(path)
     assert (described.sampled_sentences, described.sampled_vectors) == (4, 4)
     assert described == describe_layers(path)
     assert told(section(path))["tokens"] == "about 17, by the mean of the sample"
-    monkeypatch.setattr(layer_statistics, "MAX_VECTORS", 1)
+    monkeypatch.setattr(module, "MAX_VECTORS", 1)
     described = describe_layers(write_layers(tmp_path / "long.hdf5", TWO[:1]))
     assert (described.sampled_tokens, described.sampled_vectors) == (2, 1)
 
