@@ -6,7 +6,7 @@ import torch
 
 from elmo_scratch.kernels import char_convolution
 from elmo_scratch.kernels.char_convolution import can_convolve, convolved_maxima
-from elmo_scratch.modules.token_encoders.char_convolution import CharacterConvolution, lengths
+from elmo_scratch.modules.token_encoders.char_cnn_encoder import CharacterConvolution, lengths
 from tests.kernels.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.modules.token_encoders.character_convolution_test import (
     malformed_words,

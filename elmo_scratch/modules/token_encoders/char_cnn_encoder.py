@@ -1,6 +1,6 @@
 """Encodes words by their characters: convolutions, highway layers, a projection."""
 
-from typing import List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -8,20 +8,177 @@ from elmo_scratch.alphabet import (
     CHARACTERS_PER_TOKEN,
     MAX_CHARACTERS_PER_TOKEN,
     NUM_BATCH_IDS,
+    PADDING_ID,
     sentence_marks,
 )
-from elmo_scratch.kernels import Linear
-from elmo_scratch.modules.token_encoders.char_convolution import (
-    ACTIVATIONS,
-    CharacterConvolution,
-    Highway,
-    lengths,
+from elmo_scratch.kernels import (
+    Linear,
+    MixedPrecision,
+    convolved_maxima,
+    highway_gate,
+    max_over_time,
+    sigmoid_,
+    words_at_once,
 )
 from elmo_scratch.modules.token_encoders.spelled_word_encoder import (
     CACHED_WORDS,
     SpelledWordEncoder,
 )
 from elmo_scratch.modules.token_encoders.token_encoder import TokenEncoder, check_ids
+
+ACTIVATIONS: Dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+}
+
+WORDS_TOGETHER = 64
+"""
+Where products are rounded, words are padded to a multiple of so many: oneDNN compiles kernels for
+each number of rows, and the number of words differs in nearly every batch.
+"""
+
+
+class CharacterConvolution(MixedPrecision):
+    """
+    Convolutions of several widths over the characters of a word, the maximum of each filter over
+    the word, then an activation (Kim et al. 2016, "Character-Aware Neural Language Models", section
+    2.2).
+
+    `filters` are pairs of a width, in characters, and the number of filters of that width;
+    `activation` is `"relu"` or `"tanh"`. There are `num_ids` ids, among them 0, which no character
+    has, and `padding_id` for the padding within a word. All windows that lie wholly in the padding
+    are equal, so only one of them is computed.
+    """
+
+    def __init__(
+        self,
+        character_dim: int,
+        filters: Sequence[Tuple[int, int]],
+        activation: str,
+        *,
+        num_ids: int = NUM_BATCH_IDS,
+        padding_id: int = PADDING_ID,
+    ) -> None:
+        super().__init__()
+        self.padding_id = padding_id
+        self.filters = tuple((width, number) for width, number in filters)
+        self.activation = activation
+        self.output_dim = sum(number for _, number in filters)
+        vectors = torch.empty(num_ids, character_dim).uniform_(-1.0, 1.0)
+        vectors[0] = 0.0
+        self.embedding = torch.nn.Embedding.from_pretrained(vectors, freeze=False, padding_idx=0)
+        self.convolutions = torch.nn.ModuleList()
+        for width, number in filters:
+            self.convolutions.append(Linear(width * character_dim, number))
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        """
+        Ids in a batch, shape `(words, characters)` → `(words, filters)`. Fastest if the words are
+        sorted by length, shortest first.
+        """
+        is_trained = torch.is_grad_enabled() and any(
+            parameter.requires_grad for parameter in self.parameters()
+        )
+        maxima = self._compiled_maxima(ids) if is_trained and len(ids) > 0 else None
+        if maxima is None:
+            missing = self._missing(len(ids)) if is_trained else 0
+            ids = torch.cat([ids.new_full((missing, ids.size(1)), self.padding_id), ids])
+            # The group that is not full has the shortest words, which take the least time.
+            at_once = words_at_once(ids.device)
+            odd = len(ids) % at_once
+            groups = [ids[:odd], *ids[odd:].split(at_once)]
+            groups = [group for group in groups if len(group) > 0] or [ids]
+            maxima = torch.cat([self._maxima(group) for group in groups])[missing:]
+        return ACTIVATIONS[self.activation](maxima)
+
+    def _compiled_maxima(self, ids: torch.Tensor) -> Optional[torch.Tensor]:
+        """The maxima by compiled code, shape `(words, filters)`, if there is any for this case."""
+        if not self._is_as_made():
+            return None
+        characters = self.embedding(self._needed(ids, self._longest(ids)))
+        weights: List[Any] = [convolution.weight for convolution in self.convolutions]
+        biases: List[Any] = [convolution.bias for convolution in self.convolutions]
+        dtype = self.matmul_dtype_for(weights[0])
+        return convolved_maxima(
+            characters, lengths(ids, self.padding_id), ids.size(1), dtype, weights, biases
+        )
+
+    def _is_as_made(self) -> bool:
+        """
+        Whether the convolutions are plain `Linear` layers of the original sizes, without hooks.
+        """
+        dim = self.embedding.embedding_dim
+        return all(
+            type(convolution) is Linear
+            and not (convolution._forward_pre_hooks or convolution._forward_hooks)
+            and not (convolution._backward_pre_hooks or convolution._backward_hooks)
+            and convolution.weight.shape == (number, width * dim)
+            for (width, number), convolution in zip(self.filters, self.convolutions)
+        )
+
+    def _maxima(self, ids: torch.Tensor) -> torch.Tensor:
+        """The maxima by PyTorch's operations, for words of similar length."""
+        longest = self._longest(ids)
+        characters = self.embedding(self._needed(ids, longest))  # (words, needed, character_dim)
+        wide = characters.dtype
+        # Rounded before the windows are copied, where there are the fewest numbers.
+        characters = characters.to(self.matmul_dtype_for(characters))
+        maxima: List[torch.Tensor] = []
+        for (width, _), convolution in zip(self.filters, self.convolutions):
+            # The windows that start in the longest word, and one that starts after it.
+            num_windows = min(longest + 1, ids.size(1) - width + 1)
+            windows = characters[:, : num_windows + width - 1].unfold(1, width, 1)
+            windows = windows.transpose(2, 3).flatten(2)  # (words, windows, width * character_dim)
+            responses = convolution(windows.flatten(0, 1)).unflatten(0, (len(ids), num_windows))
+            maxima.append(max_over_time(responses).to(wide))
+        return torch.cat(maxima, dim=1)
+
+    def _needed(self, ids: torch.Tensor, longest: int) -> torch.Tensor:
+        """The ids that any window needs, shape `(words, needed)`."""
+        return ids[:, : longest + max(width for width, _ in self.filters)]
+
+    def _missing(self, num_words: int) -> int:
+        """How many words are added as padding; none unless products are rounded."""
+        weight = self.embedding.weight
+        is_rounded = self.matmul_dtype_for(weight) != weight.dtype
+        return -num_words % WORDS_TOGETHER if is_rounded else 0
+
+    def _longest(self, ids: torch.Tensor) -> int:
+        """The length of the longest word."""
+        return int(lengths(ids, self.padding_id).max()) if len(ids) else 0
+
+
+def lengths(ids: torch.Tensor, padding_id: int = PADDING_ID) -> torch.Tensor:
+    """How many ids each word has before its padding: `(words, characters)` → `(words,)`."""
+    places = torch.arange(1, ids.size(1) + 1, device=ids.device)
+    return torch.where(ids != padding_id, places, 0).amax(dim=1)
+
+
+class Highway(torch.nn.Module):
+    """
+    A gate `g` between the input and a nonlinear function of it, for vectors of size `dim`:
+
+        g = σ(x C + c)
+        y = g · relu(x T + t) + (1 - g) · x
+
+    Srivastava, Greff and Schmidhuber 2015, equation 3; weights named as in `bilm-tf`.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.transform = Linear(dim, dim)
+        self.carry = Linear(dim, dim)
+        # Initially the layer carries more of its input than it transforms.
+        torch.nn.init.constant_(self.carry.bias, -2.0)
+
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        """Shape `(rows, dim)` → `(rows, dim)`."""
+        dtype = self.carry.matmul_dtype_for(self.carry.weight)
+        transformed, carried = self.transform(vectors, dtype), self.carry(vectors, dtype)
+        if any(part.requires_grad for part in (vectors, transformed, carried)):
+            return highway_gate(vectors, transformed, carried)
+        transformed, carried = transformed.to(vectors.dtype), carried.to(vectors.dtype)
+        return torch.lerp(vectors, torch.relu(transformed), sigmoid_(carried))
 
 
 def check_settings(

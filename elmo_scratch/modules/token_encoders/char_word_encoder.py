@@ -5,7 +5,7 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 import torch
 
 from elmo_scratch.kernels import Linear
-from elmo_scratch.modules.token_encoders.char_convolution import (
+from elmo_scratch.modules.token_encoders.char_cnn_encoder import (
     CharacterConvolution,
     Highway,
     lengths,

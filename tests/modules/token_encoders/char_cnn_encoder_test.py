@@ -11,7 +11,7 @@ from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.token_encoders import (
     CharCnnEncoder,
     TokenEncoder,
-    char_convolution,
+    char_cnn_encoder,
     spelled_word_encoder,
 )
 from tests.kernels.frozen_weights import (
@@ -127,7 +127,7 @@ def test_more_words_than_go_through_a_layer_at_once_are_encoded(
 ) -> None:
     module = "elmo_scratch.modules.token_encoders.spelled_word_encoder"
     monkeypatch.setattr(f"{module}.WORDS_AT_ONCE", 4)
-    monkeypatch.setattr(char_convolution, "words_at_once", lambda _: 3)
+    monkeypatch.setattr(char_cnn_encoder, "words_at_once", lambda _: 3)
     words = [[letter * (number % 11) for number, letter in enumerate("abcdefghijklmnopqrstu")]]
     encoder = encoder_of()
     assert torch.allclose(encode(encoder, words), encode_one_by_one(encoder, words), atol=1e-6)
@@ -250,7 +250,7 @@ def test_words_that_fill_a_product_up_do_not_show(
     ids = batch_of([[f"{number}w" * (1 + number % 3) for number in range(num_words)]])[0]
     found = []
     for together in (1, 48, 64):
-        monkeypatch.setattr(char_convolution, "WORDS_TOGETHER", together)
+        monkeypatch.setattr(char_cnn_encoder, "WORDS_TOGETHER", together)
         monkeypatch.setattr(spelled_word_encoder, "WORDS_TOGETHER", together)
         vectors = encoder.encode_distinct(ids)
         assert vectors.shape == (num_words, DIM)

@@ -5,7 +5,7 @@ import torch
 
 from elmo_scratch.alphabet import NUM_BATCH_IDS, PADDING_ID, character_ids
 from elmo_scratch.kernels.precision import MixedPrecision
-from elmo_scratch.modules.token_encoders.char_convolution import CharacterConvolution, lengths
+from elmo_scratch.modules.token_encoders.char_cnn_encoder import CharacterConvolution, lengths
 
 Filters = List[Tuple[int, int]]
 WordsOf = Callable[[int], torch.Tensor]
@@ -127,7 +127,7 @@ def test_no_group_without_words_is_convolved(
     num_words: int, num_groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "elmo_scratch.modules.token_encoders.char_convolution.words_at_once", lambda _: 4
+        "elmo_scratch.modules.token_encoders.char_cnn_encoder.words_at_once", lambda _: 4
     )
     convolution, sizes = random_convolution().requires_grad_(False), []
     convolution.embedding.register_forward_hook(lambda _, ids, __: sizes.append(len(ids[0])))

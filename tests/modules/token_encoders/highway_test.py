@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from elmo_scratch.modules.token_encoders.char_convolution import Highway
+from elmo_scratch.modules.token_encoders.char_cnn_encoder import Highway
 
 ROWS, DIM = 3, 5
 
