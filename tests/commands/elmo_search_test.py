@@ -7,7 +7,7 @@ from typing import Iterator
 
 import pytest
 
-from elmo_scratch.search.trial import TrialTraining
+from elmo_scratch.search.search import TrialTraining
 from tests.commands.conftest import Allennlp
 from tests.search.stub_training import STUB
 from tests.tiny_training import BILM_WIDTH, CONFIGS, EXT_VARS
@@ -54,7 +54,7 @@ def test_it_trains_tells_and_keeps_the_best(
 @pytest.fixture
 def stub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is trained at once, or never if there is a file `wait`."""
-    monkeypatch.setattr("elmo_scratch.search.trial.ALLENNLP", STUB)
+    monkeypatch.setattr("elmo_scratch.search.search.ALLENNLP", STUB)
     (tmp_path / "config.json").write_text('{"x": 0.5, "epochs": 1}', encoding="utf-8")
     sweep = "{method: grid, metric: {name: validation/accuracy}, parameters: {x: {value: 0.5}}}"
     (tmp_path / "sweep.yaml").write_text(sweep, encoding="utf-8")

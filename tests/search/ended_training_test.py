@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from elmo_scratch.search.search import EndedTraining
 from elmo_scratch.search.sweep import Metric
-from elmo_scratch.search.trial import EndedTraining
 
 ACCURACY = Metric("validation/accuracy", is_maximized=True)
 
