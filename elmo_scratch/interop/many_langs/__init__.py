@@ -3,7 +3,7 @@ The model folders of ELMoForManyLangs, which knows words and Unicode characters 
 files know bytes.
 """
 
-from elmo_scratch.interop.many_langs.dictionaries import (
+from elmo_scratch.interop.many_langs.model import (
     DictionaryWordIndexer as DictionaryWordIndexer,
 )
 from elmo_scratch.interop.many_langs.model import ManyLangsBlueprint as ManyLangsBlueprint
