@@ -32,7 +32,7 @@ from elmo_scratch.interop.many_langs.settings import (
 from elmo_scratch.interop.official.files import converted_weight
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharWordEncoder
-from elmo_scratch.modules.token_encoders.char_word_encoder import CharacterSettings, WordSettings
+from elmo_scratch.modules.token_encoders.char_cnn_encoder import CharacterSettings, WordSettings
 
 UNKNOWN, PADDING = "<oov>", "<pad>"
 BEGIN_SENTENCE, END_SENTENCE = "<bos>", "<eos>"

@@ -1,7 +1,7 @@
 """Token encoders: from a token's ids to the vector that enters the LSTMs."""
 
 from elmo_scratch.modules.token_encoders.char_cnn_encoder import CharCnnEncoder as CharCnnEncoder
-from elmo_scratch.modules.token_encoders.char_word_encoder import CharWordEncoder as CharWordEncoder
+from elmo_scratch.modules.token_encoders.char_cnn_encoder import CharWordEncoder as CharWordEncoder
 from elmo_scratch.modules.token_encoders.spelled_word_encoder import (
     SpelledWordEncoder as SpelledWordEncoder,
 )

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from elmo_scratch.modules.token_encoders import CharWordEncoder
-from elmo_scratch.modules.token_encoders.char_word_encoder import CharacterSettings, WordSettings
+from elmo_scratch.modules.token_encoders.char_cnn_encoder import CharacterSettings, WordSettings
 
 BEGIN_WORD, END_WORD, PADDING = 5, 6, 7
 CHARACTERS = CharacterSettings(7, 2, [(1, 2), (3, 3)], 1, "tanh", PADDING)
