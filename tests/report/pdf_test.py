@@ -11,8 +11,7 @@ import pytest
 from elmo_scratch.report import Contents, Report, read_run, report_of, write_pdf
 from elmo_scratch.report.charts import dots
 from elmo_scratch.report.document import Block, Cell, Column, Folded, Paragraph, Section, Table
-from elmo_scratch.report.fonts import Fonts, fonts_for
-from elmo_scratch.report.pdf import shared_out, wrapped
+from elmo_scratch.report.pdf import Fonts, fonts_for, shared_out, wrapped
 from tests.report.page_test import hostile_run
 from tests.report.run_folders import write_run
 
