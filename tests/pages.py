@@ -22,7 +22,7 @@ import sys
 import tempfile
 from itertools import groupby
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple
+from typing import Dict, Iterator, List, NamedTuple, Set
 
 OUTPUT = "text"
 RUN = {"bash": ["bash", "-euo", "pipefail", "-c"], "python": [sys.executable, "-c"]}
@@ -57,7 +57,8 @@ class Block(NamedTuple):
 
 def blocks_of(page: Path) -> Iterator[Block]:
     """The fenced blocks of a page in its order."""
-    heading, comment, why, start, language, text = "", "", "", 0, "", []
+    heading, comment, why, start, language = "", "", "", 0, ""
+    text: List[str] = []
     for number, line in enumerate(page.read_text("utf-8").splitlines(), start=1):
         if start:
             if line == "```":
@@ -145,7 +146,8 @@ def run_blocks(blocks: List[Block], folder: Path, environment: Dict[str, str]) -
 
 def main() -> None:
     folder, *names = sys.argv[1:]
-    environment, done, num_missed = dict(os.environ), set(), 0
+    environment, num_missed = dict(os.environ), 0
+    done: Set[str] = set()
     for name in names:
         page, _, heading = name.partition("#")
         blocks = [

@@ -22,7 +22,7 @@ from elmo_scratch import write_official_bilm
 from elmo_scratch.data.corpus import PreparedCorpus
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.layer_cache import FileStore
-from elmo_scratch.integrations.model_copy import write_copy
+from elmo_scratch.integrations.spacy_component import write_copy
 from elmo_scratch.interop import read_bilm
 from elmo_scratch.interop.archives.torch_file import read_torch_file
 from elmo_scratch.interop.zipped_models import unpacked
