@@ -181,7 +181,8 @@ class Classifier(Model):
     def make_output_human_readable(self, output_dict: Dict[str, torch.Tensor]) -> Dict[str, Any]:
         """
         Returns for each text `label`, the name of the most probable class, and `probabilities`, a
-        map from the name of a class to its probability.
+        map from the name of a class to its probability. A loss that gradients are computed of, as
+        by AllenNLP's interpreters, stays.
         """
         probabilities = output_dict["probabilities"].tolist()
         readable: Dict[str, Any] = {
@@ -190,6 +191,9 @@ class Classifier(Model):
                 dict(zip(self._class_names, row, strict=True)) for row in probabilities
             ],
         }
+        loss = output_dict.get("loss")
+        if loss is not None and loss.requires_grad:
+            readable["loss"] = loss
         return readable
 
     def get_metrics(self, reset: bool = False) -> Dict[str, Any]:
