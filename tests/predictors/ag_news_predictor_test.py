@@ -1,15 +1,23 @@
 import csv
+import io
 import json
 import shutil
 import sys
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Type
 
 import pytest
 from allennlp import commands
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.tokenizers import WhitespaceTokenizer
+from allennlp.interpret.attackers import Hotflip, InputReduction
+from allennlp.interpret.saliency_interpreters import (
+    IntegratedGradient,
+    SaliencyInterpreter,
+    SimpleGradient,
+    SmoothGradient,
+)
 from allennlp.models import load_archive
 from allennlp.modules.seq2vec_encoders import BagOfEmbeddingsEncoder
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
@@ -193,3 +201,72 @@ def test_a_byte_order_mark_and_a_cut_emoji_are_no_error(
     for answer in (found := answers(news)):
         assert_is_an_answer(answer)
     assert len(found) == 2
+
+
+def saliency(interpreter: SaliencyInterpreter, description: str) -> List[float]:
+    """The shares of the words in what the model found."""
+    found = interpreter.saliency_interpret_from_json({"description": description})
+    return found["instance_1"]["grad_input_1"]
+
+
+@pytest.mark.parametrize("kind", [SimpleGradient, IntegratedGradient, SmoothGradient])
+def test_interpreters_weigh_the_words(kind: Type[SaliencyInterpreter]) -> None:
+    # The mean over words of the same length gives each the same share, whichever they are.
+    shares = saliency(kind(word_counter(use_title=False)), "goal keeper goal keeper")
+    assert shares == pytest.approx([0.25] * 4, abs=0.02)
+
+
+def test_interpreters_see_through_a_frozen_bilm(predictor: Predictor) -> None:
+    shares = saliency(SimpleGradient(predictor), "The striker scored twice.")
+    assert len(shares) == 5 and min(shares) > 0
+    assert sum(shares) == pytest.approx(1.0)
+
+
+def test_attackers_reduce_and_flip_the_text() -> None:
+    predictor = word_counter(use_title=False)
+    news = {"description": "goal goal keeper"}
+    reduced = InputReduction(predictor).attack_from_json(news, input_field_to_attack="text")
+    assert reduced["final"] == [["goal"]]
+    flip = Hotflip(predictor)
+    flip.initialize()
+    (flipped,) = flip.attack_from_json(news, input_field_to_attack="text")["final"]
+    assert len(flipped) == 3
+
+
+def test_a_text_can_be_asked_about_without_json() -> None:
+    predictor = word_counter(use_title=True)
+    assert predictor.predict("goal")["label"] == "Sports"
+    assert predictor.predict("goal", title="keeper keeper")["label"] == "World"
+
+
+@pytest.mark.parametrize(
+    "second, told, size",
+    [
+        (b'{"description": 3}', "expected a text as the 'description' of news, but got 3", 1),
+        (b'{"description": ', "expected a JSON object, but got", 4),
+        (b'{"description": "\xff"}', "expected UTF-8 text, but byte 18 of the line is 0xff", 1),
+        (b"5", "expected a JSON object with the key", 4),
+    ],
+)
+def test_a_bad_line_is_named(
+    second: bytes,
+    told: str,
+    size: int,
+    answers: Callable[..., List[Answer]],
+    tmp_path: Path,
+) -> None:
+    lines = [b'{"description": "They won."}', b"", second, b'{"description": "They lost."}']
+    asked = tmp_path / "news.jsonl"
+    asked.write_bytes(b"\n".join(lines))
+    with pytest.raises(ConfigurationError) as error:
+        answers(asked, "--batch-size", str(size))
+    assert f"error: {asked}, line 3: {told}" in str(error.value)
+
+
+def test_a_bad_line_of_the_standard_input_is_named(
+    answers: Callable[..., List[Answer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = io.BytesIO(b'{"description": "They won."}\n5\n')
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(lines))
+    with pytest.raises(ConfigurationError, match="standard input, line 2: expected a JSON object"):
+        answers(Path("-"))
