@@ -17,7 +17,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.command_line.elmo_train import ELMO_TRAIN
 from elmo_scratch.commands.command_error import check_arguments, command_errors
 from elmo_scratch.commands.plain_commands import run_plainly
-from elmo_scratch.data.corpus import list_shards
+from elmo_scratch.data.corpus import check_no_table, list_shards
 from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_scratch.files.atomic import check_folder_place
 from elmo_scratch.files.quiet_loggers import without_information
@@ -111,6 +111,7 @@ def _begin(args: Namespace, given: Dict[str, Any], folder: Path) -> None:
     if args.tokenize is not None:
         SpacyBlankTokenizer(args.tokenize)  # a language that spaCy lacks leaves no folder behind
     files = list_shards(args.texts)
+    check_no_table([*args.texts, *files])
     size = measure(files)
     check_size(size, args.texts[0])
     print(f"{counted(size.tokens, 'word')} in {counted(size.num_sentences, 'sentence')}")

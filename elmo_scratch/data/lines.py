@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Iterator, List, Optional, Union
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.packed_files import check_no_archive, damage_told, unpacked
+from elmo_scratch.data.tables import told_of_rows
 from elmo_scratch.files.paths import resolve_path
 from elmo_scratch_compat.bounds import LINE_SIZE
 
@@ -127,7 +128,7 @@ def split_lines(path: Union[str, PathLike]) -> Iterator[List[str]]:
     `ConfigurationError` if `text_lines` does, or if all lines are blank.
     """
     is_blank = True
-    for line in text_lines(path):
+    for line in told_of_rows(text_lines(path), str(path)):
         if words := line.split():
             is_blank = False
             yield words

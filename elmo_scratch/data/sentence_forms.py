@@ -1,12 +1,11 @@
 """The forms in which files hold sentences that are cut into tokens already."""
 
 import json
-from pathlib import PurePath
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.packed_files import ENDINGS
+from elmo_scratch.data.tables import ending_of, told_of_rows
 from elmo_scratch.data.treebank import treebank_sentences
 
 SPACE_WITHIN = "\u2581"
@@ -40,7 +39,7 @@ def _without_space(token: str) -> str:
 
 def text_sentences(lines: Iterable[str], name: str) -> Iterator[CutSentence]:
     """A sentence a line, its tokens between white space."""
-    for place, line in enumerate(lines, start=1):
+    for place, line in enumerate(told_of_rows(lines, name), start=1):
         yield CutSentence(place, line.strip(), line.split())
 
 
@@ -92,6 +91,5 @@ SENTENCE_FORMS: Dict[str, Callable[[Iterable[str], str], Iterator[CutSentence]]]
 
 def form_by_name(name: str) -> str:
     """The form in `SENTENCE_FORMS` that the ending of a file's name tells: `text` if it is none."""
-    path = PurePath(name)
-    ending = (PurePath(path.stem) if path.suffix in ENDINGS else path).suffix.removeprefix(".")
+    ending = ending_of(name).removeprefix(".")
     return ending if ending in SENTENCE_FORMS else "text"

@@ -14,6 +14,7 @@ from elmo_scratch.data.corpus.data_sets import is_data_set as is_data_set
 from elmo_scratch.data.corpus.preparation import WordTable as WordTable
 from elmo_scratch.data.corpus.prepared_corpus import PreparedCorpus as PreparedCorpus
 from elmo_scratch.data.corpus.shards import DataPath as DataPath
+from elmo_scratch.data.corpus.shards import check_no_table as check_no_table
 from elmo_scratch.data.corpus.shards import check_not_empty as check_not_empty
 from elmo_scratch.data.corpus.shards import is_table as is_table
 from elmo_scratch.data.corpus.shards import list_shards as list_shards
@@ -25,6 +26,7 @@ __all__ = [
     "DataPath",
     "PreparedCorpus",
     "WordTable",
+    "check_no_table",
     "check_not_empty",
     "data_set_lines",
     "is_data_set",

@@ -7,9 +7,8 @@ import mmap
 import os
 import shutil
 import zlib
-from os import PathLike
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import numpy
 from allennlp.common.checks import ConfigurationError
@@ -33,9 +32,9 @@ from elmo_scratch.data.corpus.preparation import (
 )
 from elmo_scratch.data.corpus.shards import (
     DataPath,
+    check_no_table,
     check_not_empty,
     first_names,
-    is_table,
     list_shards,
     named_paths,
 )
@@ -244,7 +243,7 @@ class PreparedCorpus:
             tokenizer = None
         shards = list_shards(data_path)
         # The name of a fetched file doesn't tell its kind.
-        _check_kind([*named_paths(data_path), *shards])
+        check_no_table([*named_paths(data_path), *shards])
         if not skip_empty_shards:
             # Empty files are reported before the rest is read, which may take long.
             check_not_empty([shard for shard in shards if not shard.stat().st_size])
@@ -329,14 +328,3 @@ class PreparedCorpus:
         for array in (self.tokens, self.sentence_starts):
             pages = array._mmap  # type: ignore[attr-defined]
             pages.madvise(mmap.MADV_DONTNEED)
-
-
-def _check_kind(paths: List[Union[str, PathLike]]) -> None:
-    """Raises an error for files whose lines are not sentences."""
-    for path in paths:
-        if is_table(path):
-            raise ConfigurationError(
-                f"{path}: a corpus is plain text, one sentence a line, but this is a table. "
-                "AG News files are read without `elmo_scratch_stream` and `elmo_scratch_corpus`, "
-                "as in training_config/bilm/ag_news.jsonnet; or write the texts to a file first."
-            )

@@ -11,6 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.data.corpus.data_sets import data_set_file, is_data_set
 from elmo_scratch.data.lines import BYTE_ORDER_MARK, too_long
 from elmo_scratch.data.packed_files import ENDINGS, check_no_archive, damage_told, unpacked
+from elmo_scratch.data.tables import LOOKED_AT, ending_of, tell_rows
 from elmo_scratch.files.paths import resolve_path
 from elmo_scratch_compat.bounds import LINE_SIZE
 
@@ -36,7 +37,7 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
         raise ConfigurationError(f"{shard}: cannot be read ({error.strerror})") from None
     with file:
         text_file = unpacked(file)
-        promised = ENDINGS.get(shard.suffix)
+        promised = ENDINGS.get(shard.suffix.lower())
         if text_file is file and promised is not None and file.peek(1):
             raise ConfigurationError(
                 f"{shard}: expected a {promised} file, as its name says, but it doesn't begin like "
@@ -64,7 +65,10 @@ def shard_blocks(shard: Path, on_read: Optional[Callable[[int], object]] = None)
             if b"\r" in raw:
                 raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
             text = _decoded(raw, shard, lines_before)
-            yield text.removeprefix(BYTE_ORDER_MARK) if lines_before == 0 else text
+            if lines_before == 0:
+                text = text.removeprefix(BYTE_ORDER_MARK)
+                tell_rows(text.split("\n", LOOKED_AT)[:LOOKED_AT], str(shard))
+            yield text
             lines_before += raw.count(b"\n")
             if on_read is not None:
                 position = file.tell()
@@ -140,7 +144,18 @@ def named_paths(data_path: DataPath) -> List[Union[str, PathLike]]:
 
 def is_table(path: Union[str, PathLike]) -> bool:
     """Whether a path or an address names a comma-separated table."""
-    return not is_data_set(path) and os.fspath(path).endswith((".csv", ".csv.gz"))
+    return not is_data_set(path) and ending_of(path) == ".csv"
+
+
+def check_no_table(paths: Sequence[Union[str, PathLike]]) -> None:
+    """Raises `ConfigurationError` for files whose lines are not sentences, by their names."""
+    for path in paths:
+        if is_table(path):
+            raise ConfigurationError(
+                f"{path}: a corpus is plain text, one sentence a line, but this is a table. "
+                "AG News files are read without `elmo_scratch_stream` and `elmo_scratch_corpus`, "
+                "as in training_config/bilm/ag_news.jsonnet; or write the texts to a file first."
+            )
 
 
 def first_names(shards: List[Path]) -> str:
