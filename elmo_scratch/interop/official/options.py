@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 TRAINING_KEYS = {
     "all_clip_norm_val",
     "batch_size",
-    "bidirectional",
     "dropout",
     "learning_rate",
     "n_epochs",
@@ -54,6 +53,18 @@ BLOCKS = {
     ),
 }
 """The blocks of the network and their keys."""
+
+SAID = {
+    "bidirectional": True,
+    "do_layer_norm": False,
+    "projection_after_highway": True,
+    "reverse": False,
+    "use_peepholes": False,
+}
+"""
+What some trainers say of the network, in a block or beside it, and what is true of each that the
+official code runs.
+"""
 
 MARK_IDS = (1, 2)
 """
@@ -125,6 +136,8 @@ class Options:
             ) from None
         top = StrictJson(source, "", record)
         lstm = top.block("lstm")
+        _check_said(top)
+        _check_said(lstm)
         options = cls(
             LstmOptions(
                 dim=lstm.size("dim"),
@@ -134,7 +147,8 @@ class Options:
                 proj_clip=lstm.clip("proj_clip"),
                 use_skip_connections=lstm.flag("use_skip_connections"),
             ),
-            _char_cnn(top.block("char_cnn")) if "char_cnn" in top else None,
+            # Null stands for none where a trainer writes all keys.
+            None if top.take("char_cnn", None) is None else _char_cnn(top.block("char_cnn"), lstm),
         )
         lstm.finish()
         unread = top.unread()
@@ -243,7 +257,23 @@ class Options:
             raise ValueError(f"there is no official form of this biLM. {error}") from None
 
 
-def _char_cnn(block: StrictJson) -> CharCnnOptions:
+def _check_said(block: StrictJson) -> None:
+    """Raises `ConfigurationError` if a block says another thing than `SAID` of the network."""
+    for key, value in SAID.items():
+        if key in block and (found := block.take(key)) is not value:
+            raise block.error(key, f"{json.dumps(value)}, as of every biLM of this form", found)
+
+
+def _char_cnn(block: StrictJson, lstm: StrictJson) -> CharCnnOptions:
+    _check_said(block)
+    if "projection" in block:
+        # The characters' vectors are projected to the size of the LSTM's.
+        projection, expected_dim = block.block("projection"), lstm.take("projection_dim")
+        if projection.size("dim") != expected_dim:
+            raise projection.error(
+                "dim", f"{expected_dim}, `projection_dim` of `lstm`", projection.size("dim")
+            )
+        projection.finish()
     n_characters = block.size("n_characters", default=NUM_BATCH_IDS)
     if n_characters not in (NUM_CHARACTERS, NUM_BATCH_IDS):
         raise block.error(

@@ -7,6 +7,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop.official.options import (
+    SAID,
     TRAINING_KEYS,
     CharCnnOptions,
     LstmOptions,
@@ -139,7 +140,8 @@ def test_a_pair_of_filters_that_makes_no_sense_is_an_error() -> None:
 @pytest.mark.parametrize("key", ["lstm", "char_cnn", "char_cnn.embedding"])
 def test_a_block_that_is_no_object_is_an_error(key: str) -> None:
     name = key.split(".")[-1]
-    for value, kind in NOT_OBJECTS:
+    # Null in the place of `char_cnn` stands for none.
+    for value, kind in NOT_OBJECTS[: -1 if key == "char_cnn" else None]:
         assert error_of(changed(key, value)) == (
             f"{SOURCE}: expected `{name}` to be a JSON object, but got {kind}"
         )
@@ -169,6 +171,33 @@ def test_a_file_that_is_no_object_is_an_error() -> None:
 def test_a_missing_key_is_an_error(key: str, others: Tuple[str, ...]) -> None:
     assert error_of(changed(key)) == (
         f"{SOURCE}: the key {place(key)} is missing; there are {list(others)}"
+    )
+
+
+@pytest.mark.parametrize("block", ["", "lstm.", "char_cnn."])
+def test_what_every_such_model_does_may_be_said(
+    block: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        for key, value in SAID.items():
+            assert read(changed(f"{block}{key}", value)) == OPTIONS
+            assert error_of(changed(f"{block}{key}", not value)) == (
+                f"{SOURCE}: expected {place(block + key)} to be {json.dumps(value)}, as of every "
+                f"biLM of this form, but got {json.dumps(not value)}"
+            )
+    assert caplog.records == []
+
+
+def test_the_size_of_the_projection_may_be_said_twice() -> None:
+    assert read(changed("char_cnn.projection", {"dim": 5})) == OPTIONS
+    assert error_of(changed("char_cnn.projection", {"dim": 6})) == (
+        f"{SOURCE}: expected `dim` of `projection` to be 5, `projection_dim` of `lstm`, but got 6"
+    )
+
+
+def test_null_stands_for_no_characters() -> None:
+    assert (
+        read(changed("char_cnn", None)) == read(changed("char_cnn")) == Options(OPTIONS.lstm, None)
     )
 
 
