@@ -5,6 +5,7 @@ reads its binary format.
 
 import gzip
 import io
+import logging
 import lzma
 import re
 import tarfile
@@ -31,8 +32,12 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 
+from elmo_scratch.data.packed_files import damage_told, unpacked
 from elmo_scratch.files.atomic import atomic_write
+from elmo_scratch.files.paths import resolve_path
 from elmo_scratch.interop.binary_vectors import binary_vectors, check_finite, is_binary
+
+logger = logging.getLogger(__name__)
 
 _SHOWN_AT_MOST = 40
 
@@ -43,8 +48,11 @@ _OTHER_COMPRESSED = (".bz2", ".lz4", ".lzma", ".tar", ".tgz", ".xz", ".zip", ".z
 _BYTE_ORDER_MARK = "\ufeff".encode("utf-8").decode("latin-1")
 """What some editors begin a file with, each character for a byte."""
 
-_SIZES = re.compile("[0-9]+ [0-9]+")
+_SIZES = re.compile("([0-9]{1,12}) ([0-9]{1,7})")
 """The first line of word2vec: the number of words, and the size of a vector."""
+
+_LONGEST_SIZES = 64
+"""Bytes of that line."""
 
 _UNREADABLE = (
     EOFError,
@@ -155,14 +163,15 @@ def read_static_vectors(
     ConfigurationError
         If there is no such file, it is empty, or a line is not a word and as many numbers as in the
         other lines, or a number is NaN or infinite; the message names the line. If a binary file
-        has other words than it says.
+        has other words than it says. A text file that has others is read, with a warning.
     """
     wanted = None if words is None else {_as_bytes_read(word) for word in words}
     if is_binary(path):
         return _read_binary(path, wanted)
     found: Dict[str, numpy.ndarray] = {}
-    dim = 0
+    dim = num_words = 0
     for number, line in _numbered_lines(path):
+        num_words += 1
         if not dim:
             dim = line.count(" ")
         elif wanted is not None and line.split(" ", 1)[0] not in wanted:
@@ -186,8 +195,32 @@ def read_static_vectors(
             found[_decoded(word, path, f"line {number}")] = vector
     if not dim:
         raise ConfigurationError(f"{path}: expected words and their vectors, but found none")
+    said = _said_sizes(path)
+    if said not in (None, (num_words, dim)):
+        logger.warning(
+            "%s: its first line says %d words and vectors of %d numbers, but it has %d and %d. Was "
+            "it copied to its end?",
+            path,
+            *said,
+            num_words,
+            dim,
+        )
     rows = numpy.array(list(found.values()), dtype=numpy.float32).reshape(-1, dim)
     return StaticVectors(list(found), rows)
+
+
+def _said_sizes(path: Union[str, PathLike]) -> Optional[Tuple[int, int]]:
+    """
+    The number of words and the size of a vector that the first line of a text file tells; `None` if
+    it tells none, or the file is one of several in an archive.
+    """
+    try:
+        with open(resolve_path(path), "rb") as file, damage_told(str(path)):
+            line = unpacked(file).readline(_LONGEST_SIZES).decode("latin-1")
+    except (OSError, ConfigurationError):
+        return None
+    sizes = _SIZES.fullmatch(line.removeprefix(_BYTE_ORDER_MARK).rstrip(" \r\n"))
+    return None if sizes is None else (int(sizes[1]), int(sizes[2]))
 
 
 def _read_binary(path: Union[str, PathLike], wanted: Optional[Collection[str]]) -> StaticVectors:
@@ -211,9 +244,9 @@ def _numbered_lines(path: Union[str, PathLike]) -> Iterator[Tuple[int, str]]:
         with EmbeddingsTextFile(str(path), encoding="latin-1") as file:
             for number, line in enumerate(file, start=2 if file.num_tokens else 1):
                 line = line.rstrip(" \r\n")
-                if number == 1 and line.startswith(_BYTE_ORDER_MARK):
-                    # AllenNLP doesn't know the sizes behind a mark.
-                    line = line[len(_BYTE_ORDER_MARK) :]
+                if number == 1:
+                    line = line.removeprefix(_BYTE_ORDER_MARK)
+                    # AllenNLP doesn't know sizes behind a mark or before a space.
                     if _SIZES.fullmatch(line):
                         continue
                 yield number, line

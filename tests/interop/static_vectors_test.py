@@ -1,6 +1,7 @@
 import bz2
 import gzip
 import io
+import logging
 import lzma
 import zipfile
 from pathlib import Path
@@ -225,3 +226,27 @@ def test_an_older_file_stays_if_writing_fails(path: Path) -> None:
         write_static_vectors(["a", "b"], numpy.array([[1], ["no number"]], object), path)
     assert path.read_bytes() == before
     assert [file.name for file in path.parent.iterdir()] == ["vectors.txt"]
+
+
+@pytest.mark.parametrize("sizes", ["3 3", "2 4", "200 300"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_first_line_that_lies_is_told(
+    sizes: str, mark: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "vectors.txt"
+    path.write_text(f"{mark}{sizes}\na 1 2 3\nb 4 5 6\n", encoding="utf-8")
+    with caplog.at_level(logging.WARNING):
+        assert read_static_vectors(path, ["b"]).vectors.tolist() == [[4, 5, 6]]
+    words, dim = sizes.split()
+    told = f"{path}: its first line says {words} words and vectors of {dim} numbers, but it has 2 "
+    assert told in caplog.text
+
+
+def test_a_first_line_that_is_right_or_missing_is_not_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        for sizes in ("2 3\n", "2 3 \r\n", ""):
+            (tmp_path / "vectors.txt").write_text(f"{sizes}a 1 2 3\nb 4 5 6\n", encoding="utf-8")
+            assert read_static_vectors(tmp_path / "vectors.txt").words == ["a", "b"]
+    assert "its first line says" not in caplog.text
