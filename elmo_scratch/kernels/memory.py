@@ -5,6 +5,7 @@ import math
 import os
 import weakref
 from functools import lru_cache
+from itertools import count
 from typing import Dict, Optional, Sequence
 
 import numpy
@@ -44,6 +45,50 @@ def keep_heap_pages() -> bool:
         return False
     # Setting one threshold stops glibc from adjusting the other.
     return bool(set_option(M_MMAP_THRESHOLD, LARGEST_KEPT) and set_option(M_TRIM_THRESHOLD, NEVER))
+
+
+class _HeapFigures(ctypes.Structure):
+    """glibc's `struct mallinfo2`."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
+            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    ]
+
+
+LOOK_EVERY = 256
+"""Free memory of the heap is looked at once in so many calls."""
+
+MOST_SPARE = 2**28
+"""Bytes of the heap that may stay free."""
+
+_calls = count(1)
+
+
+def release_spare_pages() -> bool:
+    """
+    Returns the free pages of the heap to the system where `keep_heap_pages` has kept more than
+    `MOST_SPARE` bytes. Batches of varying sizes leave gaps that no later tensor fits into, and the
+    heap would grow for thousands of steps.
+
+    # Returns
+
+    `bool`
+        Whether pages were returned. Most calls don't look.
+    """
+    if not keep_heap_pages() or next(_calls) % LOOK_EVERY:
+        return False
+    library = ctypes.CDLL(None)
+    figures = getattr(library, "mallinfo2", None)
+    if figures is None:
+        return False
+    figures.restype = _HeapFigures
+    if figures().fordblks <= MOST_SPARE:
+        return False
+    return bool(library.malloc_trim(ctypes.c_size_t(0)))
 
 
 SMALLEST = 2**18

@@ -2,12 +2,21 @@ import ctypes
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, Dict, List, Tuple
 
 import pytest
+import torch
 
 from elmo_scratch.kernels import memory
-from elmo_scratch.kernels.memory import CHOSEN_BY_USERS, keep_heap_pages
+from elmo_scratch.kernels.memory import (
+    CHOSEN_BY_USERS,
+    LOOK_EVERY,
+    keep_heap_pages,
+    release_spare_pages,
+)
+
+STATUS = Path("/proc/self/status")
 
 COUNT_CLEARED_PAGES = """
 import resource, sys
@@ -90,3 +99,30 @@ def test_what_users_have_chosen_stays(name: str, monkeypatch: pytest.MonkeyPatch
     library = Library(2**40)
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: library)
     assert not keep_heap_pages() and library.settings == []
+
+
+def resident() -> float:
+    """The memory of this process in MiB."""
+    return int(STATUS.read_text().split("VmRSS:")[1].split()[0]) / 2**10
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="another C library")
+def test_gaps_between_tensors_are_given_back() -> None:
+    def calls() -> List[bool]:
+        return [release_spare_pages() for _ in range(LOOK_EVERY)]
+
+    calls()
+    pairs = [(torch.empty(2**19).fill_(1), torch.empty(2**10).fill_(1)) for _ in range(160)]
+    before = resident()
+    small = [one for _, one in pairs]
+    del pairs
+    kept = resident()
+    assert calls().count(True) == 1
+    # Of 320 MiB, which small tensors keep apart.
+    assert before - kept < 32 and kept - resident() > 256
+    assert len(small) == 160
+
+
+def test_heaps_are_left_alone_where_nothing_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())
+    assert not any(release_spare_pages() for _ in range(LOOK_EVERY))

@@ -166,7 +166,7 @@ def test_freed_memory_is_kept_where_it_is_trained(
 ) -> None:
     calls: List[None] = []
     monkeypatch.setattr(
-        "elmo_scratch.kernels.lstm.function.keep_heap_pages", lambda: calls.append(None)
+        "elmo_scratch.kernels.lstm.function.release_spare_pages", lambda: calls.append(None)
     )
     bilm = bilm_of().requires_grad_(is_trained)
     with torch.set_grad_enabled(has_gradients):

@@ -19,7 +19,7 @@ from elmo_scratch.kernels.lstm.native import (
 )
 from elmo_scratch.kernels.lstm.reference import LstmProducts, lstm_reference
 from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun, LstmState, LstmWeights
-from elmo_scratch.kernels.memory import keep_heap_pages
+from elmo_scratch.kernels.memory import release_spare_pages
 
 Way = Callable[[LstmRun], LstmResult]
 """How a run is computed."""
@@ -87,7 +87,7 @@ def run_lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
     if not needs_grad:
         return way(run)
     if device == "cpu":
-        keep_heap_pages()
+        release_spare_pages()
     outputs, hidden, cell = LstmFunction.apply(way, run, *tensors)
     return LstmResult(outputs, LstmState(hidden, cell))
 
