@@ -1,8 +1,6 @@
 """Archives of trained models, unpacked with care."""
 
 import functools
-import json
-import math
 import os
 import shutil
 import tarfile
@@ -10,16 +8,16 @@ import tempfile
 import zlib
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, Dict, Iterator, NoReturn, Union
+from typing import Any, Dict, Iterator, Union
 
 from elmo_scratch_compat.bounds import (
     ARCHIVE_ALWAYS,
     ARCHIVE_COMPRESSIBLE,
     ARCHIVE_END,
     ARCHIVE_MEMBERS,
-    CONFIG_DEPTH,
-    CONFIG_SIZE,
 )
+from elmo_scratch_compat.parents import followed, pack_followed
+from elmo_scratch_compat.plain_json import read_plain_json
 from elmo_scratch_compat.plain_members import PlainMember
 from elmo_scratch_compat.strangers import config_as_data, names_of, told_of
 from elmo_scratch_compat.whole_files import written_beside
@@ -57,7 +55,7 @@ def pack_whole(archival: Any) -> None:
         if os.path.isdir(path):
             path = os.path.join(path, "model.tar.gz")
         with written_beside(path) as part:
-            original(serialization_dir, weights, part, include_in_archive)
+            pack_followed(original, serialization_dir, weights, part, include_in_archive)
         return path
 
     archival.archive_model = archive_model
@@ -154,7 +152,11 @@ def load_as_data(archival: Any) -> None:
         archive_file: Any, cuda_device: int = -1, overrides: Any = "", weights_file: Any = None
     ) -> Any:
         with told_of(archive_file, OF_A_TRAINING), config_as_data(names_of(overrides)):
-            return load(archive_file, cuda_device, overrides, weights_file)
+            archive = load(archive_file, cuda_device, overrides, weights_file)
+            if os.path.isdir(archive_file):
+                # The config tells which predictor suits the model.
+                archive.config.params = followed(archive.config.params, archive_file)
+            return archive
 
     @functools.wraps(fetch)
     def cached_path(source: Any, *args: Any, **kwargs: Any) -> Any:
@@ -175,67 +177,7 @@ def config_in(folder: Path, source: Union[str, os.PathLike]) -> Any:
     `source`. Raises `ConfigurationError` if it is larger or deeper than a training's, or no plain
     JSON that every parser understands, or asks for programs to be fetched.
     """
-    from allennlp.common.checks import ConfigurationError
-
-    path = folder / "config.json"
-    try:
-        if path.stat().st_size > CONFIG_SIZE:
-            raise ValueError(f"it has more than {CONFIG_SIZE} bytes")
-        config = json.loads(
-            path.read_bytes(), parse_constant=_refuse, parse_float=_finite, parse_int=_whole
-        )
-        runs_programs = _trusts_remote_code(config)
-        # Halves of surrogate pairs are no text.
-        json.dumps(config, ensure_ascii=False).encode("utf-8")
-    except (OSError, ValueError, RecursionError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ConfigurationError(
-            f"{source}: expected its config.json to be plain JSON, as a training writes it, but: "
-            f"{reason}. Anything else may be a program, which could read your files. If you trust "
-            "it, unpack it, and name its folder to `allennlp evaluate` or `predict`."
-        ) from None
-    if runs_programs:
-        raise ConfigurationError(
-            f"{source}: its config asks for `trust_remote_code`: programs would be fetched and "
-            "run. If you trust them, unpack it and name its folder instead."
-        )
-    return config
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
-
-
-def _finite(number: str) -> float:
-    """Reads a number with a fraction; Jsonnet knows none beyond a double either."""
-    value = float(number)
-    if not math.isfinite(value):
-        raise ValueError(f"{number[:20]} is too large")
-    return value
-
-
-def _whole(number: str) -> int:
-    if len(number) > LONGEST_NUMBER:
-        raise ValueError(f"{number[:20]}… is too large")
-    return int(number)
-
-
-LONGEST_NUMBER = 300
-"""Digits of a whole number that a double has room for."""
-
-
-def _trusts_remote_code(config: Any, depth: int = 0) -> bool:
-    """
-    Whether any part of a config asks for `trust_remote_code`. Raises `ValueError` if it is nested
-    more than `CONFIG_DEPTH` levels deep.
-    """
-    if depth > CONFIG_DEPTH:
-        raise ValueError(f"it is nested more than {CONFIG_DEPTH} levels deep")
-    if isinstance(config, dict):
-        if config.get("trust_remote_code"):
-            return True
-        config = list(config.values())
-    return isinstance(config, list) and any(_trusts_remote_code(part, depth + 1) for part in config)
+    return read_plain_json(folder / "config.json", source)
 
 
 def _extract_all(archive: tarfile.TarFile, folder: str) -> None:

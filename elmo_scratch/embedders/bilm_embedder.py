@@ -80,6 +80,9 @@ class BiLmEmbedder(TokenEmbedder):
     pretrained_part = "bilm"
     """The module whose weights an initializer of the whole model leaves alone."""
 
+    joins_any_vocabulary = True
+    """Whether `extend_vocab` takes a vocabulary that numbers words otherwise than the last one."""
+
     _id_table: torch.Tensor
 
     def __init__(

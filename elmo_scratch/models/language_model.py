@@ -109,6 +109,7 @@ class LanguageModel(Model):
     ) -> None:
         super().__init__(vocab, **kwargs)
         words = WordList.from_vocabulary(vocab, namespace)
+        self._namespace = namespace
         self.words = words
         """The vocabulary of the biLM and of the softmax."""
         sizes = words.sizes()
@@ -156,6 +157,22 @@ class LanguageModel(Model):
                 dtype=torch.long,
             ),
         )
+
+    def extend_vocab(self, extended_vocab: Vocabulary, *_: Any, **__: Any) -> None:
+        """
+        Called by AllenNLP after words were added to the vocabulary of an archived model. Raises
+        `ConfigurationError`, since neither the biLM nor the softmax can learn of more words.
+        """
+        num_words = extended_vocab.get_vocab_size(self._namespace)
+        if num_words != len(self.words.words):
+            raise ConfigurationError(
+                f"the archived language model knows {len(self.words.words)} words, but with those "
+                f"of the training's texts its vocabulary has {num_words}. To train it on with new "
+                "words take the model `elmo_scratch_bilm_from_archive` with the same "
+                "`archive_file`, as in training_config/bilm/fine_tune.jsonnet; to keep its words "
+                'alone take `vocabulary: { type: "from_files", directory: "…/vocabulary" }` with '
+                "the folder of the unpacked archive."
+            )
 
     def forward(
         self,

@@ -38,6 +38,7 @@ from elmo_scratch.interop.archives.weights import (
 from elmo_scratch.modules import BiLm
 from elmo_scratch_compat.archives import config_in
 from elmo_scratch_compat.bounds import SHARED_TENSORS
+from elmo_scratch_compat.parents import followed
 from elmo_scratch_compat.strangers import config_as_data, told_of
 
 
@@ -124,7 +125,7 @@ def archived_config(folder: Path, archive_file: Source) -> Dict[str, Any]:
     Reads the config of an unpacked archive, which is data even where it lies in a training's output
     folder. Raises `ConfigurationError` if it is no plain JSON, or describes no model.
     """
-    config = config_in(folder, archive_file)
+    config = followed(config_in(folder, archive_file), folder)
     model = config.get("model") if isinstance(config, dict) else None
     if not isinstance(model, dict):
         raise ConfigurationError(
