@@ -5,7 +5,8 @@ Runs what pages of the docs show, block by block, and compares what it prints wi
 
 Blocks of bash and Python run in FOLDER, in the order of the pages. What bash exports holds for the
 blocks after it. A section that other blocks need is named first, by its heading, and then not run
-again with its page. A block of text shows what the block before it prints on standard output.
+again with its page. A block of text shows what the block before it, below the same heading, prints
+on standard output.
 
 A comment before a block, `<!-- not run: why -->` or `<!-- output varies: why -->`, says so where a
 block can't be run, or where other processors may print other words. Install lines are run by
@@ -108,18 +109,18 @@ def missing_of(shown: str, printed: str) -> List[str]:
 
 def run_blocks(blocks: List[Block], folder: Path, environment: Dict[str, str]) -> int:
     """Runs blocks in their order. Returns how many outputs were not printed as shown."""
-    printed, num_missed, is_compared = "", 0, False
+    printed, num_missed, compared = "", 0, None
     for block in blocks:
-        if block.language == OUTPUT and is_compared:
-            is_compared = False
+        if block.language == OUTPUT and block.heading == compared:
+            compared = None
             missing = missing_of(block.text, printed)
             if missing:
                 num_missed += 1
                 print(f"{block.place}: expected among the output:", *missing, sep="\n  ")
         if block.language not in RUN or INSTALLS.match(block.text):
             continue
-        is_compared = block.comment == ""
-        if not is_compared:
+        compared = None if block.comment else block.heading
+        if block.comment:
             print(f"{block.place}: {block.comment}: {block.why}")
         if block.comment == "not run":
             continue
