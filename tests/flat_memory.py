@@ -1,6 +1,6 @@
 """
 A program that reads batches of varying text in one of `PATHS`, and prints how much memory it takes
-after a warm-up and after as many batches again.
+after a warm-up and after `MORE` batches.
 """
 
 import random
@@ -37,8 +37,8 @@ OPTIONS = Options(
 )
 """Large enough that what oneDNN keeps for one number of words takes 0.6 MB."""
 
-WARM_UP = 700
-"""Batches after which every number of words has been there."""
+WARM_UP, MORE = 100, 1000
+"""Batches: what one batch takes is known after few, and whether each adds to it after many."""
 
 MOST_SENTENCES = 12
 """In a batch."""
@@ -128,8 +128,8 @@ def main() -> None:
     taken: List[float] = []
     with TemporaryDirectory() as folder:
         step = PATHS[sys.argv[1]](write_files(Path(folder), OPTIONS))
-        for _ in range(2):
-            for _ in range(WARM_UP):
+        for size in (WARM_UP, MORE):
+            for _ in range(size):
                 step(next(stream))
             taken.append(resident())
     print(*taken)
