@@ -22,18 +22,18 @@ SLOW = ("allennlp train", "allennlp predict", "allennlp elmo-search", "allennlp 
 
 @pytest.mark.parametrize("name", [name for name in WRITERS if name not in SLOW])
 def test_a_writer_survives_a_fault(name: str, tmp_path: Path) -> None:
-    """`python -m tests.faults` tries all of them."""
     campaign = Campaign(name, WRITERS[name], tmp_path)
     for case in campaign.sampled(1):
         assert not campaign.problems(case), case
 
 
 @pytest.mark.exhaustive
-@pytest.mark.timeout(7200)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_writer_survives_each_fault(name: str, tmp_path: Path) -> None:
+def test_a_writer_survives_more_faults(name: str, tmp_path: Path) -> None:
+    """`python -m tests.faults` tries all of them, which takes about half an hour."""
     campaign = Campaign(name, WRITERS[name], tmp_path)
-    found = {str(case): campaign.problems(case) for case in campaign.cases()}
+    found = {str(case): campaign.problems(case) for case in campaign.sampled(12)}
     assert {case: problems for case, problems in found.items() if problems} == {}
 
 
