@@ -37,12 +37,12 @@ LEFT_OUT = re.compile(r"\.\.\.|…")
 MASKS = (
     (re.compile(r"file://\S+"), "file://"),
     (re.compile(r"[▁▂▃▄▅▆▇█]+"), "▁"),
-    (re.compile(r"\d[\d,.:]*(e-\d+)?( s\b)?"), "0"),
+    (re.compile(r"\d[\d,.:]*(e-\d+)?( s\b| seconds\b| minutes\b| \(h:min:s\))?"), "0"),
     (re.compile(r"-0|\bnan\b"), "0"),
     (re.compile(r"\b[KMG]B\b"), "B"),
     (re.compile(r" +"), " "),
 )
-"""What depends on the machine, and what stands for it: a duration is `0.3 s` or `1:10`."""
+"""What depends on the machine, and what stands for it: a duration is `0.3 s`, `46 seconds` or `1:10`."""
 
 
 class Block(NamedTuple):
