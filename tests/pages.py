@@ -42,7 +42,7 @@ MASKS = (
     (re.compile(r"\b[KMG]B\b"), "B"),
     (re.compile(r" +"), " "),
 )
-"""What depends on the machine, and what stands for it: a duration is `0.3 s`, `46 seconds` or `1:10`."""
+"""What depends on the machine, and what stands for it. Times: `0.3 s`, `46 seconds`, `1:10`."""
 
 
 class Block(NamedTuple):

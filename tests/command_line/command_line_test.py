@@ -82,8 +82,9 @@ def test_help_ends_the_program(name: str, capsys: pytest.CaptureFixture) -> None
         ("elmo-score m.tar.gz in.txt --overwrite", "--overwrite replaces a file: name it with -o"),
         (
             "elmo-score w.hdf5 in.txt --options-file o",
-            "official weights need all of --options-file",
+            "--options-file needs both of --softmax-file and --vocab-path: --softmax-file is",
         ),
+        ("elmo-score small in.txt --softmax-file s", "a softmax needs both of --softmax-file and"),
         ("elmo-report run -o report.docx", "report.docx: expected the name of a file that ends in"),
         ("elmo-vectors a b --method svd --epochs 2", "--epochs is a setting of --method word2vec"),
     ],

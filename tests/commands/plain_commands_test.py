@@ -194,7 +194,9 @@ def test_a_bad_line_of_json_is_named(
     allennlp: Allennlp, classifier_archive: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "texts.jsonl").write_text('{"description": "The match ."}\n{"description": \n')
-    with pytest.raises(ConfigurationError, match="texts.jsonl: .* got '{\"description\":' "):
+    with pytest.raises(
+        ConfigurationError, match="texts.jsonl, line 2: .* got '{\"description\":' "
+    ):
         allennlp("predict", classifier_archive, "texts.jsonl")
 
 

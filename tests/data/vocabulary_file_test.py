@@ -1,4 +1,5 @@
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import List
 
@@ -10,6 +11,7 @@ from elmo_scratch.data.vocabulary_file import (
     read_vocabulary_file,
     write_vocabulary_file,
 )
+from elmo_scratch.files import atomic
 
 WORDS = ["</S>", "<S>", "<UNK>", "the", "Größe", "a\u2028b", "x\0y"]
 
@@ -85,8 +87,7 @@ def test_a_disk_that_fills_up_leaves_the_older_file(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path.write_text("old")
-    monkeypatch.setattr(Path, "with_name", lambda self, name: Path("/dev/full"))
-    monkeypatch.setattr(Path, "unlink", lambda self, missing_ok: None)
+    monkeypatch.setattr(atomic, "unfinished", lambda *_, **__: nullcontext("/dev/full"))
     with pytest.raises(OSError, match="No space left"):
         write_vocabulary_file(WORDS, path)
     assert path.read_text() == "old"
