@@ -14,6 +14,9 @@ from tests.faults.writers import Writer
 TEMPORARY = re.compile(r"(.*/)?\.[^/]+\.[0-9a-f]{12}\.\d+\.part(/.*)?|.*\.elmo_scratch_part(/.*)?")
 """What a killed process may leave, and the next run of the same command removes."""
 
+EMPTIED = re.compile(r"((?:.*/)?\.[^/]+\.[0-9a-f]{12}\.\d+\.part/)(lock)?")
+"""Such a folder out of which the file was moved already, and what it still holds."""
+
 NAMED_AT_RANDOM = re.compile(r"\.[0-9a-f]{12}\.\d+\.part|-[0-9a-f]{32}")
 """The parts of temporary names that differ from call to call."""
 
@@ -163,9 +166,21 @@ class Campaign:
                 if not re.fullmatch(self._writer.optional, name):
                     yield f"{when} {name} is missing"
             elif name not in self.after:
-                yield f"{when} {name} is left over"
+                if not _is_emptied(name, now):
+                    yield f"{when} {name} is left over"
             elif not is_same(now[name], self.after[name]):
                 yield f"{when} {name} differs"
+
+
+def _is_emptied(name: str, now: Content) -> bool:
+    """
+    Whether a path is a temporary folder without a file in it, or the lock of one. It stays where
+    the next run finds the file whole, and has nothing to write.
+    """
+    found = EMPTIED.fullmatch(name)
+    return found is not None and all(
+        EMPTIED.fullmatch(one) for one in now if one.startswith(found[1])
+    )
 
 
 def is_same(one: Any, other: Any) -> bool:

@@ -57,7 +57,7 @@ class Writer:
         A regular expression for paths whose content differs from run to run, such as a log's.
     together : `Sequence[str]`
         Files that belong together, the one that tells of the others last.
-    is_optional : `str`
+    optional : `str`
         A regular expression for files that may be missing after a run without an error.
     """
 
@@ -231,6 +231,7 @@ WRITERS: Dict[str, Writer] = {
         train,
         underway=r".*\.lock|given\.json|text\.txt|run",
         incidental=r"run/(log/.*|log|out\.log|metrics.*\.json|environment\.json|meta\.json)",
+        optional=r"run/environment\.json",
         read=TENSORS,
     ),
     "allennlp predict": Writer(predict, prepare_predict),
