@@ -70,9 +70,9 @@ test-large: setup  ## the tests that need 16 GiB of memory
 
 # A fuzzer of its own, which has wheels for Linux alone: not among the requirements of the tests.
 SECONDS ?= 3600
-fuzz: setup  ## read files of random bytes for an hour (SECONDS=60 for a minute), by every reader
+fuzz: setup  ## read files of random bytes by every reader, for an hour (SECONDS=60, or RUNS=200 files each)
 	@$(BIN)/python -c "import atheris" 2>/dev/null || $(PIP) -r tests/fuzz/requirements.txt
-	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
+	@$(BIN)/python -m tests.fuzz $(if $(RUNS),--runs $(RUNS),--seconds $(SECONDS))
 
 lint: setup  ## format check, ruff and mypy
 	@$(BIN)/ruff format --check .
