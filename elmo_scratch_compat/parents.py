@@ -55,7 +55,7 @@ def follow_archives(module: Any) -> None:
                 # The training writes its vocabulary, not the model's.
                 vars(vocab).update(vars(found.vocab))
             own = loaded.config["model"].as_dict(quiet=True)
-            # What was trained before its config was kept needs the older archive still.
+            # A training from before configs were kept needs the older archive still.
             is_known = own.get("type") != FROM_ARCHIVE
             if is_known and serialization_dir is not None and not _has_weights(serialization_dir):
                 _keep(Path(folder), own, Path(serialization_dir))

@@ -76,7 +76,7 @@ def _is_fine(atheris: Any, name: str, target: Any, findings: Path, bound: str) -
         log = Path(folder) / "log"
         process = os.fork()
         if process == 0:
-            # What was found before would make the runs other ones.
+            # A corpus that an earlier run has grown would change the files of this one.
             corpus = Path(folder) / "corpus" if bound.startswith("-runs") else CORPUS / name
             _fuzz(atheris, target, Path(folder), log, corpus, findings, bound)
         _, status = os.waitpid(process, 0)

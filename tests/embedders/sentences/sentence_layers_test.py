@@ -34,7 +34,7 @@ def official(files: OfficialFiles, **settings: Any) -> SentenceLayers:
 
 @pytest.fixture(params=["official", "archive"])
 def layers(request: pytest.FixtureRequest, files: OfficialFiles, bilm_archive: Path) -> Any:
-    """Of a biLM of characters and one of words, each sentence from zeros."""
+    """Layers of a biLM of characters and of one of words; each sentence starts from zeros."""
     if request.param == "official":
         return official(files, state="reset")
     return SentenceLayers.from_archive(bilm_archive, state="reset")
