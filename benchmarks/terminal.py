@@ -121,8 +121,9 @@ What the commands print in a terminal of 80 columns, on the fixtures, with times
 `python -m benchmarks.terminal --write` wrote this page. "Before" is the same command with
 `--verbose --debug`, which bring back what AllenNLP itself prints. The package's own commands take
 `--verbose` too, and are shown as they are. Each command begins with the line
-`loading AllenNLP …`, which is left out here. What is longer than 80 columns breaks where the
-terminal ends. AllenNLP itself ignores an unknown key, and trains for its default of 20 epochs.
+`loading AllenNLP …`, and on a slow machine with more such lines, which are left out here. What is
+longer than 80 columns breaks where the terminal ends. AllenNLP itself ignores an unknown key, and
+trains for its default of 20 epochs.
 
 | command | rows before | rows now |
 |---|---:|---:|"""

@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Callable, Dict, Optional, Sequence
 
 from elmo_scratch_compat.checkpoints import allow_numpy_scalars
-from elmo_scratch_compat.command_line import begin_command
+from elmo_scratch_compat.command_line import LOADING, begin_command
 
 HELP: Dict[str, str] = {
     "allennlp": "later_imports.import_when_used",
@@ -95,6 +95,7 @@ class _HelpingFinder(MetaPathFinder):
     def find_spec(
         self, name: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
+        LOADING.go_on(name)
         if name in ADDED:
             return spec_from_file_location(name, _file_of(ADDED[name]))
         if name not in HELP:

@@ -2,12 +2,42 @@
 
 import multiprocessing
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import List, Optional
 
 PROGRAMS = ("allennlp", "allennlp.exe", "allennlp-script.py")
 """The names of files that the program is started by."""
+
+SECONDS_BETWEEN_LINES = 2.0
+"""How long nothing is said while modules are imported."""
+
+
+class _Loading:
+    """Says in a terminal what is being imported; it hears of each module that Python looks for."""
+
+    def __init__(self) -> None:
+        self._next_line = float("inf")
+
+    def begin(self) -> None:
+        self._say("")
+
+    def go_on(self, module: str) -> None:
+        if time.monotonic() >= self._next_line:
+            self._say(f": {module.partition('.')[0]}")
+
+    def end(self) -> None:
+        self._next_line = float("inf")
+
+    def _say(self, what: str) -> None:
+        if sys.stderr is not None and sys.stderr.isatty():
+            print(f"loading AllenNLP{what} …", file=sys.stderr)
+            self._next_line = time.monotonic() + SECONDS_BETWEEN_LINES
+
+
+LOADING = _Loading()
+"""That of this process."""
 
 
 def begin_command() -> None:
@@ -17,16 +47,15 @@ def begin_command() -> None:
     subcommand came after eight seconds, and so did the word that an argument was missing.
 
     If this program is `allennlp` with a subcommand of the package, what was typed is read here: the
-    program ends if it asks for help or has a mistake. Otherwise a line in the terminal says what is
-    being waited for.
+    program ends if it asks for help or has a mistake. Otherwise lines in the terminal say what is
+    being waited for, one every two seconds.
     """
     words = typed_words()
     if words is None:
         return
     # The plugin's half: it knows its subcommands.
     import_module("elmo_scratch.command_line").check_words(words)
-    if sys.stderr is not None and sys.stderr.isatty():
-        print("loading AllenNLP …", file=sys.stderr)
+    LOADING.begin()
 
 
 def typed_words() -> Optional[List[str]]:

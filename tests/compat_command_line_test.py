@@ -1,12 +1,13 @@
 import multiprocessing
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import List, Optional
 
 import pytest
 
-from elmo_scratch_compat.command_line import begin_command, typed_words
+from elmo_scratch_compat.command_line import LOADING, begin_command, typed_words
 
 WORDS = ["elmo", "in.txt", "out.hdf5", "--all"]
 
@@ -36,15 +37,24 @@ def test_it_knows_the_program(
     assert typed_words() is None
 
 
-def test_in_a_terminal_a_line_says_what_is_waited_for(
+def test_in_a_terminal_lines_say_what_is_waited_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(sys, "argv", ["allennlp", *WORDS])
     begin_command()
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     begin_command()
     assert capsys.readouterr() == ("", "loading AllenNLP …\n")
+    for clock[0] in (1.9, 2.1, 4.0, 4.2):
+        LOADING.go_on("spacy.tokens")
+    assert capsys.readouterr().err == 2 * "loading AllenNLP: spacy …\n"
+    LOADING.end()
+    clock[0] = 9.0
+    LOADING.go_on("spacy.tokens")
+    assert capsys.readouterr().err == ""
 
 
 def test_help_and_mistakes_do_not_wait_for_allennlp() -> None:

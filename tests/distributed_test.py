@@ -75,8 +75,9 @@ def test_they_print_as_much_as_an_ordinary_training(tmp_path: Path) -> None:
     environment = {**os.environ, **EXT_VARS, "PYTHONPATH": path}
     output = in_terminal(partial(subprocess.run, program, cwd=tmp_path, env=environment))
     starts = [row.partition(":")[0].partition(" ||")[0][:17] for row in rows_of(output)]
-    assert starts[:10] == [
-        "loading AllenNLP ",
+    # How many it takes to load AllenNLP depends on the machine.
+    starts = [start for start in starts if not start.startswith("loading AllenNLP")]
+    assert starts[:9] == [
         *["loading instances", "building vocab"],  # for the vocabulary
         *["loading instances"] * 2,
         "weights to train",
