@@ -14,7 +14,7 @@ from elmo_scratch.alphabet import NUM_BATCH_IDS, character_ids
 from elmo_scratch.data.spelling import WordIndexer, are_words, batch_to_ids, warm_up_batches
 from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
 from elmo_scratch.interop import read_bilm, write_bilm_folder
-from elmo_scratch.interop.archives.training_facts import NO_FACTS, TrainingFacts
+from elmo_scratch.interop.archives.sidecar import NO_FACTS, TrainingFacts
 from elmo_scratch.interop.hub import push_folder
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.interop.official.files import bilm_weights, mix_weights

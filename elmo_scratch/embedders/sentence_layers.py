@@ -24,7 +24,7 @@ from elmo_scratch.data.spelling import (
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.files.machine import num_processors
 from elmo_scratch.interop import read_bilm, write_bilm_folder
-from elmo_scratch.interop.archives.training_facts import NO_FACTS, TrainingFacts
+from elmo_scratch.interop.archives.sidecar import NO_FACTS, TrainingFacts
 from elmo_scratch.interop.hub import push_folder
 from elmo_scratch.interop.many_langs import (
     is_many_langs_folder,

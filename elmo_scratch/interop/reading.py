@@ -12,9 +12,13 @@ from elmo_scratch.data.spelling import CharacterWordIndexer, WordIndexer
 from elmo_scratch.data.vocabulary_file import UNKNOWN_WORD, read_vocabulary_file
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.files.paths import is_address, resolve_path
-from elmo_scratch.interop.archives.blueprint import NO_WORDS, BiLmBlueprint, WordList
-from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
-from elmo_scratch.interop.archives.training_facts import NO_FACTS, TrainingFacts
+from elmo_scratch.interop.archives.blueprint import (
+    NO_WORDS,
+    BiLmBlueprint,
+    ListedWordIndexer,
+    WordList,
+)
+from elmo_scratch.interop.archives.sidecar import NO_FACTS, TrainingFacts
 from elmo_scratch.interop.folders.reading import MODEL_FILES, is_model_folder, read_model_folder
 from elmo_scratch.interop.folders.writing import write_bilm_folder
 from elmo_scratch.interop.hub import HUB, hub_folder, push_folder

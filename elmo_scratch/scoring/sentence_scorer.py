@@ -19,8 +19,8 @@ from elmo_scratch.data.vocabulary_file import UNKNOWN_WORD, read_vocabulary_file
 from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.interop import WordList, read_official_bilm
 from elmo_scratch.interop.archives.archive import read_as_data, read_language_model
+from elmo_scratch.interop.archives.blueprint import ListedWordIndexer
 from elmo_scratch.interop.archives.harmless_reader import build_reader
-from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
 from elmo_scratch.interop.archives.softmax import build_softmax
 from elmo_scratch.interop.folders.reading import is_model_folder, read_model_folder
 from elmo_scratch.interop.many_langs import is_many_langs_folder
@@ -39,8 +39,7 @@ from elmo_scratch.modules import (
 )
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
 from elmo_scratch.scoring.indexing import ListIndexer, ReaderIndexer, Sentence, SentenceIndexer
-from elmo_scratch.scoring.likely_words import likely_words
-from elmo_scratch.scoring.scores import LikelyWord, SentenceScore
+from elmo_scratch.scoring.scores import LikelyWord, SentenceScore, likely_words
 from elmo_scratch.scoring.stream import (
     Predicted,
     PredictedSentence,

@@ -8,8 +8,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
 
-from elmo_scratch.commands.mistakes import mistake_of
-from elmo_scratch.commands.plain_commands import run_plainly
+from elmo_scratch.commands.plain_commands import mistake_of, run_plainly
 from tests import FIXTURES_ROOT
 from tests.commands.conftest import Allennlp
 from tests.tiny_training import CONFIGS, params_on_fixtures

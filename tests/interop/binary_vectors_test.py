@@ -6,8 +6,12 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from gensim.models import KeyedVectors
 
-from elmo_scratch.interop.binary_vectors import binary_vectors, is_binary
-from elmo_scratch.interop.static_vectors import read_static_vectors, write_static_vectors
+from elmo_scratch.interop.static_vectors import (
+    binary_vectors,
+    is_binary,
+    read_static_vectors,
+    write_static_vectors,
+)
 
 NAN = numpy.array([0, numpy.nan], numpy.float32)
 WORDS = ["</s>", "naïve", "日本", "New_York", "x"]

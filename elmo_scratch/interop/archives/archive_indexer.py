@@ -20,7 +20,7 @@ from elmo_scratch.data.spelling import (
     words_of,
 )
 from elmo_scratch.interop.archives.archive import PretrainedBiLm
-from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
+from elmo_scratch.interop.archives.blueprint import ListedWordIndexer
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
 from elmo_scratch.modules.token_encoders.token_ids import token_ids
 

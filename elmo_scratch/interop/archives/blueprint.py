@@ -1,4 +1,4 @@
-"""The sizes and words of a biLM, kept in a task's archive, and what a later training changes."""
+"""The sizes, words and word ids of a biLM, kept in a task's archive for a later training."""
 
 from copy import deepcopy
 from dataclasses import asdict, dataclass, fields
@@ -36,6 +36,9 @@ from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
 if TYPE_CHECKING:
     # It takes seconds to import, and whoever reads a model folder has none.
     from allennlp.data import Vocabulary
+from itertools import chain
+
+from elmo_scratch.data.spelling import IndexedBatch, Sentences, WordIndexer, words_of
 
 
 @dataclass(frozen=True)
@@ -317,3 +320,30 @@ class BiLmBlueprint(NamedTuple):
             if not all(isinstance(word, str) for word in plan["words"]):
                 raise ValueError("expected words, but there is something else")
             return cls(dict(plan["bilm"]), WordList(plan["words"], plan["unknown_word"]))
+
+
+@dataclass(frozen=True)
+class ListedWordIndexer(WordIndexer):
+    """
+    Makes ids for biLMs of words, as AllenNLP's indexer `single_id` does.
+
+    # Parameters
+
+    words : `WordList`
+        The words that the biLM knows. It takes all others for the unknown word.
+    lowercase : `bool`
+        Whether a word is looked up in lower case.
+    """
+
+    words: WordList
+    lowercase: bool
+
+    def spell(self, sentences: Sentences) -> IndexedBatch:
+        listed = words_of(sentences)
+        lengths = [len(sentence) for sentence in listed]
+        ids = torch.zeros(len(lengths), max(lengths, default=0), dtype=torch.long, device="cpu")
+        batch = IndexedBatch.of(ids, lengths)
+        words = chain.from_iterable(listed)
+        places = [self.words.id_of(word.lower() if self.lowercase else word) for word in words]
+        ids[batch.mask] = torch.tensor(places, dtype=torch.long, device="cpu")
+        return batch

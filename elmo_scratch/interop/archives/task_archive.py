@@ -11,8 +11,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.spelling import CharacterWordIndexer, WordIndexer
 from elmo_scratch.interop.archives.archive import read_weights
-from elmo_scratch.interop.archives.blueprint import NO_WORDS, BiLmBlueprint
-from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
+from elmo_scratch.interop.archives.blueprint import NO_WORDS, BiLmBlueprint, ListedWordIndexer
 from elmo_scratch.interop.archives.sidecar import archived_path, kept_in_archive, reading_kept
 from elmo_scratch.interop.archives.weights import (
     Source,

@@ -10,8 +10,12 @@ from safetensors import SafetensorError, safe_open
 
 from elmo_scratch.data.spelling import CharacterWordIndexer, WordIndexer
 from elmo_scratch.files.identity import ReadFiles
-from elmo_scratch.interop.archives.blueprint import NO_WORDS, BiLmBlueprint, WithoutDrawing
-from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
+from elmo_scratch.interop.archives.blueprint import (
+    NO_WORDS,
+    BiLmBlueprint,
+    ListedWordIndexer,
+    WithoutDrawing,
+)
 from elmo_scratch.interop.archives.torch_file import reason_of
 from elmo_scratch.interop.archives.weights import (
     BILM_PREFIX,

@@ -18,8 +18,7 @@ from elmo_scratch.data.vocabulary_file import (
     write_vocabulary_file,
 )
 from elmo_scratch.files.atomic import atomic_writes, check_folder
-from elmo_scratch.interop.archives.blueprint import WordList
-from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
+from elmo_scratch.interop.archives.blueprint import ListedWordIndexer, WordList
 from elmo_scratch.interop.official.files import write_official_bilm
 from elmo_scratch.interop.official.options import MARK_IDS
 from elmo_scratch.interop.reading import LoadedBiLm, read_bilm

@@ -12,7 +12,7 @@ from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.files.identity import identity_of
 from elmo_scratch.interop import read_bilm_archive, read_official_bilm
 from elmo_scratch.interop.archives.archive import archive_files
-from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
+from elmo_scratch.interop.archives.blueprint import ListedWordIndexer
 from elmo_scratch.modules import BiLm
 from tests.tiny_elmo import OPTIONS, OfficialFiles, write_files
 

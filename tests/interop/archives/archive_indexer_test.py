@@ -10,7 +10,7 @@ from elmo_scratch.data import CharacterIndexer
 from elmo_scratch.data.spelling import CharacterWordIndexer
 from elmo_scratch.interop import PretrainedBiLm, read_bilm_archive
 from elmo_scratch.interop.archives.archive_indexer import ReaderWordIndexer, archive_word_indexer
-from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
+from elmo_scratch.interop.archives.blueprint import ListedWordIndexer
 from tests.tiny_archives import archive_of
 
 SENTENCES = [["The", "naïve", "bank"], [], ["<S>", "x" * 60]]

@@ -12,7 +12,7 @@ from allennlp.models.archival import load_archive
 
 from elmo_scratch import SentenceLayers, read_bilm
 from elmo_scratch.interop import export_bilm
-from elmo_scratch.interop.archives.listed_words import ListedWordIndexer
+from elmo_scratch.interop.archives.blueprint import ListedWordIndexer
 from tests import PROJECT_ROOT
 from tests.tiny_archives import unpack
 

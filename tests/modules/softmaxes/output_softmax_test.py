@@ -13,7 +13,7 @@ from elmo_scratch.modules.softmaxes import (
     SampledSoftmax,
     ScoredWords,
 )
-from elmo_scratch.scoring.likely_words import likely_words
+from elmo_scratch.scoring.scores import likely_words
 
 WORDS, DIM = 64, 32
 
