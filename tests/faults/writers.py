@@ -3,6 +3,7 @@
 import io
 import json
 import multiprocessing
+import os
 import shutil
 import sys
 import tarfile
@@ -17,17 +18,22 @@ import lmdb
 import numpy
 import torch
 from allennlp import commands
+from datasets import IterableDataset
 
 from elmo_scratch import write_official_bilm
 from elmo_scratch.data.corpus import PreparedCorpus
+from elmo_scratch.data.corpus.cache_folder import CACHE_VARIABLE
+from elmo_scratch.data.corpus.data_sets import data_set_file
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.layer_cache import FileStore
+from elmo_scratch.files.download import download
 from elmo_scratch.integrations.spacy_component import write_copy
 from elmo_scratch.interop import read_bilm
 from elmo_scratch.interop.archives.torch_file import read_torch_file
 from elmo_scratch.interop.zipped_models import unpacked
 from elmo_scratch.report import read_contents, report_of, write_page, write_pdf
 from tests import PROJECT_ROOT
+from tests.local_server import local_server
 from tests.tiny_archives import LINES, WORD_BILM, config_of, write_lines
 from tests.tiny_training import logging_as_before
 
@@ -222,6 +228,20 @@ def report(folder: Path) -> None:
     write_pdf(told, folder / "report.pdf")
 
 
+def fetch(folder: Path) -> None:
+    """Fetches a file in several blocks, with what tells whether the server still has the same."""
+    with local_server() as server:
+        server.files["/weights"] = bytes(range(256)) * 1000
+        download(f"{server.address}/weights", folder / "weights.hdf5")
+
+
+def write_data_set(folder: Path) -> None:
+    """Writes a stream to a text file in the folder of prepared corpora."""
+    rows = IterableDataset.from_generator(lambda: ({"text": line} for line in LINES))
+    with patch.dict(os.environ, {CACHE_VARIABLE: str(folder)}):
+        data_set_file(rows)
+
+
 TENSORS = {r"run/.*\.th": tensors_of, r".*\.tar\.gz": parts_of_archive}
 
 MODEL_FOLDER = ("vocab.txt", "model.safetensors", "README.md", "config.json")
@@ -293,6 +313,8 @@ WRITERS: Dict[str, Writer] = {
         zip_model,
         underway=r".*\.lock",
     ),
+    "download": Writer(fetch, underway=r"\.weights\.hdf5\..*"),
+    "data set": Writer(write_data_set),
     "pipeline of spaCy's": Writer(
         lambda folder: write_copy(
             SentenceLayers.from_pretrained(str(ARCHIVE)), str(ARCHIVE), folder / "copy"
