@@ -1,23 +1,41 @@
 """
-Errors and interruptions of commands: one line on stderr and an exit status. Messages meanwhile are
-plain lines.
+What all subcommands of the package have in common. Errors and interruptions are one line on stderr
+and an exit status; messages meanwhile are plain lines.
 """
 
+import argparse
 import errno
 import os
 import signal
 import sys
 import threading
 import traceback
+from abc import ABC, abstractmethod
 from argparse import Namespace
 from contextlib import contextmanager, nullcontext
 from typing import Any, Callable, Iterator, List
 
+from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.command_line import CommandLine
 from elmo_scratch.files.signals import Terminated
 from elmo_scratch_compat.terminal import is_of_package, quiet_terminal
+
+
+class PackageSubcommand(Subcommand, ABC):
+    """A subcommand, by its command line and what it does."""
+
+    command_line: CommandLine
+
+    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        subparser = self.command_line.add_to(parser)
+        subparser.set_defaults(func=self.run)
+        return subparser
+
+    @abstractmethod
+    def run(self, args: Namespace) -> None:
+        """Runs with these arguments; raises as `command_errors` says."""
 
 
 class CommandError(ConfigurationError, SystemExit):

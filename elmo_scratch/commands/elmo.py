@@ -20,7 +20,7 @@ from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.command_line.elmo import ELMO, ELMO_JOIN, WARM_UP_SENTENCES
-from elmo_scratch.commands.command_error import check_arguments, command_errors
+from elmo_scratch.commands.command_error import PackageSubcommand, check_arguments, command_errors
 from elmo_scratch.data.lines import split_lines, text_lines
 from elmo_scratch.data.sentence_forms import form_by_name
 from elmo_scratch.export import (
@@ -47,66 +47,63 @@ logger = logging.getLogger(__name__)
 
 
 @Subcommand.register("elmo")
-class Elmo(Subcommand):
+class Elmo(PackageSubcommand):
     """Exports the layers of a biLM; see `allennlp elmo --help`."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = ELMO.add_to(parser)
-        subparser.set_defaults(func=export_from_args)
-        return subparser
+    command_line = ELMO
 
-
-def export_from_args(args: argparse.Namespace) -> None:
-    """Runs the command; raises as `command_errors` says."""
-    if args.file_friendly_logging:
-        common_logging.FILE_FRIENDLY_LOGGING = True
-    output_file = Path(args.output_file)
-    way_on = "go on with --overwrite --resume" if args.overwrite else "go on with --resume"
-    with (
-        command_errors(
-            "elmo",
-            args.output_file,
-            way_on,
-            lambda: has_parts(output_file),
-            is_verbose=args.verbose,
-        ),
-        ExitStack() as opened,
-    ):
-        check_arguments(ELMO, args)
-        shard = None if args.shard is None else Shard.parse(args.shard)
-        if shard is not None:
-            output_file = shard.file_of(output_file)
-        name = "standard input" if args.input_file == STANDARD_INPUT else args.input_file
-        form = args.input_format or form_by_name(args.input_file)
-        text = InputText(name, file_of_input(args.input_file, name, opened), form)
-        span = None if shard is None else shard.span_of(text.num_sentences)
-        settings = ExportSettings(**{name: getattr(args, name) for name in ExportSettings._fields})
-        source = _model_source(args, text)
-        engine: Engine = OneProcess()
-        if args.engine == "ray":
-            engine = RayEngine(source, args.workers, packages=args.include_package)
-            source = source.at_rest()
-        # Check first, so that no model is fetched and loaded for nothing.
-        check_settings(text, settings, args.state, span, engine)
-        check_export_place(output_file)
-        layers = source.load()
-        started = time.perf_counter()
-        export_layers(
-            text,
-            output_file,
-            layers,
-            settings,
-            span=span,
-            resume=args.resume,
-            overwrite=args.overwrite,
-            engine=engine,
-        )
-        read = _read(text, span, time.perf_counter() - started, is_timed=not args.resume)
-        steps = None
-        if shard is not None:
-            join = shlex.join(["allennlp", "elmo-join", args.output_file])
-            steps = [f"{join}  # when all {shard.total} are there"]
-        _close(read, output_file, steps)
+    def run(self, args: argparse.Namespace) -> None:
+        if args.file_friendly_logging:
+            common_logging.FILE_FRIENDLY_LOGGING = True
+        output_file = Path(args.output_file)
+        way_on = "go on with --overwrite --resume" if args.overwrite else "go on with --resume"
+        with (
+            command_errors(
+                "elmo",
+                args.output_file,
+                way_on,
+                lambda: has_parts(output_file),
+                is_verbose=args.verbose,
+            ),
+            ExitStack() as opened,
+        ):
+            check_arguments(ELMO, args)
+            shard = None if args.shard is None else Shard.parse(args.shard)
+            if shard is not None:
+                output_file = shard.file_of(output_file)
+            name = "standard input" if args.input_file == STANDARD_INPUT else args.input_file
+            form = args.input_format or form_by_name(args.input_file)
+            text = InputText(name, file_of_input(args.input_file, name, opened), form)
+            span = None if shard is None else shard.span_of(text.num_sentences)
+            settings = ExportSettings(
+                **{name: getattr(args, name) for name in ExportSettings._fields}
+            )
+            source = _model_source(args, text)
+            engine: Engine = OneProcess()
+            if args.engine == "ray":
+                engine = RayEngine(source, args.workers, packages=args.include_package)
+                source = source.at_rest()
+            # Check first, so that no model is fetched and loaded for nothing.
+            check_settings(text, settings, args.state, span, engine)
+            check_export_place(output_file)
+            layers = source.load()
+            started = time.perf_counter()
+            export_layers(
+                text,
+                output_file,
+                layers,
+                settings,
+                span=span,
+                resume=args.resume,
+                overwrite=args.overwrite,
+                engine=engine,
+            )
+            read = _read(text, span, time.perf_counter() - started, is_timed=not args.resume)
+            steps = None
+            if shard is not None:
+                join = shlex.join(["allennlp", "elmo-join", args.output_file])
+                steps = [f"{join}  # when all {shard.total} are there"]
+            _close(read, output_file, steps)
 
 
 def _read(text: InputText, span: Optional[Span], seconds: float, is_timed: bool) -> str:
@@ -204,20 +201,15 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
 
 
 @Subcommand.register("elmo-join")
-class ElmoJoin(Subcommand):
+class ElmoJoin(PackageSubcommand):
     """Joins the files of shards; see `allennlp elmo-join --help`."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = ELMO_JOIN.add_to(parser)
-        subparser.set_defaults(func=join_from_args)
-        return subparser
+    command_line = ELMO_JOIN
 
-
-def join_from_args(args: argparse.Namespace) -> None:
-    """Runs the command; raises as `command_errors` says."""
-    with command_errors("elmo-join", args.output_file, is_verbose=args.verbose):
-        output_file = Path(args.output_file)
-        join_shards(output_file, remove=args.remove_shards, overwrite=args.overwrite)
-        with LayerFile(output_file) as layers:
-            read = counted(len(layers), "sentence")
-        _close(read, output_file)
+    def run(self, args: argparse.Namespace) -> None:
+        with command_errors("elmo-join", args.output_file, is_verbose=args.verbose):
+            output_file = Path(args.output_file)
+            join_shards(output_file, remove=args.remove_shards, overwrite=args.overwrite)
+            with LayerFile(output_file) as layers:
+                read = counted(len(layers), "sentence")
+            _close(read, output_file)

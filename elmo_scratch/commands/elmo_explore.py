@@ -14,7 +14,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 
 from elmo_scratch.command_line.elmo_explore import ELMO_EXPLORE
-from elmo_scratch.commands.command_error import check_arguments, command_errors
+from elmo_scratch.commands.command_error import PackageSubcommand, check_arguments, command_errors
 from elmo_scratch.data.lines import text_lines
 from elmo_scratch.data.sentence_forms import SENTENCE_FORMS, form_by_name
 from elmo_scratch.explore import (
@@ -36,47 +36,42 @@ from elmo_scratch.terminal import closing_lines, counted
 
 
 @Subcommand.register("elmo-explore")
-class ElmoExplore(Subcommand):
+class ElmoExplore(PackageSubcommand):
     """Shows nearest neighbours layer by layer; see `allennlp elmo-explore --help`."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = ELMO_EXPLORE.add_to(parser)
-        subparser.set_defaults(func=explore_from_args)
-        return subparser
+    command_line = ELMO_EXPLORE
 
-
-def explore_from_args(args: argparse.Namespace) -> None:
-    """Runs the command; raises as `command_errors` says."""
-    if args.file_friendly_logging:
-        common_logging.FILE_FRIENDLY_LOGGING = True
-    with (
-        command_errors(
-            "elmo-explore",
-            args.output_file or args.projector or args.input_file,
-            is_verbose=args.verbose,
-        ),
-        ExitStack() as opened,
-    ):
-        check_arguments(ELMO_EXPLORE, args)
-        _check(args)
-        source = _source(args)
-        layer_file, num_lines = Path(args.input_file), None
-        if source is not None:
-            folder = Path(opened.enter_context(TemporaryDirectory()))
-            layer_file = folder / layer_file.name
-            num_lines = _export(args, source, layer_file)
-        layers = opened.enter_context(LayerFile(layer_file))
-        if args.word is not None:
-            _print_word(ExportedTokens(layers), args.word, args.neighbours or 5)
-        if args.output_file is None and args.projector is None:
-            return
-        tokens = ExportedTokens(layers, max_sentences=args.max_sentences, max_tokens=MAX_TOKENS)
-        labels = None if args.labels is None else read_labels(args.labels, tokens, num_lines)
-        if args.output_file is not None:
-            _write_page(tokens, args, labels)
-        if args.projector is not None:
-            _write_projector(tokens, args, labels)
-        print("\n".join(_closing(tokens, args)))
+    def run(self, args: argparse.Namespace) -> None:
+        if args.file_friendly_logging:
+            common_logging.FILE_FRIENDLY_LOGGING = True
+        with (
+            command_errors(
+                "elmo-explore",
+                args.output_file or args.projector or args.input_file,
+                is_verbose=args.verbose,
+            ),
+            ExitStack() as opened,
+        ):
+            check_arguments(ELMO_EXPLORE, args)
+            _check(args)
+            source = _source(args)
+            layer_file, num_lines = Path(args.input_file), None
+            if source is not None:
+                folder = Path(opened.enter_context(TemporaryDirectory()))
+                layer_file = folder / layer_file.name
+                num_lines = _export(args, source, layer_file)
+            layers = opened.enter_context(LayerFile(layer_file))
+            if args.word is not None:
+                _print_word(ExportedTokens(layers), args.word, args.neighbours or 5)
+            if args.output_file is None and args.projector is None:
+                return
+            tokens = ExportedTokens(layers, max_sentences=args.max_sentences, max_tokens=MAX_TOKENS)
+            labels = None if args.labels is None else read_labels(args.labels, tokens, num_lines)
+            if args.output_file is not None:
+                _write_page(tokens, args, labels)
+            if args.projector is not None:
+                _write_projector(tokens, args, labels)
+            print("\n".join(_closing(tokens, args)))
 
 
 def _closing(tokens: ExportedTokens, args: argparse.Namespace) -> List[str]:

@@ -11,7 +11,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.command_line.elmo_report import ELMO_REPORT
-from elmo_scratch.commands.command_error import check_arguments, command_errors
+from elmo_scratch.commands.command_error import PackageSubcommand, check_arguments, command_errors
 from elmo_scratch.files.atomic import check_place
 from elmo_scratch.report import (
     Errors,
@@ -31,28 +31,23 @@ WRITERS = {".html": write_page, ".pdf": write_pdf}
 
 
 @Subcommand.register("elmo-report")
-class ElmoReport(Subcommand):
+class ElmoReport(PackageSubcommand):
     """Shows what trainings have come to; see `allennlp elmo-report --help`."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = ELMO_REPORT.add_to(parser)
-        subparser.set_defaults(func=report_from_args)
-        return subparser
+    command_line = ELMO_REPORT
 
-
-def report_from_args(args: argparse.Namespace) -> None:
-    """Runs the command; raises as `command_errors` says."""
-    with command_errors("elmo-report", args.output, is_verbose=args.verbose):
-        check_arguments(ELMO_REPORT, args)
-        output = Path(args.output)
-        check_matplotlib()
-        check_place(output)
-        contents = read_contents([Path(name) for name in args.runs])
-        for reason in contents.left_out:
-            print(f"allennlp elmo-report: left out: {reason}", file=sys.stderr)
-        errors = {} if args.errors is None else _errors(contents.runs, args.errors)
-        WRITERS[output.suffix](report_of(contents, errors), output)
-        print(f"{output}: a report of {in_numbers(contents)}")
+    def run(self, args: argparse.Namespace) -> None:
+        with command_errors("elmo-report", args.output, is_verbose=args.verbose):
+            check_arguments(ELMO_REPORT, args)
+            output = Path(args.output)
+            check_matplotlib()
+            check_place(output)
+            contents = read_contents([Path(name) for name in args.runs])
+            for reason in contents.left_out:
+                print(f"allennlp elmo-report: left out: {reason}", file=sys.stderr)
+            errors = {} if args.errors is None else _errors(contents.runs, args.errors)
+            WRITERS[output.suffix](report_of(contents, errors), output)
+            print(f"{output}: a report of {in_numbers(contents)}")
 
 
 def _errors(runs: Sequence[Run], data: str) -> Dict[Path, Errors]:

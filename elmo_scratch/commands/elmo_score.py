@@ -15,7 +15,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 
 from elmo_scratch.command_line.elmo_score import ELMO_SCORE
-from elmo_scratch.commands.command_error import check_arguments, command_errors
+from elmo_scratch.commands.command_error import PackageSubcommand, check_arguments, command_errors
 from elmo_scratch.commands.elmo import STANDARD_INPUT, file_of_input
 from elmo_scratch.files.atomic import atomic_write, check_place
 from elmo_scratch.scoring import SentenceScore, SentenceScorer, TextScore, json_lines, table_lines
@@ -39,43 +39,38 @@ FORMATS: Dict[str, Format] = {
 
 
 @Subcommand.register("elmo-score")
-class ElmoScore(Subcommand):
+class ElmoScore(PackageSubcommand):
     """Scores the words of a text; see `allennlp elmo-score --help`."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = ELMO_SCORE.add_to(parser)
-        subparser.set_defaults(func=score_from_args)
-        return subparser
+    command_line = ELMO_SCORE
 
-
-def score_from_args(args: argparse.Namespace) -> None:
-    """Runs the command; raises as `command_errors` says."""
-    if args.file_friendly_logging:
-        common_logging.FILE_FRIENDLY_LOGGING = True
-    place = args.output_file or "standard output"
-    errors = command_errors("elmo-score", place, is_verbose=args.verbose)
-    with errors, trusted(args.trust), ExitStack() as opened:
-        check_arguments(ELMO_SCORE, args)
-        name = "standard input" if args.input_file == STANDARD_INPUT else args.input_file
-        text_file = file_of_input(args.input_file, name, opened)
-        _check_output(args, text_file)
-        scorer = _scorer(args)
-        kind = args.format or ("table" if args.output_file is None else "jsonl")
-        started = time.perf_counter()
-        if args.output_file is None:
-            with _standard_output() as output:
-                _write(scorer, text_file, args.top, FORMATS[kind], output)
-            return
-        with (
-            atomic_write(Path(args.output_file)) as temporary,
-            temporary.open("w", encoding="utf-8", newline="\n") as output,
-        ):
-            total = _write(scorer, text_file, args.top, FORMATS[kind], output)
-        seconds = time.perf_counter() - started
-    told = table_total(total)
-    told[0] += f" in {duration(seconds)}: {total.num_words / seconds:,.0f} words/s"
-    steps = [] if kind == "table" else [shlex.join(["tail", "-n", "1", args.output_file])]
-    print("\n".join(closing_lines(told, {"scores": args.output_file}, steps)))
+    def run(self, args: argparse.Namespace) -> None:
+        if args.file_friendly_logging:
+            common_logging.FILE_FRIENDLY_LOGGING = True
+        place = args.output_file or "standard output"
+        errors = command_errors("elmo-score", place, is_verbose=args.verbose)
+        with errors, trusted(args.trust), ExitStack() as opened:
+            check_arguments(ELMO_SCORE, args)
+            name = "standard input" if args.input_file == STANDARD_INPUT else args.input_file
+            text_file = file_of_input(args.input_file, name, opened)
+            _check_output(args, text_file)
+            scorer = _scorer(args)
+            kind = args.format or ("table" if args.output_file is None else "jsonl")
+            started = time.perf_counter()
+            if args.output_file is None:
+                with _standard_output() as output:
+                    _write(scorer, text_file, args.top, FORMATS[kind], output)
+                return
+            with (
+                atomic_write(Path(args.output_file)) as temporary,
+                temporary.open("w", encoding="utf-8", newline="\n") as output,
+            ):
+                total = _write(scorer, text_file, args.top, FORMATS[kind], output)
+            seconds = time.perf_counter() - started
+        told = table_total(total)
+        told[0] += f" in {duration(seconds)}: {total.num_words / seconds:,.0f} words/s"
+        steps = [] if kind == "table" else [shlex.join(["tail", "-n", "1", args.output_file])]
+        print("\n".join(closing_lines(told, {"scores": args.output_file}, steps)))
 
 
 def _write(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, List
 from allennlp.commands.subcommand import Subcommand
 
 from elmo_scratch.command_line.elmo_search import ELMO_SEARCH
-from elmo_scratch.commands.command_error import command_errors
+from elmo_scratch.commands.command_error import PackageSubcommand, command_errors
 from elmo_scratch.files.atomic import check_folder_place
 from elmo_scratch.search import Search, interrupted_by_signals, read_sweep, table, write_best
 from elmo_scratch.terminal import closing_lines, counted, sparkline
@@ -27,34 +27,29 @@ ENDINGS = {"COMPLETE": "finished", "PRUNED": "stopped early", "FAIL": "failed"}
 
 
 @Subcommand.register("elmo-search")
-class ElmoSearch(Subcommand):
+class ElmoSearch(PackageSubcommand):
     """Looks for the best settings of a config; see `allennlp elmo-search --help`."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = ELMO_SEARCH.add_to(parser)
-        subparser.set_defaults(func=search_from_args)
-        return subparser
+    command_line = ELMO_SEARCH
 
-
-def search_from_args(args: argparse.Namespace) -> None:
-    """Runs the command; raises as `command_errors` says."""
-    packages = [word for name in args.include_package for word in ("--include-package", name)]
-    way_on = "the same command goes on"
-    with (
-        command_errors("elmo-search", args.serialization_dir, way_on, is_verbose=args.verbose),
-        interrupted_by_signals(),
-    ):
-        check_folder_place(Path(args.serialization_dir))
-        sweep = read_sweep(Path(args.sweep_file))
-        # Processes left by a search that was killed are recognized by the absolute path.
-        folder = Path(os.path.realpath(args.serialization_dir))
-        search = Search(
-            sweep, Path(args.config_file), folder, args.overrides, args.seed, arguments=packages
-        )
-        study = search.run(args.trials, args.jobs)
-        print("\n".join(_shortened(table(study, sweep).splitlines())))
-        write_best(study, search.overrides, folder)
-    print("\n".join(_closing(study, sweep.metric.name, args.serialization_dir)))
+    def run(self, args: argparse.Namespace) -> None:
+        packages = [word for name in args.include_package for word in ("--include-package", name)]
+        way_on = "the same command goes on"
+        with (
+            command_errors("elmo-search", args.serialization_dir, way_on, is_verbose=args.verbose),
+            interrupted_by_signals(),
+        ):
+            check_folder_place(Path(args.serialization_dir))
+            sweep = read_sweep(Path(args.sweep_file))
+            # Processes left by a search that was killed are recognized by the absolute path.
+            folder = Path(os.path.realpath(args.serialization_dir))
+            search = Search(
+                sweep, Path(args.config_file), folder, args.overrides, args.seed, arguments=packages
+            )
+            study = search.run(args.trials, args.jobs)
+            print("\n".join(_shortened(table(study, sweep).splitlines())))
+            write_best(study, search.overrides, folder)
+        print("\n".join(_closing(study, sweep.metric.name, args.serialization_dir)))
 
 
 def _shortened(table: List[str]) -> List[str]:

@@ -2,7 +2,6 @@
 `allennlp elmo-train`: pre-trains a biLM on a text of one's own, without a config.
 """
 
-import argparse
 import json
 from argparse import Namespace
 from contextlib import nullcontext
@@ -15,7 +14,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.command_line.elmo_train import ELMO_TRAIN
-from elmo_scratch.commands.command_error import check_arguments, command_errors
+from elmo_scratch.commands.command_error import PackageSubcommand, check_arguments, command_errors
 from elmo_scratch.commands.plain_commands import run_plainly
 from elmo_scratch.data.corpus import check_no_table, list_shards
 from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer
@@ -42,43 +41,39 @@ REPORT, TEXTS, ARGUMENTS = "report.html", "texts", "arguments.json"
 
 
 @Subcommand.register("elmo-train")
-class ElmoTrain(Subcommand):
+class ElmoTrain(PackageSubcommand):
     """Pre-trains a biLM on a text of one's own; see `allennlp elmo-train --help`."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = ELMO_TRAIN.add_to(parser)
-        subparser.set_defaults(func=train_from_args)
-        return subparser
+    command_line = ELMO_TRAIN
 
-
-def train_from_args(args: argparse.Namespace) -> None:
-    """Runs the command; raises as `command_errors` and `run_plainly` say."""
-    folder = Path(args.serialization_dir)
-    with command_errors("elmo-train", str(folder), is_verbose=args.verbose):
-        check_arguments(ELMO_TRAIN, args)
-        check_matplotlib()
-        check_folder_place(folder)
-        names = ("texts", "dev", "tokenize", "recipe", "epochs")
-        given = {name: getattr(args, name) for name in names}
-        if not _is_begun(folder, given):
-            _begin(args, given, folder)
-        if args.dry_run:
-            return
-    training = Namespace(
-        param_path=str(folder / CONFIG),
-        serialization_dir=str(folder),
-        overrides="",
-        # A training that has no checkpoint yet begins at its beginning.
-        recover=True,
-        force=False,
-        node_rank=0,
-        include_package=args.include_package,
-        dry_run=False,
-        file_friendly_logging=False,
-        verbose=args.verbose,
-        debug=args.verbose,
-    )
-    run_plainly("elmo-train", _train_and_report, training)
+    def run(self, args: Namespace) -> None:
+        """Runs the command; raises as `command_errors` and `run_plainly` say."""
+        folder = Path(args.serialization_dir)
+        with command_errors("elmo-train", str(folder), is_verbose=args.verbose):
+            check_arguments(ELMO_TRAIN, args)
+            check_matplotlib()
+            check_folder_place(folder)
+            names = ("texts", "dev", "tokenize", "recipe", "epochs")
+            given = {name: getattr(args, name) for name in names}
+            if not _is_begun(folder, given):
+                _begin(args, given, folder)
+            if args.dry_run:
+                return
+        training = Namespace(
+            param_path=str(folder / CONFIG),
+            serialization_dir=str(folder),
+            overrides="",
+            # A training that has no checkpoint yet begins at its beginning.
+            recover=True,
+            force=False,
+            node_rank=0,
+            include_package=args.include_package,
+            dry_run=False,
+            file_friendly_logging=False,
+            verbose=args.verbose,
+            debug=args.verbose,
+        )
+        run_plainly("elmo-train", _train_and_report, training)
 
 
 def _is_begun(folder: Path, given: Dict[str, Any]) -> bool:

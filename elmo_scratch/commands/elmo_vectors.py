@@ -19,7 +19,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 
 from elmo_scratch.command_line.elmo_vectors import ELMO_VECTORS
-from elmo_scratch.commands.command_error import check_arguments, command_errors
+from elmo_scratch.commands.command_error import PackageSubcommand, check_arguments, command_errors
 from elmo_scratch.data.corpus import list_shards
 from elmo_scratch.files.atomic import check_place
 from elmo_scratch.interop.static_vectors import check_name, write_static_vectors
@@ -34,56 +34,51 @@ MOST_FREQUENT = 100
 
 
 @Subcommand.register("elmo-vectors")
-class ElmoVectors(Subcommand):
+class ElmoVectors(PackageSubcommand):
     """Trains static word vectors; see `allennlp elmo-vectors --help`."""
 
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = ELMO_VECTORS.add_to(parser)
-        subparser.set_defaults(func=vectors_from_args)
-        return subparser
+    command_line = ELMO_VECTORS
 
-
-def vectors_from_args(args: argparse.Namespace) -> None:
-    """Runs the command; raises as `command_errors` says."""
-    if args.file_friendly_logging:
-        common_logging.FILE_FRIENDLY_LOGGING = True
-    # gensim logs its progress every second, which the progress bar shows already.
-    logging.getLogger("gensim").setLevel(logging.WARNING)
-    with command_errors("elmo-vectors", args.output_file, is_verbose=args.verbose):
-        check_arguments(ELMO_VECTORS, args)
-        method = _method(args)
-        reader = None if args.reader is None else _reader(args.reader)
-        output_file = Path(args.output_file)
-        _check_output(output_file, args, reader)
-        text = VectorText(
-            NumberedText.of_corpus(args.corpus)
-            if reader is None
-            else NumberedText.of_reader(reader, args.corpus),
-            min_count=args.min_count,
-            max_words=args.max_words,
-            lowercase=args.lowercase,
+    def run(self, args: argparse.Namespace) -> None:
+        if args.file_friendly_logging:
+            common_logging.FILE_FRIENDLY_LOGGING = True
+        # gensim logs its progress every second, which the progress bar shows already.
+        logging.getLogger("gensim").setLevel(logging.WARNING)
+        with command_errors("elmo-vectors", args.output_file, is_verbose=args.verbose):
+            check_arguments(ELMO_VECTORS, args)
+            method = _method(args)
+            reader = None if args.reader is None else _reader(args.reader)
+            output_file = Path(args.output_file)
+            _check_output(output_file, args, reader)
+            text = VectorText(
+                NumberedText.of_corpus(args.corpus)
+                if reader is None
+                else NumberedText.of_reader(reader, args.corpus),
+                min_count=args.min_count,
+                max_words=args.max_words,
+                lowercase=args.lowercase,
+            )
+            started = time.perf_counter()
+            vectors = method.vectors_of(text)
+            write_static_vectors(text.words, vectors, output_file)
+            seconds = time.perf_counter() - started
+        num_words, dim = vectors.shape
+        # A long word among the frequent ones is seldom a mark or an article.
+        word = max(text.words[:MOST_FREQUENT], key=len)
+        program = (
+            "from gensim.models import KeyedVectors; "
+            f"print(KeyedVectors.load_word2vec_format({json.dumps(args.output_file)})"
+            f".most_similar({json.dumps(word, ensure_ascii=False)}))"
         )
-        started = time.perf_counter()
-        vectors = method.vectors_of(text)
-        write_static_vectors(text.words, vectors, output_file)
-        seconds = time.perf_counter() - started
-    num_words, dim = vectors.shape
-    # A long word among the frequent ones is seldom a mark or an article.
-    word = max(text.words[:MOST_FREQUENT], key=len)
-    program = (
-        "from gensim.models import KeyedVectors; "
-        f"print(KeyedVectors.load_word2vec_format({json.dumps(args.output_file)})"
-        f".most_similar({json.dumps(word, ensure_ascii=False)}))"
-    )
-    lines = closing_lines(
-        [
-            f"{counted(num_words, 'word')} of {dim:,} numbers, from "
-            f"{counted(text.num_tokens, 'token')} in {duration(seconds)}"
-        ],
-        {"vectors": output_file},
-        [shlex.join(["python", "-c", program])],
-    )
-    print("\n".join(lines))
+        lines = closing_lines(
+            [
+                f"{counted(num_words, 'word')} of {dim:,} numbers, from "
+                f"{counted(text.num_tokens, 'token')} in {duration(seconds)}"
+            ],
+            {"vectors": output_file},
+            [shlex.join(["python", "-c", program])],
+        )
+        print("\n".join(lines))
 
 
 def _method(args: argparse.Namespace) -> VectorMethod:

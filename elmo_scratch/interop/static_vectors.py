@@ -273,7 +273,7 @@ def _decoded(word: str, path: Union[str, PathLike], place: str) -> str:
         ) from None
 
 
-_SIZES = re.compile(rb"([0-9]{1,12}) ([0-9]{1,7})[ \r]*\n")
+_BINARY_SIZES = re.compile(rb"([0-9]{1,12}) ([0-9]{1,7})[ \r]*\n")
 """The first line: the number of words, and the size of a vector."""
 
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f]")
@@ -291,7 +291,7 @@ def is_binary(path: Union[str, PathLike]) -> bool:
     try:
         with open(resolve_path(path), "rb") as file, damage_told(str(path)):
             text = unpacked(file)
-            sizes = _SIZES.fullmatch(text.readline(LONGEST_WORD))
+            sizes = _BINARY_SIZES.fullmatch(text.readline(LONGEST_WORD))
             start = text.read(LONGEST_WORD)
     except (OSError, ConfigurationError):
         return False
@@ -306,7 +306,7 @@ def binary_vectors(path: Union[str, PathLike]) -> Iterator[Tuple[bytes, numpy.nd
     """
     with open(resolve_path(path), "rb") as file, damage_told(str(path)):
         text = unpacked(file)
-        sizes = _SIZES.fullmatch(text.readline(LONGEST_WORD))
+        sizes = _BINARY_SIZES.fullmatch(text.readline(LONGEST_WORD))
         if sizes is None:
             raise ConfigurationError(f"{path}: expected the number of words and their size first")
         num_words, dim = int(sizes[1]), int(sizes[2])
