@@ -555,7 +555,8 @@ def test_a_real_export_ends_by_a_signal_and_goes_on(
         # What runs in the background of a shell has SIGINT ignored, and so have its children.
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
-    while not list(tmp_path.glob("x.hdf5.parts/*.part")):
+    # The facts about the parts come before them.
+    while not list(tmp_path.glob("x.hdf5.parts/.unfinished-*.part")):
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(number)
