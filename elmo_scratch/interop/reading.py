@@ -291,7 +291,6 @@ def _read_archive(model: str, path: Path, place: str, with_softmax: bool) -> Loa
         archive_word_indexer,
         predicts_lowercase,
     )
-    from elmo_scratch.interop.archives.softmax import DEFAULT_SOFTMAX
     from elmo_scratch.interop.archives.task_archive import task_bilm_in
 
     files = ReadFiles(archive_files(model), place)
@@ -309,12 +308,8 @@ def _read_archive(model: str, path: Path, place: str, with_softmax: bool) -> Loa
         pretrained, tensors, config = language_model_in(folder, model)
     softmax = NO_SOFTMAX
     if with_softmax:
-        settings = config["model"].get("softmax") or DEFAULT_SOFTMAX
-        softmax = LoadedSoftmax(
-            settings if isinstance(settings, dict) else {"type": settings},
-            tensors,
-            predicts_lowercase(pretrained),
-        )
+        lowercase = predicts_lowercase(pretrained)
+        softmax = LoadedSoftmax(config["model"]["softmax"], tensors, lowercase)
     return LoadedBiLm(
         pretrained.bilm.eval(),
         pretrained.blueprint,

@@ -1,6 +1,7 @@
 """A language model that starts from the weights of another biLM."""
 
 import logging
+from copy import deepcopy
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -21,26 +22,33 @@ from elmo_scratch.interop.archives.archive import (
     fill_with_nan,
 )
 from elmo_scratch.interop.archives.blueprint import NO_CHANGES, BiLmChanges, has_same_weights
-from elmo_scratch.interop.archives.sidecar import keep_bilm_config, kept_bilm_config
+from elmo_scratch.interop.archives.sidecar import (
+    keep_bilm_config,
+    keep_softmax_config,
+    kept_bilm_config,
+    kept_softmax_config,
+)
+from elmo_scratch.interop.archives.softmax import DEFAULT_SOFTMAX
 from elmo_scratch.interop.archives.weights import Tensors
 from elmo_scratch.interop.official.files import read_official_bilm, read_official_options
 from elmo_scratch.models.language_model import LanguageModel
 from elmo_scratch.modules import BiLm, OutputSoftmax
-from elmo_scratch.modules.softmaxes import FullSoftmax
 from elmo_scratch.modules.token_encoders import WordEncoder
+from elmo_scratch_compat.strangers import config_as_data
 
 
 class PretrainedWeights(NamedTuple):
     """
     The weights that a training starts from. `config` is the configuration of the biLM; `words` are
     in the order of the rows of its tables of words; `bilm` and `softmax` are the tensors of its
-    parts. Official files have no softmax.
+    parts, and `softmax_config` says of which kind the latter is. Official files have no softmax.
     """
 
     config: Dict[str, Any]
     words: WordList
     bilm: Tensors
     softmax: Tensors
+    softmax_config: Optional[Dict[str, Any]] = None
 
     @classmethod
     def of_official(
@@ -75,8 +83,9 @@ class PretrainedWeights(NamedTuple):
     def of_archive(cls, archive_file: str) -> "PretrainedWeights":
         """Reads a model of any kind as `read_bilm` does, with its errors."""
         read = read_bilm(archive_file, with_softmax=True)
-        words = read.blueprint.words
-        return cls(read.blueprint.config, words, read.bilm.state_dict(), read.softmax.tensors)
+        blueprint, softmax = read.blueprint, read.softmax
+        weights = read.bilm.state_dict()
+        return cls(blueprint.config, blueprint.words, weights, softmax.tensors, softmax.config)
 
 
 logger = logging.getLogger(__name__)
@@ -274,7 +283,8 @@ class StartedLanguageModel(FromParams):
     ) -> LanguageModel:
         """
         Starts from the archive of a language model. Its softmax is copied too, if the new one is of
-        a kind with the same tensors.
+        a kind with the same tensors. By default that is `FullSoftmax`; for an archive with an
+        `AdaptiveSoftmax` over the same words, one of the same kind.
 
         # Parameters
 
@@ -314,11 +324,20 @@ def _started(
 ) -> LanguageModel:
     """Makes a language model whose biLM and softmax start from the weights that `read` returns."""
     words = WordList.from_vocabulary(vocab, settings.params["namespace"])
+    begun = None if serialization_dir is None else _begun_softmax(Path(serialization_dir))
     started = start_bilm(read, words, changes, serialization_dir)
     given = settings.pop("softmax", None)
+    config = _softmax_of(started.point, words) if begun is None else begun
+    if given is None and begun is None and serialization_dir is not None:
+        keep_softmax_config(serialization_dir, config)
 
     def softmax(**sizes: Any) -> OutputSoftmax:
-        made = FullSoftmax(**sizes) if given is None else OutputSoftmax.from_params(given, **sizes)
+        if given is None:
+            # The archive may be anybody's.
+            with config_as_data():
+                made = OutputSoftmax.from_params(Params(deepcopy(config)), **sizes)
+        else:
+            made = OutputSoftmax.from_params(given, **sizes)
         _start(made, started.point, words)
         return made
 
@@ -331,6 +350,26 @@ def _started(
         serialization_dir=serialization_dir,
         ddp_accelerator=ddp_accelerator,
     )
+
+
+def _begun_softmax(folder: Path) -> Optional[Dict[str, Any]]:
+    """
+    The block `softmax` that the training of a folder has taken over from where it started; `None`
+    if it starts only now. Older trainings took over none.
+    """
+    if not _has_weights(folder) or kept_bilm_config(folder) is None:
+        return None
+    return kept_softmax_config(folder) or DEFAULT_SOFTMAX
+
+
+def _softmax_of(point: Optional[PretrainedWeights], words: WordList) -> Dict[str, Any]:
+    """
+    By default a full softmax, which has a row for each word, as a sampled one has: any optimizer
+    can train it. One of another form, such as `adaptive`, goes on with its own words alone.
+    """
+    if point is None or point.softmax_config is None or point.words.words != words.words:
+        return DEFAULT_SOFTMAX
+    return DEFAULT_SOFTMAX if "weight" in point.softmax else point.softmax_config
 
 
 def _start(softmax: OutputSoftmax, point: Optional[PretrainedWeights], words: WordList) -> None:

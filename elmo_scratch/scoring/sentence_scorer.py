@@ -245,7 +245,7 @@ class SentenceScorer:
             read = read_language_model(archive_file)
             (bilm, blueprint, vocab, reader), tensors, config = read
             softmax = build_softmax(
-                LoadedSoftmax(config["model"].get("softmax"), tensors),
+                LoadedSoftmax(config["model"]["softmax"], tensors),
                 blueprint.words.sizes()["num_words"],
                 bilm.dim,
                 archive_file,

@@ -16,8 +16,10 @@ from allennlp.models import Model
 from allennlp.models.archival import load_archive
 
 from elmo_scratch.embedders import BiLmEmbedder
-from elmo_scratch.interop import export_bilm, read_bilm_archive
+from elmo_scratch.interop import export_bilm, read_bilm, read_bilm_archive
+from elmo_scratch.interop.archives.sidecar import archived_path
 from elmo_scratch.models import pretrained
+from elmo_scratch.modules.softmaxes import FullSoftmax
 from tests.tiny_archives import WORD_BILM, archive_of, config_of
 from tests.tiny_elmo import OfficialFiles
 from tests.tiny_training import logging_as_before, train
@@ -141,6 +143,47 @@ def test_another_softmax_starts_at_random_and_says_so(
         assert caplog.text == ""
         build(vocab_of(*DOMAIN), **settings, softmax={"type": "adaptive", "cutoffs": [4]})
     assert "the softmax starts at random" in caplog.text
+
+
+def test_the_softmax_of_an_archive_goes_on_with_its_words(tmp_path: Path) -> None:
+    adaptive = {"type": "adaptive", "cutoffs": [4]}
+    source = archive_of(tmp_path / "before", softmax=adaptive)
+    before = load_archive(source).model.softmax.state_dict()
+    config = started_config(tmp_path, FROM_ARCHIVE, source)
+    model = config["model"]
+    vocab = Vocabulary.from_files(str(source))
+    started = build(vocab, **model).softmax.state_dict()
+    assert all(torch.equal(started[name], before[name]) for name in before)
+    config["vocabulary"] = {"type": "from_files", "directory": str(source)}
+    expected = train(Params(config), tmp_path / "run").softmax.state_dict()
+    assert expected.keys() == before.keys()
+    # Its archive knows the kind without the archive that it started from.
+    shutil.rmtree(tmp_path / "before")
+    remove_source(tmp_path)
+    archive = tmp_path / "run" / "model.tar.gz"
+    loaded = load_archive(archive).model.softmax.state_dict()
+    assert all(torch.equal(loaded[name], expected[name]) for name in expected)
+    softmax = read_bilm(archive, with_softmax=True).softmax
+    assert softmax.config == adaptive and softmax.tensors.keys() == expected.keys()
+    assert build(vocab_of(*DOMAIN), **{**model, "archive_file": str(archive)}).softmax.weight.any()
+
+
+def test_older_trainings_go_on_with_the_softmax_of_their_time(
+    archive: Path, tmp_path: Path
+) -> None:
+    """These took a full softmax, whatever the archive had that they started from."""
+    config = started_config(tmp_path, FROM_ARCHIVE, archive)
+    train(Params(deepcopy(config)), tmp_path / "run")
+    archived_path(tmp_path / "run", "-softmax").unlink()
+    adaptive = {"type": "adaptive", "cutoffs": [4]}
+    before = archive_of(tmp_path / "before", softmax=adaptive, lines=DOMAIN)
+    shutil.copy(before, config["model"]["archive_file"])
+    loaded = Model.from_params(
+        Params(config["model"]),
+        vocab=Vocabulary.from_files(str(tmp_path / "run" / "vocabulary")),
+        serialization_dir=str(tmp_path / "run"),
+    )
+    assert isinstance(loaded.softmax, FullSoftmax)
 
 
 @pytest.mark.parametrize(

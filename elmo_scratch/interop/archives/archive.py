@@ -19,7 +19,8 @@ from elmo_scratch.files.paths import resolve_path
 from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.interop.archives.blueprint import BiLmBlueprint, BiLmChanges, WordList, dense
 from elmo_scratch.interop.archives.harmless_reader import build_reader
-from elmo_scratch.interop.archives.sidecar import kept_bilm_config
+from elmo_scratch.interop.archives.sidecar import kept_bilm_config, kept_softmax_config
+from elmo_scratch.interop.archives.softmax import DEFAULT_SOFTMAX
 from elmo_scratch.interop.archives.torch_file import (
     UNREADABLE,
     check_not_compressed,
@@ -143,8 +144,9 @@ def is_language_model(config: Dict[str, Any]) -> bool:
 @without_information("allennlp.common.params", "allennlp.data.vocabulary")
 def language_model_in(folder: Path, archive_file: Source) -> PretrainedLanguageModel:
     """
-    Reads a biLM and its softmax from an unpacked archive; messages call it `archive_file`. Raises
-    `ConfigurationError` as `read_bilm_archive` does.
+    Reads a biLM and its softmax from an unpacked archive; messages call it `archive_file`. The
+    block `softmax` of the config that is returned names a kind, also where the archive's names none
+    or is only a name. Raises `ConfigurationError` as `read_bilm_archive` does.
     """
     settings = archived_config(folder, archive_file)
     config = Params(deepcopy(settings))
@@ -157,10 +159,12 @@ def language_model_in(folder: Path, archive_file: Source) -> PretrainedLanguageM
         )
     vocab = _read_vocabulary(config, folder, archive_file)
     words = WordList.from_vocabulary(vocab, model.get("namespace", "tokens"))
+    softmax = settings["model"].get("softmax")
     if kind == LANGUAGE_MODEL:
         plan: Optional[Dict[str, Any]] = model.get("bilm", Params({})).as_dict(quiet=True)
     else:
         plan = kept_bilm_config(folder)
+        softmax = softmax or kept_softmax_config(folder)
         if plan is not None:
             # The changes may differ from the first run's if the training was recovered.
             plan = BiLmChanges.from_params(model.get("bilm") or Params({})).of(plan)
@@ -175,6 +179,8 @@ def language_model_in(folder: Path, archive_file: Source) -> PretrainedLanguageM
     fill(bilm, weights, archive_file)
     reader = build_reader(settings.get("dataset_reader"), archive_file)
     pretrained = PretrainedBiLm(bilm, blueprint, vocab, reader)
+    softmax = softmax or DEFAULT_SOFTMAX
+    settings["model"]["softmax"] = softmax if isinstance(softmax, dict) else {"type": softmax}
     return PretrainedLanguageModel(pretrained, part_of(state, SOFTMAX_PREFIX), settings)
 
 

@@ -53,7 +53,7 @@ def reading_kept(serialization_dir: Union[str, PathLike], name: str) -> Iterator
         ) from None
 
 
-NAME = "-start"
+NAME, SOFTMAX_NAME = "-start", "-softmax"
 
 
 def keep_bilm_config(serialization_dir: Union[str, PathLike], config: Dict[str, Any]) -> None:
@@ -64,6 +64,20 @@ def keep_bilm_config(serialization_dir: Union[str, PathLike], config: Dict[str, 
 def kept_bilm_config(serialization_dir: Union[str, PathLike]) -> Optional[Dict[str, Any]]:
     """Reads the config that `keep_bilm_config` stored; `None` if there is none."""
     kept: Optional[Dict[str, Any]] = kept_in_archive(serialization_dir, NAME)
+    return kept
+
+
+def keep_softmax_config(serialization_dir: Union[str, PathLike], config: Dict[str, Any]) -> None:
+    """Stores the block `softmax` that a training took over from the archive it started from."""
+    keep_in_archive(serialization_dir, SOFTMAX_NAME, config)
+
+
+def kept_softmax_config(serialization_dir: Union[str, PathLike]) -> Optional[Dict[str, Any]]:
+    """Reads what `keep_softmax_config` stored; `None` if there is none."""
+    with reading_kept(serialization_dir, SOFTMAX_NAME):
+        kept: Optional[Dict[str, Any]] = kept_in_archive(serialization_dir, SOFTMAX_NAME)
+        if kept is not None and not isinstance(kept, dict):
+            raise TypeError(f"expected an object, but got {kept!r}")
     return kept
 
 
