@@ -85,12 +85,21 @@ def markdown(scores: Sequence[Score]) -> str:
     any.
     """
     tables = [glance(scores), NOTE, every_form(scores, FORMS, "none")]
-    if any(score.form not in FORMS for score in scores):
-        others = [
-            form for form in dict.fromkeys(score.form for score in scores) if form not in FORMS
-        ]
-        tables += [HELPS_NOTE, every_form(scores, [WHOLE, *others], WHOLE)]
+    others = what_helps(scores)
+    if others:
+        tables += [HELPS_NOTE, others]
     return "\n\n".join(tables) + "\n"
+
+
+def what_helps(scores: Sequence[Score]) -> str:
+    """
+    What forms beside `FORMS`, and the input alone, change of ELMo at input and output; empty if
+    there are no such forms.
+    """
+    others = [form for form in dict.fromkeys(score.form for score in scores) if form not in FORMS]
+    parts = {score.part for score in scores if score.form in others}
+    compared = [score for score in scores if score.part in parts]
+    return every_form(compared, [WHOLE, "input", *others], WHOLE) if others else ""
 
 
 def best_of(scores: Sequence[Score], part: str, form: str) -> List[float]:
