@@ -188,7 +188,8 @@ class RecordedSteps(NamedTuple):
     """
     The recorded steps of an LSTM for `num_rows` sentences.
 
-    It is valid for weights at `addresses` and for one `stream` of the GPU.
+    It is valid for weights at `addresses` and for one `stream` of the GPU. The optional `parts` of
+    a run are its recurrent weights, if they are its own, and its dropout mask.
 
     # Parameters
 
@@ -199,7 +200,7 @@ class RecordedSteps(NamedTuple):
     backward : `Optional[Recording]`
         Takes memory before the first step; all results of `forward`, with the gradients of the
         outputs in place of the outputs and at the end; the gradients of the last state; and the
-        dropout mask if there is one. Gives the gradients of gates and projected outputs, of shape
+        run's parts. Gives the gradients of gates and projected outputs, of shape
         `(steps * rows, ...)`, and of the first state.
     """
 
@@ -212,16 +213,28 @@ class RecordedSteps(NamedTuple):
 
 
 def addresses_of(run: LstmRun) -> Tuple[Address, ...]:
-    """The address, shape and strides of each matrix."""
-    return tuple((weight.data_ptr(), *weight.shape, *weight.stride()) for weight in run.weights)
+    """The address, shape and strides of each matrix that a recording reads in place."""
+    inputs, recurrent, projection = run.weights
+    in_place = (inputs, projection) if run.has_own_weights else run.weights
+    return tuple((weight.data_ptr(), *weight.shape, *weight.stride()) for weight in in_place)
 
 
 def batch_tensors(run: LstmRun) -> List[torch.Tensor]:
     """
-    The tensors that are copied for each replay: all but the matrices, which are read in place.
+    The tensors that are copied for each replay: inputs, state, bias and the run's parts. All other
+    matrices are read in place.
     """
     mask = run.recurrent_dropout_mask
-    return [run.inputs, *run.state, run.bias, *([] if mask is None else [mask])]
+    own = [run.weights.recurrent_weight] if run.has_own_weights else []
+    return [run.inputs, *run.state, run.bias, *own, *([] if mask is None else [mask])]
+
+
+def with_parts(run: LstmRun, parts: Sequence[torch.Tensor]) -> LstmRun:
+    """The run with other parts, in the order of `batch_tensors`."""
+    rest = list(parts)
+    if run.has_own_weights:
+        run = run._replace(weights=run.weights._replace(recurrent_weight=rest.pop(0)))
+    return run._replace(recurrent_dropout_mask=rest.pop() if rest else None)
 
 
 class StepRecorder(NamedTuple):
@@ -240,8 +253,12 @@ class StepRecorder(NamedTuple):
         def room(part: torch.Tensor, rows: int) -> torch.Tensor:
             return part.new_empty(1, 1).expand(rows, part.size(1))
 
-        mask = run.recurrent_dropout_mask
+        mask, weights = run.recurrent_dropout_mask, run.weights
+        if run.has_own_weights:
+            recurrent = weights.recurrent_weight
+            weights = weights._replace(recurrent_weight=room(recurrent, len(recurrent)))
         recorded = run._replace(
+            weights=weights,
             inputs=room(run.inputs, NUM_STEPS * num_rows),
             batch_sizes=[num_rows] * NUM_STEPS,
             state=LstmState(*(room(part, num_rows) for part in run.state)),
@@ -260,17 +277,14 @@ class StepRecorder(NamedTuple):
         if not needs_grad:
             return recorded
         outputs, after, *kept = (part[0] for part in forward.room(1))
-        mask = batch_tensors(self.run)[4:]
-        given = [cell, after, *kept, outputs, hidden, cell, *mask]
+        parts = batch_tensors(self.run)[4:]
+        given = [cell, after, *kept, outputs, hidden, cell, *parts]
         return recorded._replace(backward=Recording(self._backward, given))
 
     def _forward(self, needs_grad: bool, given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
-        inputs, hidden, cell, bias, *mask = given
-        run = self.run._replace(
-            inputs=inputs,
-            state=LstmState(hidden, cell),
-            bias=bias,
-            recurrent_dropout_mask=mask[0] if mask else None,
+        inputs, hidden, cell, bias, *parts = given
+        run = with_parts(self.run, parts)._replace(
+            inputs=inputs, state=LstmState(hidden, cell), bias=bias
         )
         result = lstm_reference(run, LstmProducts.of(run), needs_grad=True)
         cells, cell_outputs, gates, projected = (result.kept[part::4] for part in range(4))
@@ -280,10 +294,7 @@ class StepRecorder(NamedTuple):
 
     def _backward(self, given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
         before, *histories, d_outputs, d_hidden, d_cell = given[:8]
-        run = self.run._replace(
-            state=LstmState(d_hidden, before),
-            recurrent_dropout_mask=given[8] if len(given) > 8 else None,
-        )
+        run = with_parts(self.run, given[8:])._replace(state=LstmState(d_hidden, before))
         memory_cells = memory_cells_for(self.run.dtype, before)
         kept = step_tensors(run, histories)
         back = lstm_reference_backward(
@@ -312,11 +323,11 @@ def lstm_replayed(run: LstmRun, recorded: RecordedSteps) -> LstmResult:
     """
     num_rows = recorded.num_rows
     grid = _grid(recorded, run)
-    inputs, hidden, cell, bias, *mask = batch_tensors(run)
-    hidden, cell, *mask = (_pad_rows(part, num_rows) for part in (hidden, cell, *mask))
+    inputs, bias, parts = run.inputs, run.bias, _padded_parts(run, num_rows)
+    hidden, cell = (_pad_rows(part, num_rows) for part in run.state)
     made = recorded.forward.room(grid.num_pieces)
     for own_inputs, *own in zip(grid.laid(inputs), *made):
-        recorded.forward([own_inputs, hidden, cell, bias, *mask], own)
+        recorded.forward([own_inputs, hidden, cell, bias, *parts], own)
         hidden, cell = (part[-num_rows:] for part in own[:2])
     ended = zip(map(grid.picked_last, made[:2]), run.state)
     # Sentences without a position end with what they start from.
@@ -344,7 +355,7 @@ def _lstm_replayed_backward(
         )
     assert recorded.backward is not None
     num_rows, before = recorded.num_rows, run.state.cell
-    mask = [_pad_rows(part, num_rows) for part in batch_tensors(run)[4:]]
+    parts = _padded_parts(run, num_rows)
     d_hidden = before.new_zeros(num_rows, output_gradients.size(1))
     d_cell = before.new_zeros(num_rows, before.size(1))
     grid = _grid(recorded, run)
@@ -353,7 +364,7 @@ def _lstm_replayed_backward(
     cells = [_pad_rows(before, num_rows), *(part[-num_rows:] for part in laid[0][:-1])]
     made = recorded.backward.room(grid.num_pieces)
     for cell, *read, own in reversed([*zip(cells, *laid, zip(*made))]):
-        recorded.backward([cell, *read, d_hidden, d_cell, *mask], own)
+        recorded.backward([cell, *read, d_hidden, d_cell, *parts], own)
         *_, d_hidden, d_cell = own
     d_gates, d_projected = map(grid.picked, made[:2])
     d_state = LstmState(d_hidden[: len(before)], d_cell[: len(before)])
@@ -364,6 +375,14 @@ def _grid(recorded: RecordedSteps, run: LstmRun) -> PaddedLayout:
     """The layout of a run over its recordings."""
     sizes, device = tuple(run.batch_sizes), run.inputs.device
     return grid_of(sizes, NUM_STEPS, recorded.num_rows, device, recorded.stream)
+
+
+def _padded_parts(run: LstmRun, num_rows: int) -> List[torch.Tensor]:
+    """The parts of a run, the mask with as many rows as were recorded."""
+    mask = run.recurrent_dropout_mask
+    if mask is not None:
+        run = run._replace(recurrent_dropout_mask=_pad_rows(mask, num_rows))
+    return batch_tensors(run)[4:]
 
 
 def _pad_rows(part: torch.Tensor, num_rows: int) -> torch.Tensor:
@@ -420,8 +439,9 @@ class LstmGraphCache:
             return None
         device = run.inputs.device
         stream = torch.cuda.current_stream(device).cuda_stream if run.inputs.is_cuda else 0
-        shape = (run.dtype, num_rows, run.clips, run.recurrent_dropout_mask is None, needs_grad)
-        key = (addresses_of(run), *shape, device, stream, _rounding())
+        shape = (run.dtype, num_rows, run.clips, run.recurrent_dropout_mask is None)
+        needs = (needs_grad, run.has_own_weights)
+        key = (addresses_of(run), *shape, *needs, device, stream, _rounding())
         with self._lock:
             if key not in self._kept:
                 self._make(key, StepRecorder.like(run, num_rows, stream), needs_grad)

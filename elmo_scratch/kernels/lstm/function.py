@@ -65,6 +65,8 @@ def run_lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
     needs_grad = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
     # Without an empty projection, which is a new tensor at every run.
     weights = [weight for weight in (*run.weights, run.bias) if len(weight) > 0]
+    # Two dropped copies may lie at the same address and look alike, and yet differ.
+    packed = LstmCache() if run.has_own_weights else cache
     way: Way
     recorded: Optional[RecordedSteps] = None
     if device in cuda_graphs.DEVICES:
@@ -74,15 +76,16 @@ def run_lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
     elif can_run_native(run, needs_grad):
         way = lstm_native
         if not needs_grad:
-            native = cache.native.of(weights, run.dtype, partial(NativeWeights.of, run))
+            native = packed.native.of(weights, run.dtype, partial(NativeWeights.of, run))
             way = partial(lstm_native_inference, weights=native)
     else:
         if IS_MISSING and device == "cpu" and not torch.compiler.is_compiling():
             warn_of_missing_code()
         # Weights that are trained are packed for this run only.
-        is_only_run = needs_grad and any(weight.requires_grad for weight in weights)
+        is_trained = needs_grad and any(weight.requires_grad for weight in weights)
+        is_only_run = is_trained or run.has_own_weights
         pack = partial(LstmProducts.of, run, is_only_run)
-        products = cache.products.of(weights, run.dtype, pack)
+        products = packed.products.of(weights, run.dtype, pack)
         way = partial(lstm_reference, products=products, needs_grad=needs_grad)
     if not needs_grad:
         return way(run)
@@ -111,6 +114,7 @@ class LstmFunction(torch.autograd.Function):
         result = way(run)
         ctx.set_materialize_grads(False)
         ctx.dtype, ctx.batch_sizes, ctx.clips = run.dtype, run.batch_sizes, run.clips
+        ctx.has_own_weights = run.has_own_weights
         ctx.run_backward = result.backward
         # Unlike attributes, saved tensors are freed as soon as the backward pass is done, though a
         # trainer holds the loss until it has the next one.
@@ -135,6 +139,7 @@ class LstmFunction(torch.autograd.Function):
             LstmState(hidden, cell),
             ctx.clips,
             mask,
+            ctx.has_own_weights,
         )
         back = ctx.run_backward(run, saved[8:], *_with_zeros(gradients, run, outputs))
         needed = ctx.needs_input_grad[2:]

@@ -73,6 +73,9 @@ class LstmRun(NamedTuple):
         Bounds of cells and outputs.
     recurrent_dropout_mask : `Optional[torch.Tensor]`
         Shape `(batch, dim)`: multiplies a sentence's outputs at every step.
+    has_own_weights : `bool`, optional (default = `False`)
+        Whether the recurrent weights were made for this run alone, as dropped ones are. Nothing
+        that is derived from them is kept for another run.
     """
 
     weights: LstmWeights
@@ -83,6 +86,7 @@ class LstmRun(NamedTuple):
     state: LstmState
     clips: Clips
     recurrent_dropout_mask: Optional[torch.Tensor]
+    has_own_weights: bool = False
 
     def tensors(self) -> Tuple[torch.Tensor, ...]:
         """All tensors that may have a gradient."""

@@ -173,3 +173,24 @@ def test_an_lstm_that_moves_lets_go_of_its_recordings(device: str) -> None:
     assert lstm._cache.recordings._kept
     lstm.double()
     assert not lstm._cache.recordings._kept
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.4])
+@each_device
+def test_weights_of_a_run_alone_are_copied_for_each_replay(
+    device: str, dropout: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuda_graphs, "MAX_MOVES", 1)
+    recordings, run = LstmGraphCache(), random_run([20, 18, 18, 3], dropout=dropout)
+    others = on(device, run.weights)
+    incoming = random_gradients(run)._replace(state=None)
+    for scale in (0.5, 2.0, -1.0):
+        own = run.weights._replace(recurrent_weight=run.weights.recurrent_weight * scale)
+        here = run._replace(weights=own, has_own_weights=True)
+        weight = own.recurrent_weight.to(device)
+        there = on(device, here)._replace(weights=others._replace(recurrent_weight=weight))
+        done = replayed(there, recordings)
+        assert len(recordings._kept) == 1
+        found = there_and_back(there, done, on(device, incoming))
+        for ours, theirs in zip(found, there_and_back(here, reference(here), incoming)):
+            assert torch.allclose(ours.cpu(), theirs, rtol=1e-4, atol=1e-4)
