@@ -249,8 +249,8 @@ class StartedLanguageModel(FromParams):
         vocab_file : `str`, optional (default = `None`)
             A vocabulary file, needed for a biLM of words: the words of the rows of `embedding`.
         bilm : `BiLmChanges`, optional (default = none)
-            Changes of the defaults of the biLM's `dropout`, `recurrent_dropout`, `state` and
-            `matmul_dtype`, and of its token encoder's `sparse`.
+            Changes of the defaults of the biLM's dropouts, `state` and `matmul_dtype`, and of its
+            token encoder's `sparse`.
         namespace : `str`, optional (default = `"tokens"`)
             The namespace of the words in `vocab`.
 
@@ -293,8 +293,8 @@ class StartedLanguageModel(FromParams):
         archive_file : `str`
             A `model.tar.gz`, or the output folder of a training.
         bilm : `BiLmChanges`, optional (default = none)
-            Changes of the archive's `dropout`, `recurrent_dropout`, `state` and `matmul_dtype`, and
-            of its token encoder's `sparse`, which is `False` by default.
+            Changes of the archive's dropouts, `state` and `matmul_dtype`, and of its token
+            encoder's `sparse`, which is `False` by default.
         namespace : `str`, optional (default = `"tokens"`)
             The namespace of the words in `vocab`.
 

@@ -7,11 +7,12 @@ from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple
 import torch
 from allennlp.common import FromParams
 
-from elmo_scratch.kernels import LstmState, MixedPrecision
-from elmo_scratch.modules.lstm import LstmStack
+from elmo_scratch.kernels import Dropout, LstmState, MixedPrecision
+from elmo_scratch.modules.lstm import LstmStack, check_dropout
 from elmo_scratch.modules.sequences import PackedOrder, sentence_lengths
 from elmo_scratch.modules.state_memory import StateMemory
 from elmo_scratch.modules.token_encoders import EncodedTokens, TokenEncoder
+from elmo_scratch.modules.token_encoders.spelled_word_encoder import UniqueWords
 
 
 class BiLmOutput(NamedTuple):
@@ -86,8 +87,18 @@ class BiLm(torch.nn.Module, FromParams):
         Memory cells of each LSTM layer. If it equals `dim`, outputs are not projected.
     dropout : `float`, optional (default = `0.1`)
         Share of each LSTM layer's inputs that is dropped in training.
+    locked_dropout : `bool`, optional (default = `False`)
+        Whether `dropout` drops the same numbers of a vector at all positions of a sentence, or of a
+        row of a window.
     recurrent_dropout : `float`, optional (default = `0.0`)
         Share of each sentence's outputs that is dropped in training, the same ones at every step.
+    recurrent_weight_dropout : `float`, optional (default = `0.0`)
+        Share of each LSTM layer's recurrent weights that is dropped in training, the same ones for
+        all of a batch.
+    word_dropout : `float`, optional (default = `0.0`)
+        Share of the different words of a batch whose vectors the LSTMs read as zeros in training,
+        wherever the words stand. The rest is scaled up. The marks of sentence boundaries always
+        stay, and so does the token layer of the output.
     cell_clip, projection_clip : `float`, optional (default = `3.0`)
         Bounds of memory cells and of projected outputs. `None` never clips.
     use_skip_connections : `bool`, optional (default = `True`)
@@ -102,12 +113,14 @@ class BiLm(torch.nn.Module, FromParams):
     # Raises
 
     ValueError
-        If there is no such `state` or `matmul_dtype`, no LSTM layer or memory cell, or a clip that
-        is not above 0.
+        If there is no such `state` or `matmul_dtype`, no LSTM layer or memory cell, a clip that is
+        not above 0, or a dropout that is not in `[0, 1)`.
 
     # Source
 
-    Peters et al. 2018, "Deep contextualized word representations", section 3.1.
+    Peters et al. 2018, "Deep contextualized word representations", section 3.1. `locked_dropout`
+    and `word_dropout` are those of Gal and Ghahramani 2016, the latter with one draw for a batch as
+    in Merity et al. 2018, whose is also `recurrent_weight_dropout`.
     """
 
     def __init__(
@@ -117,7 +130,10 @@ class BiLm(torch.nn.Module, FromParams):
         cell_size: int,
         num_layers: int = 2,
         dropout: float = 0.1,
+        locked_dropout: bool = False,
         recurrent_dropout: float = 0.0,
+        recurrent_weight_dropout: float = 0.0,
+        word_dropout: float = 0.0,
         cell_clip: Optional[float] = 3.0,
         projection_clip: Optional[float] = 3.0,
         use_skip_connections: bool = True,
@@ -131,18 +147,22 @@ class BiLm(torch.nn.Module, FromParams):
         for name, clip in (("cell_clip", cell_clip), ("projection_clip", projection_clip)):
             if clip is not None and clip <= 0.0:
                 raise ValueError(f"expected `{name}` above 0, or null for none, but got {clip}")
+        check_dropout("word_dropout", word_dropout)
         self.dim = token_encoder.dim
         self.width = 2 * token_encoder.dim
         self.num_layers = 1 + num_layers
         """The number of layers to mix: the token layer and the LSTM layers."""
         self.token_encoder = token_encoder
+        self.word_dropout = Dropout(word_dropout)
         new_stack = partial(
             LstmStack,
             token_encoder.dim,
             num_layers,
             cell_size,
             dropout=dropout,
+            locked_dropout=locked_dropout,
             recurrent_dropout=recurrent_dropout,
+            recurrent_weight_dropout=recurrent_weight_dropout,
             cell_clip=cell_clip,
             projection_clip=projection_clip,
             use_skip_connections=use_skip_connections,
@@ -171,7 +191,27 @@ class BiLm(torch.nn.Module, FromParams):
         ValueError
             If real tokens don't come first in each row, or the `warm` state is not known.
         """
-        return self.read_tokens(self.token_encoder(ids, mask)).output
+        tokens = self.token_encoder(ids, mask)
+        scales: Optional[torch.Tensor] = None  # (batch, positions)
+        if self.drops_words:
+            scales = torch.ones(tokens.mask.shape, device=mask.device)
+            scales[:, 1:-1][mask] = self.word_scales(ids[mask])
+        return self.read_tokens(tokens, scales=scales).output
+
+    @property
+    def drops_words(self) -> bool:
+        """Whether words are dropped now."""
+        return self.training and self.word_dropout.p > 0.0
+
+    def word_scales(self, ids: torch.Tensor) -> torch.Tensor:
+        """
+        Draws the factor by which word dropout multiplies the vector of each word, 0 for a word that
+        is dropped: the same for all places of a word. Ids as the token encoder reads them,
+        `(words,)` or `(words, characters)`, → `(words,)`.
+        """
+        found = UniqueWords.of(ids if ids.dim() > 1 else ids.unsqueeze(1))
+        drawn: torch.Tensor = self.word_dropout(torch.ones(len(found.ids), device=ids.device))
+        return drawn[found.places]
 
     def read_tokens(
         self,
@@ -180,6 +220,7 @@ class BiLm(torch.nn.Module, FromParams):
         *,
         positions_at_once: Optional[int] = None,
         layers: Optional[torch.Tensor] = None,
+        scales: Optional[torch.Tensor] = None,
     ) -> ReadSentences:
         """
         Runs the LSTMs over the vectors of tokens and sentence boundaries.
@@ -198,6 +239,9 @@ class BiLm(torch.nn.Module, FromParams):
         layers : `torch.Tensor`, optional (default = `None`)
             Where to write the layers, of shape `(layers, batch * positions, 2, dim)`, zeros but for
             the token layer. By default new memory.
+        scales : `torch.Tensor`, optional (default = `None`)
+            Shape `(batch, positions)`: what the LSTMs read is multiplied by it. The token layer is
+            not.
         """
         vectors, mask = tokens
         begin = self.state_memory.start(vectors, len(mask)) if start is None else start
@@ -210,7 +254,9 @@ class BiLm(torch.nn.Module, FromParams):
             for steps, batch_sizes in order.pieces(positions_at_once):
                 here = places[steps]
                 packed = vectors.flatten(0, 1).index_select(0, here)
-                read = stack(packed.to(device), batch_sizes, state)
+                if scales is not None:
+                    packed = packed * scales.flatten()[here].unsqueeze(1).to(packed)
+                read = stack(packed.to(device), batch_sizes, state, order.sorted_indices)
                 state = read.state
                 for number, outputs in enumerate(read.layers, start=1):
                     layers[number, :, direction].index_copy_(0, here, outputs.to(layers))
@@ -244,7 +290,7 @@ class BiLm(torch.nn.Module, FromParams):
         windows = (left_to_right, right_to_left)
         for vectors, (stack, _, state) in zip(windows, self._directions(order, start)):
             packed = vectors.flatten(0, 1).index_select(0, places)
-            read = stack(packed, order.batch_sizes, state)
+            read = stack(packed, order.batch_sizes, state, order.sorted_indices)
             laid = vectors.new_zeros(mask.numel(), self.dim).index_copy(0, places, read.layers[-1])
             tops.append(laid.view(*mask.shape, self.dim))
             finals.append(read.state)

@@ -17,6 +17,12 @@ from elmo_scratch.kernels import (
 )
 
 
+def check_dropout(name: str, share: float) -> None:
+    """Raises a `ValueError` unless the share `name` is in `[0, 1)`."""
+    if not 0.0 <= share < 1.0:
+        raise ValueError(f"expected `{name}` from 0 on and below 1, but got {share}")
+
+
 class ProjectedLstm(MixedPrecision):
     """
     An LSTM that reads the positions of a `PackedOrder`.
@@ -41,11 +47,14 @@ class ProjectedLstm(MixedPrecision):
     recurrent_dropout : `float`, optional (default = `0.0`)
         Share of a sentence's outputs that is dropped in training, the same ones at every step, in
         `[0, 1)`.
+    recurrent_weight_dropout : `float`, optional (default = `0.0`)
+        Share of the recurrent weights `U` that is dropped in training, in `[0, 1)`: the same ones
+        for all sentences and steps of a run, others in the next run. The rest is scaled up.
 
     # Raises
 
     ValueError
-        If `recurrent_dropout` is not in that range.
+        If a dropout is not in that range.
 
     # Source
 
@@ -53,7 +62,8 @@ class ProjectedLstm(MixedPrecision):
     Architectures for Large Vocabulary Speech Recognition", section 2. The order of the gates, the
     constant in the forget gate, the clipping and the missing projection follow
     `tf.nn.rnn_cell.LSTMCell` and its use in `bilm-tf`; recurrent dropout follows Gal and Ghahramani
-    2016.
+    2016, and that of weights Merity, Keskar and Socher 2018, "Regularizing and Optimizing LSTM
+    Language Models", section 2.
     """
 
     def __init__(
@@ -65,17 +75,20 @@ class ProjectedLstm(MixedPrecision):
         cell_clip: Optional[float] = 3.0,
         projection_clip: Optional[float] = 3.0,
         recurrent_dropout: float = 0.0,
+        recurrent_weight_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if not 0.0 <= recurrent_dropout < 1.0:
-            raise ValueError(
-                f"expected `recurrent_dropout` from 0 on and below 1, but got {recurrent_dropout}"
-            )
+        for name, share in (
+            ("recurrent_dropout", recurrent_dropout),
+            ("recurrent_weight_dropout", recurrent_weight_dropout),
+        ):
+            check_dropout(name, share)
         self.dim = dim
         self.cell_size = cell_size
         self.cell_clip = cell_clip
         self.projection_clip = projection_clip
         self.recurrent_dropout = recurrent_dropout
+        self.weight_dropout = Dropout(recurrent_weight_dropout)
         self.input_weight = torch.nn.Parameter(torch.empty(4 * cell_size, input_dim))
         self.recurrent_weight = torch.nn.Parameter(torch.empty(4 * cell_size, dim))
         self.bias = torch.nn.Parameter(torch.zeros(4 * cell_size))
@@ -111,11 +124,15 @@ class ProjectedLstm(MixedPrecision):
             mask = torch.nn.functional.dropout(
                 torch.ones_like(state.hidden), self.recurrent_dropout
             )
+        recurrent: torch.Tensor = self.recurrent_weight
+        is_dropped = self.training and self.weight_dropout.p > 0.0
+        if is_dropped:
+            recurrent = self.weight_dropout(recurrent)
         projection: Optional[torch.Tensor] = self.projection_weight
         if projection is None:
             projection = self.recurrent_weight.new_zeros(0, self.cell_size)
         run = LstmRun(
-            LstmWeights(self.input_weight, self.recurrent_weight, projection),
+            LstmWeights(self.input_weight, recurrent, projection),
             self.matmul_dtype_for(self.recurrent_weight),
             self.bias,
             inputs,
@@ -123,6 +140,7 @@ class ProjectedLstm(MixedPrecision):
             state,
             Clips(self.cell_clip, self.projection_clip),
             mask,
+            has_own_weights=is_dropped,
         )
         return run_lstm(run, self._cache)
 
@@ -160,14 +178,19 @@ class LstmStack(torch.nn.Module):
         The number of memory cells of a layer.
     dropout : `float`, optional (default = `0.0`)
         Share of each layer's inputs that is dropped in training, in `[0, 1)`.
-    recurrent_dropout, cell_clip, projection_clip : `float`
+    locked_dropout : `bool`, optional (default = `False`)
+        Whether `dropout` drops the same numbers of a vector at all positions of a sentence. Each
+        layer and each sentence has numbers of its own.
+    recurrent_dropout, recurrent_weight_dropout, cell_clip, projection_clip : `float`
         See `ProjectedLstm`.
     use_skip_connections : `bool`, optional (default = `True`)
         From the second layer on, add a layer's input to its output.
 
     # Source
 
-    Peters et al. 2018, section 3.1; Józefowicz et al. 2016.
+    Peters et al. 2018, section 3.1; Józefowicz et al. 2016. Locked dropout is the variational
+    dropout of Gal and Ghahramani 2016, "A Theoretically Grounded Application of Dropout in
+    Recurrent Neural Networks".
     """
 
     def __init__(
@@ -177,7 +200,9 @@ class LstmStack(torch.nn.Module):
         cell_size: int,
         *,
         dropout: float = 0.0,
+        locked_dropout: bool = False,
         recurrent_dropout: float = 0.0,
+        recurrent_weight_dropout: float = 0.0,
         cell_clip: Optional[float] = 3.0,
         projection_clip: Optional[float] = 3.0,
         use_skip_connections: bool = True,
@@ -192,16 +217,22 @@ class LstmStack(torch.nn.Module):
                 cell_clip=cell_clip,
                 projection_clip=projection_clip,
                 recurrent_dropout=recurrent_dropout,
+                recurrent_weight_dropout=recurrent_weight_dropout,
             )
             self.layers.append(layer)
         self.cell_size = cell_size
         self.cell_clip = cell_clip
         self.projection_clip = projection_clip
         self.dropout = Dropout(dropout)
+        self.locked_dropout = locked_dropout
         self.use_skip_connections = use_skip_connections
 
     def forward(
-        self, inputs: torch.Tensor, batch_sizes: Sequence[int], state: Optional[LstmState] = None
+        self,
+        inputs: torch.Tensor,
+        batch_sizes: Sequence[int],
+        state: Optional[LstmState] = None,
+        rows: Optional[torch.Tensor] = None,
     ) -> StackOutput:
         """
         # Parameters
@@ -213,14 +244,41 @@ class LstmStack(torch.nn.Module):
         state : `LstmState`, optional (default = `None`)
             Of shape `(layers, batch, ...)`: where each sentence, in the order of reading, starts;
             zeros for `None`.
+        rows : `torch.Tensor`, optional (default = `None`)
+            Shape `(batch,)`: the row of its batch that each sentence, in the order of reading, is
+            from. Locked dropout is drawn row by row, so that it doesn't depend on the lengths of
+            sentences. `None` for rows in the order of reading.
         """
         outputs: List[torch.Tensor] = []
         states: List[LstmState] = []
+        is_locked = self.locked_dropout and self.training and self.dropout.p > 0.0
         for number, layer in enumerate(self.layers):
-            dropped = self.dropout(outputs[-1] if outputs else inputs)
+            whole = outputs[-1] if outputs else inputs
+            if is_locked:
+                dropped = self._drop_locked(whole, batch_sizes, rows)
+            else:
+                dropped = self.dropout(whole)
             own = None if state is None else LstmState(state.hidden[number], state.cell[number])
             read = layer(dropped, batch_sizes, own)
             is_skipped = self.use_skip_connections and number > 0
             outputs.append(read.outputs + dropped if is_skipped else read.outputs)
             states.append(read.state)
         return StackOutput(outputs, LstmState(*map(torch.stack, zip(*states))))
+
+    def _drop_locked(
+        self, inputs: torch.Tensor, batch_sizes: Sequence[int], rows: Optional[torch.Tensor]
+    ) -> torch.Tensor:
+        """Drops the same numbers of a sentence's vectors: `(packed, dim)` → `(packed, dim)`."""
+        if not batch_sizes:
+            return inputs
+        batch = batch_sizes[0] if rows is None else len(rows)
+        mask = self.dropout(inputs.new_ones(batch, inputs.size(1)))
+        if rows is not None:
+            mask = mask.index_select(0, rows)
+        if batch_sizes[-1] == batch:
+            steps = inputs.unflatten(0, (len(batch_sizes), batch))
+            return (steps * mask).flatten(0, 1)
+        sizes = torch.tensor(batch_sizes, device="cpu")
+        first = (sizes.cumsum(0) - sizes).repeat_interleave(sizes)
+        places = torch.arange(len(first), device="cpu") - first  # (packed,)
+        return inputs * mask.index_select(0, places.to(inputs.device))

@@ -236,18 +236,23 @@ def test_it_is_built_from_a_config_and_the_sizes_of_a_vocabulary() -> None:
         "cell_size": CELL,
         "num_layers": 4,
         "dropout": 0.25,
+        "locked_dropout": True,
         "recurrent_dropout": 0.125,
+        "recurrent_weight_dropout": 0.375,
+        "word_dropout": 0.0625,
         "projection_clip": None,
         "use_skip_connections": False,
         "state": "carry",
     }
     bilm = BiLm.from_params(Params(config), num_words=WORDS, begin_id=11, end_id=12)
     assert (bilm.num_layers, bilm.state_memory.state) == (5, "carry")
+    assert bilm.word_dropout.p == 0.0625
     for stack in (bilm.left_to_right, bilm.right_to_left):
         assert (stack.dropout.p, stack.use_skip_connections) == (0.25, False)
+        assert stack.locked_dropout
         for layer in stack.layers:
             assert (layer.cell_clip, layer.projection_clip) == (3.0, None)
-            assert layer.recurrent_dropout == 0.125
+            assert (layer.recurrent_dropout, layer.weight_dropout.p) == (0.125, 0.375)
 
 
 @pytest.mark.parametrize("setting", ["state", "matmul_dtype"])

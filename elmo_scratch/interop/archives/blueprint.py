@@ -49,8 +49,10 @@ class BiLmChanges(FromParams):
 
     # Parameters
 
-    dropout, recurrent_dropout : `float`, optional (default = `None`)
-        Dropout probabilities, see `BiLm`.
+    dropout, recurrent_dropout, recurrent_weight_dropout, word_dropout : `float`, optional
+        Dropout probabilities, see `BiLm` (default = `None`).
+    locked_dropout : `bool`, optional (default = `None`)
+        See `BiLm`.
     state, matmul_dtype : `str`, optional (default = `None`)
         See `BiLm`.
     sparse : `bool`, optional (default = `None`)
@@ -60,6 +62,9 @@ class BiLmChanges(FromParams):
 
     dropout: Optional[float] = None
     recurrent_dropout: Optional[float] = None
+    recurrent_weight_dropout: Optional[float] = None
+    word_dropout: Optional[float] = None
+    locked_dropout: Optional[bool] = None
     state: Optional[str] = None
     matmul_dtype: Optional[str] = None
     sparse: Optional[bool] = None
@@ -236,17 +241,25 @@ def config_of(bilm: BiLm) -> Dict[str, Any]:
             f"got {type(encoder).__name__}"
         )
     stack = bilm.left_to_right
+    layer: Any = stack.layers[0]
+    regularization = {
+        "locked_dropout": stack.locked_dropout,
+        "recurrent_weight_dropout": layer.weight_dropout.p,
+        "word_dropout": bilm.word_dropout.p,
+    }
     return {
         "token_encoder": token_encoder,
         "cell_size": stack.cell_size,
         "num_layers": len(stack.layers),
         "dropout": stack.dropout.p,
-        "recurrent_dropout": stack.layers[0].recurrent_dropout,
+        "recurrent_dropout": layer.recurrent_dropout,
         "cell_clip": stack.cell_clip,
         "projection_clip": stack.projection_clip,
         "use_skip_connections": stack.use_skip_connections,
         "state": bilm.state_memory.state,
         "matmul_dtype": "bfloat16" if MixedPrecision.is_asked_for(bilm) else "float32",
+        # Releases that don't know these settings read a model that was trained without them.
+        **{name: value for name, value in regularization.items() if value},
     }
 
 

@@ -135,9 +135,9 @@ class FolderConfig(NamedTuple):
         bilm = _block(record.take("bilm"), "bilm", _settings_of(BiLm), path)
         encoder = bilm.get("token_encoder")
         bilm["token_encoder"] = _typed_block(encoder, "token_encoder", TOKEN_ENCODERS, path)
-        skips = bilm.get("use_skip_connections", True)
-        if not isinstance(skips, bool):
-            raise record.error("use_skip_connections", "true or false", skips)
+        for flag in ("use_skip_connections", "locked_dropout"):
+            if not isinstance(bilm.get(flag, False), bool):
+                raise record.error(flag, "true or false", bilm[flag])
         softmax = record.take("softmax", None)
         if softmax is not None:
             softmax = _typed_block(softmax, "softmax", SOFTMAXES, path)

@@ -31,7 +31,15 @@ def test_a_dense_configuration_is_all_but_sparse() -> None:
 
 
 def test_weights_fit_where_nothing_but_changes_differs() -> None:
-    changes = BiLmChanges(dropout=0.3, recurrent_dropout=0.1, state="carry", matmul_dtype="float32")
+    changes = BiLmChanges(
+        dropout=0.3,
+        recurrent_dropout=0.1,
+        recurrent_weight_dropout=0.2,
+        word_dropout=0.4,
+        locked_dropout=True,
+        state="carry",
+        matmul_dtype="float32",
+    )
     assert has_same_weights(BILM, changes.of(BILM))
     assert has_same_weights(SPARSE_BILM, WORD_BILM)
     assert not has_same_weights(BILM, {**BILM, "cell_size": 13})

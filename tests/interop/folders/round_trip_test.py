@@ -1,3 +1,4 @@
+import json
 import os
 from pathlib import Path
 from typing import Any, Dict, List
@@ -118,6 +119,25 @@ def test_a_warm_state_is_kept(tmp_path: Path) -> None:
     warm = SentenceLayers(tmp_path / "warm")
     assert warm.is_warm and same(warm(SENTENCES), layers(SENTENCES))
     assert not same(warm(SENTENCES), layers_of(CHARACTERS))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"recurrent_weight_dropout": 0.25, "word_dropout": 0.125, "locked_dropout": True}],
+)
+def test_how_it_is_regularized_is_kept_where_it_is(
+    settings: Dict[str, Any], tmp_path: Path
+) -> None:
+    write_bilm_folder(bilm_of({**BILM, **settings}), tmp_path)
+    written = json.loads((tmp_path / "config.json").read_text("utf-8"))["bilm"]
+    names = ("recurrent_weight_dropout", "word_dropout", "locked_dropout")
+    # Without it there is nothing that an earlier release wouldn't know.
+    assert {name: written[name] for name in names if name in written} == settings
+    bilm = read_bilm(tmp_path).bilm
+    for stack in (bilm.left_to_right, bilm.right_to_left):
+        assert stack.locked_dropout is bool(settings)
+        assert [layer.weight_dropout.p for layer in stack.layers] == [0.25 * bool(settings)] * 2
+    assert bilm.word_dropout.p == 0.125 * bool(settings)
 
 
 def test_an_older_model_gives_way_only_if_asked(tmp_path: Path) -> None:
