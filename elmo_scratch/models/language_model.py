@@ -1,6 +1,7 @@
 """Pre-training: a bidirectional language model over the words of a vocabulary."""
 
 import logging
+import math
 from os import PathLike
 from typing import Any, Dict, Optional, Union
 
@@ -53,6 +54,15 @@ class LanguageModel(Model):
         Scores words, given a state.
     dropout : `float`, optional (default = `0.1`)
         Share of the last layer's outputs that is dropped before the softmax in training.
+    locked_dropout : `bool`, optional (default = `False`)
+        Whether `dropout` drops the same numbers of all outputs of a sentence, or of a row of a
+        window. The biLM's own `dropout` has a setting of this name too.
+    activation_penalty : `float`, optional (default = `0.0`)
+        Adds this many times the mean square of the outputs that the softmax reads, after dropout,
+        to the training loss. Neither evaluation nor a perplexity counts it.
+    temporal_penalty : `float`, optional (default = `0.0`)
+        The same for the mean square of the difference between successive outputs of a sentence, or
+        of a row of a window, before dropout.
     namespace : `str`, optional (default = `"tokens"`)
         The namespace of the words in `vocab`.
     pretrained_file : `str`, optional (default = `None`)
@@ -79,11 +89,12 @@ class LanguageModel(Model):
     # Raises
 
     ConfigurationError
-        If `state_reset_probability` or `num_confusion_words` is out of its range.
+        If `state_reset_probability`, `num_confusion_words` or a penalty is out of its range.
 
     # Source
 
-    Peters et al. 2018, section 3.1.
+    Peters et al. 2018, section 3.1. The penalties are AR and TAR of Merity, McCann and Socher 2017,
+    "Revisiting Activation Regularization for Language RNNs".
     """
 
     default_predictor = "elmo_scratch_score"
@@ -98,6 +109,9 @@ class LanguageModel(Model):
         bilm: Lazy[BiLm],
         softmax: Lazy[OutputSoftmax] = Lazy(FullSoftmax),
         dropout: float = 0.1,
+        locked_dropout: bool = False,
+        activation_penalty: float = 0.0,
+        temporal_penalty: float = 0.0,
         namespace: str = "tokens",
         pretrained_file: Optional[str] = None,
         matmul_dtype: Optional[str] = None,
@@ -123,6 +137,9 @@ class LanguageModel(Model):
                 END_SENTENCE_WORD,
             )
         self.dropout = Dropout(dropout)
+        self._locked_dropout = locked_dropout
+        self._activation_penalty = activation_penalty
+        self._temporal_penalty = temporal_penalty
         if matmul_dtype is not None:
             MixedPrecision.set_everywhere(self, matmul_dtype)
         self._loss_weight = loss_weight
@@ -132,6 +149,12 @@ class LanguageModel(Model):
         ):
             if not 0 <= value <= most:
                 raise ConfigurationError(f"expected `{name}` from 0 to {most}, but got {value}")
+        for name, weight in (
+            ("activation_penalty", activation_penalty),
+            ("temporal_penalty", temporal_penalty),
+        ):
+            if not 0.0 <= weight < math.inf:
+                raise ConfigurationError(f"expected `{name}` of 0 or more, but got {weight}")
         self._running_text = self.bilm.new_state_memory("carry")
         self._state_reset_probability = state_reset_probability
         self.register_buffer("_begin", torch.tensor(sizes["begin_id"]), persistent=False)
@@ -193,7 +216,8 @@ class LanguageModel(Model):
 
         `Dict[str, Any]`
             `loss`, shape `()`: the mean loss of a word over both directions, in nats; in training
-            multiplied by `loss_weight` and the share of the window that holds text. `num_tokens`,
+            with the penalties, and multiplied by `loss_weight` and the share of the window that
+            holds text. `num_tokens`,
             shape `()`: how many words each direction predicted; the weight of `loss` in an average
             over batches (`--batch-weight-key num_tokens`).
         """
@@ -203,11 +227,14 @@ class LanguageModel(Model):
             predictions = self._of_sentences(sentence)
         else:
             raise ValueError("expected a batch with the field `sentence` or `windows`")
-        states, targets, num_left_to_right, fullness = predictions
+        targets, num_left_to_right = predictions.targets, predictions.num_left_to_right
         # Losses stay in float32, even with the trainer's `use_amp`.
-        states = self.dropout(states.to(torch.promote_types(states.dtype, torch.float32)))
+        states = self._dropped(predictions)
         with without_autocast(states.device):
             scored = self.softmax(states, targets)  # over (predicted,)
+            loss = scored.loss
+            if self.training and len(targets):
+                loss = self._with_penalties(loss, states, predictions)
         if scored.is_exact:
             self._left_to_right(scored.losses[:num_left_to_right])
             self._right_to_left(scored.losses[num_left_to_right:])
@@ -219,8 +246,30 @@ class LanguageModel(Model):
             # A word weighs the same in each window of an epoch. The mean over the few words of a
             # last one would throw weights far off: to an optimizer such as Adam it is a gradient
             # as large as any, and for rare words larger than all before.
-            share *= mean_over_workers(fullness) * self._loss_weight
-        return {"loss": scored.loss * share, "num_tokens": torch.tensor(num_left_to_right)}
+            share *= mean_over_workers(predictions.fullness) * self._loss_weight
+        return {"loss": loss * share, "num_tokens": torch.tensor(num_left_to_right)}
+
+    def _dropped(self, predictions: Predictions) -> torch.Tensor:
+        """The states as the softmax reads them, shape `(predicted, dim)`."""
+        states = predictions.states
+        states = states.to(torch.promote_types(states.dtype, torch.float32))
+        if not (self._locked_dropout and self.training and self.dropout.p > 0.0):
+            dropped: torch.Tensor = self.dropout(states)
+            return dropped
+        num_rows = 2 * len(predictions.last_layer.mask)  # of both directions
+        masks = self.dropout(states.new_ones(num_rows, states.size(1)))
+        return states * masks.index_select(0, predictions.rows)
+
+    def _with_penalties(
+        self, loss: torch.Tensor, states: torch.Tensor, predictions: Predictions
+    ) -> torch.Tensor:
+        """The training loss of a word with its penalties. `states` are those after dropout."""
+        if self._activation_penalty > 0.0:
+            loss = loss + self._activation_penalty * states.square().mean()
+        if self._temporal_penalty > 0.0:
+            change = predictions.last_layer.mean_square_change()
+            loss = loss + self._temporal_penalty * change
+        return loss
 
     def _of_sentences(self, sentence: TextFieldTensors) -> Predictions:
         mask = get_text_field_mask(sentence)  # (batch, tokens)
@@ -239,7 +288,7 @@ class LanguageModel(Model):
             self._running_text.forget()
         if self.training:
             self._running_text.forget_some(self._state_reset_probability)
-        return predict_windows(self.bilm, windows, self._running_text)
+        return predict_windows(self.bilm, windows, self._running_text, self._begin, self._end)
 
     def get_metrics(self, reset: bool = False) -> Dict[str, Any]:
         """

@@ -419,7 +419,9 @@ class SentenceScorer:
             later = [opened.enter_context(ScoreFile()) for _ in streams[1:]]
             for batch in loader:
                 windows: Dict[str, torch.Tensor] = batch["windows"]  # type: ignore[assignment]
-                predictions = predict_windows(self._bilm, windows, running_text)
+                predictions = predict_windows(
+                    self._bilm, windows, running_text, self._begin, self._end
+                )
                 directions = [
                     found.split((windows[f"{direction}_targets"] > 0).sum(dim=1).tolist())
                     for direction, found in zip(

@@ -1,6 +1,8 @@
+import pytest
 import torch
 
 from elmo_scratch.modules import BiLm, Predictions, predict_sentences, predict_windows
+from elmo_scratch.modules.predictions import LastLayer
 from elmo_scratch.modules.token_encoders import WordEncoder
 
 DIM = 2
@@ -11,8 +13,10 @@ def test_in_sentences_each_word_is_predicted_from_both_sides() -> None:
     words = torch.tensor([[8, 1, 2, 9], [8, 3, 9, 0]])
     mask = words > 0
     top = torch.arange(2 * 4 * 2 * DIM).float().view(2, 4, 2 * DIM)
-    states, targets, num_left_to_right, fullness = Predictions.of_sentences(top, words, mask)
-    assert (num_left_to_right, fullness) == (5, 1.0)
+    found = Predictions.of_sentences(top, words, mask)
+    states, targets = found.states, found.targets
+    assert (found.num_left_to_right, found.fullness) == (5, 1.0)
+    assert found.rows.tolist() == [0, 0, 0, 1, 1, 2, 2, 2, 3, 3]
     assert targets.tolist() == [1, 2, 9, 3, 9, 8, 1, 2, 8, 3]
     left_to_right, right_to_left = top[..., :DIM], top[..., DIM:]
     assert torch.equal(states[:5], torch.cat([left_to_right[0, :3], left_to_right[1, :2]]))
@@ -24,13 +28,16 @@ def test_in_windows_nothing_is_predicted_where_there_is_no_target() -> None:
     left_to_right_targets = torch.tensor([[4, 0, 5], [0, 0, 6]])
     right_to_left_targets = torch.tensor([[0, 7, 0], [0, 0, 0]])
     mask = torch.tensor([[True, True, True], [True, False, True]])
-    states, targets, num_left_to_right, fullness = Predictions.of_windows(
-        left_to_right, right_to_left, left_to_right_targets, right_to_left_targets, mask
-    )
-    assert (num_left_to_right, fullness) == (3, 5 / 6)
+    given = (left_to_right, right_to_left, left_to_right_targets, right_to_left_targets, mask)
+    found = Predictions.of_windows(*given)
+    states, targets = found.states, found.targets
+    assert (found.num_left_to_right, found.fullness) == (3, 5 / 6)
     assert targets.tolist() == [4, 5, 6, 7]
+    assert found.rows.tolist() == [0, 0, 1, 2]
     expected = [left_to_right[0, 0], left_to_right[0, 2], left_to_right[1, 2], right_to_left[0, 1]]
     assert torch.equal(states, torch.stack(expected))
+    # A full window has ten positions, of which five of twenty are there.
+    assert Predictions.of_windows(*given, unroll_steps=10).fullness == 5 / 20
 
 
 def test_running_text_is_predicted_as_its_sentences_one_after_the_other() -> None:
@@ -56,11 +63,38 @@ def test_running_text_is_predicted_as_its_sentences_one_after_the_other() -> Non
         "right_to_left_targets": torch.tensor([[3, 2, begin, 0, 4, begin, 0]]),
         "mask": torch.ones(1, 7, dtype=torch.bool),
     }
-    running = predict_windows(bilm, windows, bilm.new_state_memory("carry"))
+    memory = bilm.new_state_memory("carry")
+    running = predict_windows(bilm, windows, memory, torch.tensor(begin), torch.tensor(end))
     states, targets = running.states.split([3, 2, 3, 2]), running.targets.split([3, 2, 3, 2])
-    for number, (found, wanted, count, _) in enumerate(by_sentence):
+    for number, (found, wanted, count, *_) in enumerate(by_sentence):
         assert torch.allclose(found[:count], states[number], atol=1e-6)
         assert torch.equal(wanted[:count], targets[number])
         # Right to left, running text is predicted in the order of reading.
         assert torch.allclose(found[count:].flip(0), states[2 + number], atol=1e-6)
         assert torch.equal(wanted[count:].flip(0), targets[2 + number])
+
+
+def test_outputs_change_from_position_to_position_of_a_row() -> None:
+    # One number an output: by 1 and 2 in a row of three, by 3 in one of two; and nothing else.
+    left_to_right = torch.tensor([[1.0, 2.0, 4.0], [5.0, 8.0, 0.0], [9.0, 0.0, 0.0]])
+    mask = left_to_right > 0
+    right_to_left = 2.0 * left_to_right
+    last = LastLayer(left_to_right.unsqueeze(-1), right_to_left.unsqueeze(-1), mask)
+    expected = (1 + 4 + 9) * (1 + 4) / 6
+    assert last.mean_square_change().item() == pytest.approx(expected)
+    # What is rounded is subtracted exactly.
+    narrow = (last.left_to_right / 3).bfloat16()
+    rounded, wide = LastLayer(narrow, narrow, mask), LastLayer(narrow.float(), narrow.float(), mask)
+    assert rounded.mean_square_change() == wide.mean_square_change()
+    alone = LastLayer(*(part[:, :1] for part in last))
+    assert alone.mean_square_change().item() == 0.0
+
+
+def test_gradients_of_the_change_are_those_of_finite_differences() -> None:
+    outputs = torch.randn(2, 2, 4, DIM).double().requires_grad_()
+    mask = torch.tensor([[True] * 4, [True] * 2 + [False] * 2])
+
+    def change(outputs: torch.Tensor) -> torch.Tensor:
+        return LastLayer(outputs[0], outputs[1], mask).mean_square_change()
+
+    assert torch.autograd.gradcheck(change, (outputs,))
