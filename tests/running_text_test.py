@@ -170,6 +170,33 @@ def test_words_weigh_no_more_in_the_last_windows_which_hold_few(tmp_path: Path) 
 
 
 @torch.no_grad()
+def test_a_word_weighs_the_same_in_windows_of_any_length(tmp_path: Path) -> None:
+    what = given(tmp_path, "word", unroll_steps=9)
+    for name in ("softmax.weight", "softmax.bias"):
+        what.model.get_parameter(name).zero_()  # all words have the same loss
+    usual = [what.model(**batch)["loss"].item() for batch in what.loader]
+    reader, text = SentencesReader(token_indexers={"tokens": SingleIdTokenIndexer()}), "text.txt"
+    loader = StreamLoader(
+        reader,
+        str(tmp_path / text),
+        batch_size=2,
+        unroll_steps=9,
+        random_windows=True,
+        cache_dir=str(tmp_path / "cache"),
+    )
+    loader.index_with(what.vocab)
+    sizes = set()
+    for _ in range(3):
+        losses = []
+        for batch in loader:
+            windows: Dict[str, torch.Tensor] = batch["windows"]  # type: ignore
+            losses.append(what.model(windows=windows)["loss"].item())
+            sizes.add(windows["mask"].size(1))
+        assert sum(losses) == pytest.approx(sum(usual), rel=1e-5)
+    assert len(sizes) > 1
+
+
+@torch.no_grad()
 def test_losses_are_multiplied_in_training_alone(tmp_path: Path) -> None:
     what = given(tmp_path, "word")
     batch = next(iter(what.loader))

@@ -45,6 +45,33 @@ class TooShort(ConfigurationError):
     """There is too little text for the streams that a loader shall cut it into."""
 
 
+OF_WINDOWS = 1
+"""Tells the random numbers of the windows of an epoch from those of its order."""
+
+HALF_AS_LONG = 0.05
+"""The share of windows about half as long."""
+
+DEVIATION = 5 / 70
+"""The standard deviation of the length of windows, as a share of the usual length."""
+
+SIZES_AT_ONCE = 2**12
+"""How many lengths are drawn together."""
+
+
+def random_sizes(usual: int, total: int, generator: numpy.random.Generator) -> numpy.ndarray:
+    """
+    The random lengths of windows that hold `total` positions together, the last one in part; shape
+    `(windows,)`. They are the same, as far as they go, for any `total`.
+    """
+    found = numpy.zeros(0, dtype=numpy.int64)
+    while found.sum() < total:
+        is_half = generator.random(SIZES_AT_ONCE) < HALF_AS_LONG
+        means = numpy.where(is_half, usual / 2, usual)
+        drawn = generator.normal(means, DEVIATION * usual)
+        found = numpy.concatenate([found, numpy.maximum(1, numpy.rint(drawn)).astype(numpy.int64)])
+    return found[: int(numpy.searchsorted(numpy.cumsum(found), total)) + 1]
+
+
 @DataLoader.register("elmo_scratch_stream")
 class StreamLoader(DataLoader):
     """
@@ -63,7 +90,8 @@ class StreamLoader(DataLoader):
       word that follows in each direction, and 0 where none is predicted: after the end of a
       sentence, where the next position is certain, and where a stream has ended;
     - `mask`, of bool, shape `(batch, positions)`: where a stream goes on;
-    - `is_first`, of bool, shape `()`: whether an epoch begins.
+    - `is_first`, of bool, shape `()`: whether an epoch begins;
+    - `unroll_steps`, shape `()`, if windows have random lengths: that setting.
 
     Registered as a `DataLoader` with name "elmo_scratch_stream".
 
@@ -78,6 +106,12 @@ class StreamLoader(DataLoader):
         How many streams each worker reads.
     unroll_steps : `int`, optional (default = `20`, the original's value)
         Positions of a window.
+    random_windows : `bool`, optional (default = `False`)
+        Whether each batch has windows of a random length, so that each epoch cuts the text in other
+        places: mostly `unroll_steps`, in 5 of 100 half of it, and from there by a normal
+        distribution with a standard deviation of a 14th of `unroll_steps`. For Merity, Keskar and
+        Socher 2018, "Regularizing and Optimizing LSTM Language Models", section 5, `unroll_steps`
+        was 70. A language model weighs each word the same in a window of any length.
     shuffle : `bool`, optional (default = `False`)
         Whether each epoch reads the files in a new order.
     shuffle_sentences : `bool`, optional (default = `False`)
@@ -85,7 +119,7 @@ class StreamLoader(DataLoader):
         does. Otherwise the state carried to a sentence comes from the sentence before it in the
         text.
     seed : `int`, optional (default = `13370`, AllenNLP's own seed)
-        Draws those orders, independently of all other random numbers. Not below 0.
+        Draws those orders and lengths, independently of all other random numbers. Not below 0.
     cache_dir, skip_empty_shards
         See `PreparedCorpus.of`.
 
@@ -102,6 +136,7 @@ class StreamLoader(DataLoader):
         *,
         batch_size: int,
         unroll_steps: int = 20,
+        random_windows: bool = False,
         shuffle: bool = False,
         shuffle_sentences: bool = False,
         seed: int = 13370,
@@ -124,6 +159,7 @@ class StreamLoader(DataLoader):
         self._data_path = data_path
         self._batch_size = batch_size
         self._unroll_steps = unroll_steps
+        self._has_random_windows = random_windows
         self._shuffles = shuffle or shuffle_sentences
         self._shuffles_sentences = shuffle_sentences
         self._seed = seed
@@ -134,6 +170,8 @@ class StreamLoader(DataLoader):
         self.way_of_reading = (
             f"batch_size {batch_size}, workers {self._num_workers}, unroll_steps {unroll_steps}, "
             f"shuffle {self._shuffles}, shuffle_sentences {shuffle_sentences}, seed {seed}"
+            # Checkpoints of trainings without it lack it.
+            + (", random_windows" if random_windows else "")
         )
         """All settings that decide which batches the text is cut into."""
         self._corpus = PreparedCorpus.of(
@@ -148,16 +186,17 @@ class StreamLoader(DataLoader):
         self._epoch = self._epochs_to_skip = self._batches_to_skip = 0
         # The trainer asks for the length of an epoch before it begins.
         self._order = lru_cache(maxsize=1)(self._order_of)
+        self._sizes = lru_cache(maxsize=1)(self._sizes_of)
         self._check_size()
 
     def __len__(self) -> int:
-        return self._num_windows(self._order(self._epoch))
+        return len(self._sizes(self._epoch))
 
     def __iter__(self) -> Iterator[TensorDict]:
         if self._word_ids is None:
             raise ConfigurationError("`index_with` a vocabulary first")
-        order = self._order(self._epoch)
-        num_windows = self._num_windows(order)
+        order, sizes = self._order(self._epoch), self._sizes(self._epoch)
+        num_windows = len(sizes)
         skipped = 0
         if self._epoch < self._epochs_to_skip:
             skipped = num_windows
@@ -168,12 +207,14 @@ class StreamLoader(DataLoader):
         first = self._rank * self._batch_size
         text = (self._corpus.tokens, self._corpus.sentence_starts, order)
         streams = [
-            windows(*text, stream, self._unroll_steps, skipped)
+            windows(*text, stream, sizes, skipped)
             for stream in range(first, first + self._batch_size)
         ]
         for number in range(skipped, num_windows):
-            batch = self._batch(self._next_of(streams))
+            batch = self._batch(self._next_of(streams), int(sizes[number]))
             batch["is_first"] = torch.tensor(number == 0)
+            if self._has_random_windows:
+                batch["unroll_steps"] = torch.tensor(self._unroll_steps)
             yield move_to_device({"windows": batch}, self._device)
 
     def skip(self, epochs: int, batches: int) -> None:
@@ -271,16 +312,16 @@ class StreamLoader(DataLoader):
             self._corpus.release_pages()
         return parts
 
-    def _batch(self, parts: List[Optional[Positions]]) -> Dict[str, torch.Tensor]:
-        """The windows of all streams as tensors."""
-        shape = (len(parts), self._unroll_steps)
+    def _batch(self, parts: List[Optional[Positions]], steps: int) -> Dict[str, torch.Tensor]:
+        """The windows of all streams, of so many positions, as tensors."""
+        shape = (len(parts), steps)
         numbers = numpy.zeros((2, *shape), dtype=numpy.int64)  # both directions
         following = numpy.zeros_like(numbers)
         mask, predicts = numpy.zeros(shape, dtype=bool), numpy.zeros(shape, dtype=bool)
         for row, part in enumerate(parts):
             if part is None:
                 continue
-            size = min(part.size, self._unroll_steps)
+            size = min(part.size, steps)
             mask[row, :size] = True
             predicts[row, :size] = part.predicts[:size]
             for direction, read in enumerate((part.left_to_right, part.right_to_left)):
@@ -315,11 +356,17 @@ class StreamLoader(DataLoader):
         self._corpus.release_pages()
         return order
 
-    def _num_windows(self, order: StreamOrder) -> int:
-        """The number of windows of the longest stream of all workers."""
-        num_streams = self._batch_size * self._num_workers
+    def _sizes_of(self, epoch: int) -> numpy.ndarray:
+        """
+        The positions of each window of an epoch, shape `(windows,)`, enough for the longest stream
+        of all workers and the same for all streams.
+        """
+        order, num_streams = self._order(epoch), self._batch_size * self._num_workers
         longest = max(order.num_positions(stream) for stream in range(num_streams))
-        return -(-longest // self._unroll_steps)
+        if not self._has_random_windows:
+            return numpy.full(-(-longest // self._unroll_steps), self._unroll_steps)
+        seed = numpy.random.SeedSequence([self._seed, epoch, OF_WINDOWS])
+        return random_sizes(self._unroll_steps, longest, numpy.random.default_rng(seed))
 
     def _check_size(self) -> None:
         """Raises an error if the corpus is too short."""

@@ -89,18 +89,19 @@ def windows(
     sentence_starts: numpy.ndarray,
     order: StreamOrder,
     stream: int,
-    size: int,
+    sizes: numpy.ndarray,
     skipped: int = 0,
 ) -> Iterator[Positions]:
     """
     Cuts a stream of `order` into windows; `tokens` and `sentence_starts` are as in
-    `read_sentences`.
+    `read_sentences`. `sizes`, shape `(windows,)`, are enough for the whole stream.
 
     Yields windows of `size + 1` positions; the last position is the first of the next window and
     only there to be predicted. The last window may be shorter. The first `skipped` windows are left
     out, and their text isn't read.
     """
-    to_skip = skipped * size
+    to_skip = int(sizes[:skipped].sum())
+    sizes = sizes[skipped:]
     unread = read_sentences(tokens, sentence_starts, numpy.arange(0))
     for sentences in order.sentences(stream):
         lengths = sentence_starts[sentences + 1] - sentence_starts[sentences]
@@ -119,10 +120,14 @@ def windows(
             read = read_sentences(tokens, sentence_starts, sentences[first:reached])
             unread = Positions.cat([unread, read.between(to_skip)])
             to_skip = 0
-            num_whole = max(0, unread.size - 1) // size
-            for number in range(num_whole):
-                yield unread.between(number * size, (number + 1) * size + 1)
-            unread = unread.between(num_whole * size)
+            # A window has at least one position.
+            bounds = numpy.cumsum(sizes[: unread.size])
+            num_whole = int(numpy.searchsorted(bounds, unread.size, side="left"))
+            begin = 0
+            for end in bounds[:num_whole].tolist():
+                yield unread.between(begin, end + 1)
+                begin = end
+            unread, sizes = unread.between(begin), sizes[num_whole:]
     if unread.size:
         yield unread
 

@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import Any, Dict, List
 from unittest.mock import patch
 
+import numpy
 import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -12,6 +13,7 @@ from elmo_scratch.alphabet import character_ids
 from elmo_scratch.data import AgNewsReader, CharacterIndexer, SentencesReader
 from elmo_scratch.data.corpus import PreparedCorpus
 from elmo_scratch.data.streams import StreamLoader
+from elmo_scratch.data.streams.stream_loader import random_sizes
 
 TEXT = ["the cat sat", "a dog", "on the mat the cat slept", "dogs <S> bark", "and", "so on"]
 OTHER_TEXT = ["the mat", "was red and wet", "it rained a lot"]
@@ -139,25 +141,27 @@ def flat(batches: List[Dict[str, torch.Tensor]]) -> List[List[Any]]:
     return [[tensor.tolist() for tensor in batch.values()] for batch in batches]
 
 
-@pytest.mark.parametrize("order", ["shuffle", "shuffle_sentences"])
+@pytest.mark.parametrize("order", ["shuffle", "shuffle_sentences", "random_windows"])
 def test_epochs_differ_and_a_seed_repeats_them(corpus: Path, order: str) -> None:
     (corpus / "3.txt").write_text("the end\n" * 5)
-    first = loader_of(corpus, **{order: True})
+    first = loader_of(corpus, **{order: True}, unroll_steps=9)
     epochs = [flat(batches_of(first)) for _ in range(5)]
     assert any(epoch != epochs[0] for epoch in epochs[1:])
-    again = loader_of(corpus, **{order: True})
+    again = loader_of(corpus, **{order: True}, unroll_steps=9)
     assert [flat(batches_of(again)) for _ in range(5)] == epochs
-    other = loader_of(corpus, **{order: True}, seed=1)
+    other = loader_of(corpus, **{order: True}, unroll_steps=9, seed=1)
     assert [flat(batches_of(other)) for _ in range(5)] != epochs
 
 
 @pytest.mark.parametrize("epochs, skipped", [(0, 0), (0, 2), (2, 0), (1, 1)])
+@pytest.mark.parametrize("random_windows", [False, True])
 def test_a_training_that_goes_on_gets_what_it_has_not_seen(
-    corpus: Path, epochs: int, skipped: int
+    corpus: Path, epochs: int, skipped: int, random_windows: bool
 ) -> None:
-    whole = loader_of(corpus, shuffle_sentences=True)
+    settings: Dict[str, Any] = {"shuffle_sentences": True, "batch_size": 1, "unroll_steps": 7}
+    whole = loader_of(corpus, random_windows=random_windows, **settings)
     expected = [flat(batches_of(whole)) for _ in range(3)]
-    loader = loader_of(corpus, shuffle_sentences=True)
+    loader = loader_of(corpus, random_windows=random_windows, **settings)
     loader.skip(epochs, skipped)
     for number, epoch in enumerate(expected):
         batches = list(loader)
@@ -166,6 +170,41 @@ def test_a_training_that_goes_on_gets_what_it_has_not_seen(
         assert batches[:empty] == [{}] * empty
         given = [batch["windows"] for batch in batches[empty:]]
         assert flat(given) == epoch[empty:]  # type: ignore[arg-type]
+
+
+def test_windows_of_random_lengths_hold_the_same_text(corpus: Path) -> None:
+    whole = batches_of(loader_of(corpus))
+    loader, sizes = loader_of(corpus, unroll_steps=9, random_windows=True), set()
+    for _ in range(5):
+        num_windows = len(loader)
+        batches = batches_of(loader)
+        assert len(batches) == num_windows
+        sizes |= {batch["mask"].size(1) for batch in batches}
+        assert [int(batch["unroll_steps"]) for batch in batches] == [9] * num_windows
+        for direction in ("left_to_right", "right_to_left"):
+            for row in range(3):
+                expected = read_words(whole, direction, row)
+                assert read_words(batches, direction, row) == expected
+                targets = [batch[f"{direction}_targets"][row] for batch in batches]
+                own = [batch[f"{direction}_targets"][row] for batch in whole]
+                read, known = torch.cat(targets), torch.cat(own)
+                assert read[read > 0].tolist() == known[known > 0].tolist()
+    assert len(sizes) > 2
+    assert "unroll_steps" not in whole[0]
+
+
+def test_lengths_are_drawn_as_in_the_paper() -> None:
+    sizes = random_sizes(70, 10**6, numpy.random.default_rng(3))
+    assert sizes[:-1].sum() < 10**6 <= sizes.sum()
+    is_half = sizes < 52
+    assert is_half.mean() == pytest.approx(0.05, abs=0.006)
+    for some, mean in ((sizes[is_half], 35), (sizes[~is_half], 70)):
+        assert some.mean() == pytest.approx(mean, abs=0.6)
+        assert some.std() == pytest.approx(5, abs=0.5)
+    # Of a longer text they are the same, and then more.
+    more = random_sizes(70, 2 * 10**6, numpy.random.default_rng(3))
+    assert more[: len(sizes)].tolist() == sizes.tolist()
+    assert random_sizes(1, 50, numpy.random.default_rng(3)).min() == 1
 
 
 def test_the_audit_counts_what_the_vocabulary_lacks(corpus: Path) -> None:
@@ -183,6 +222,7 @@ def test_a_loader_tells_its_text_from_its_way_of_reading(corpus: Path) -> None:
         {"shuffle": True},
         {"shuffle_sentences": True},
         {"seed": 1},
+        {"random_windows": True},
     ]
     for settings in others:
         other = loader_of(corpus, **settings)

@@ -90,3 +90,21 @@ def test_nothing_is_lost_wherever_reading_ends(
         assert len(rest) == len(whole) - skipped
         for ours, expected in zip(rest, whole[skipped:]):
             assert all(map(numpy.array_equal, ours, expected))
+
+
+def test_windows_may_have_different_sizes() -> None:
+    order = MANY.order(1, seed=5)
+    total = order.num_positions(0)
+    sizes = numpy.random.default_rng(3).integers(1, 40, total // 10)
+    whole = MANY.windows(order, 0, total)[0]
+    parts = MANY.windows(order, 0, sizes)
+    ends = numpy.cumsum(sizes)
+    assert len(parts) == int(numpy.searchsorted(ends, total)) + 1
+    for part, size, end in zip(parts, sizes, ends):
+        expected = whole.between(end - size, end + 1)
+        assert all(map(numpy.array_equal, part, expected))
+    for skipped in (1, 2, len(parts) // 2, len(parts) - 1, len(parts)):
+        rest = MANY.windows(order, 0, sizes, skipped)
+        assert len(rest) == len(parts) - skipped
+        for ours, known in zip(rest, parts[skipped:]):
+            assert all(map(numpy.array_equal, ours, known))

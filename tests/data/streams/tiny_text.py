@@ -1,6 +1,6 @@
 """A text of numbers in place of words, in shards."""
 
-from typing import List, NamedTuple, Optional, Sequence
+from typing import List, NamedTuple, Optional, Sequence, Union
 
 import numpy
 
@@ -65,10 +65,15 @@ class TinyText(NamedTuple):
         return (self.tokens[start:end].astype(int) + NUM_MARKS).tolist()
 
     def windows(
-        self, order: StreamOrder, stream: int, size: int, skipped: int = 0
+        self,
+        order: StreamOrder,
+        stream: int,
+        size: Union[int, numpy.ndarray],
+        skipped: int = 0,
     ) -> List[Positions]:
-        """The windows of a stream."""
-        return list(windows(self.tokens, self.sentence_starts, order, stream, size, skipped))
+        """The windows of a stream, of one size or of several."""
+        sizes = numpy.full(order.num_positions(stream), size) if isinstance(size, int) else size
+        return list(windows(self.tokens, self.sentence_starts, order, stream, sizes, skipped))
 
     def left_to_right(self, numbers: Sequence[int]) -> List[int]:
         """What the left-to-right direction reads of these sentences."""
