@@ -64,6 +64,30 @@ def test_a_training_on_streams_goes_on_to_the_bit(
     assert not differences(outcome(tmp_path / "through"), outcome(tmp_path / "stopped"))
 
 
+def test_a_training_with_all_that_draws_goes_on_to_the_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path / "cache"))
+    config = regularized(config_with("adaptive"))
+    run(config, tmp_path / "through")
+    run_until((1, 7, True), config, tmp_path / "stopped")
+    run(config, tmp_path / "stopped", recover=True)
+    assert not differences(outcome(tmp_path / "through"), outcome(tmp_path / "stopped"))
+
+
+def regularized(config: Dict[str, Any]) -> Dict[str, Any]:
+    """The config with all that may be done against overfitting."""
+    config["model"]["bilm"].update(
+        locked_dropout=True, recurrent_weight_dropout=0.3, word_dropout=0.1
+    )
+    config["model"].update(
+        dropout=0.3, locked_dropout=True, activation_penalty=2.0, temporal_penalty=1.0
+    )
+    config["data_loader"].update(unroll_steps=40, random_windows=True)
+    config["trainer"]["moving_average"] = {"type": "exponential", "decay": 0.9}
+    return config
+
+
 @pytest.fixture
 def two_threads() -> Iterator[None]:
     before = torch.get_num_threads()
