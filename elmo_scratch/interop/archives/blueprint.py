@@ -49,8 +49,10 @@ class BiLmChanges(FromParams):
 
     # Parameters
 
-    dropout, recurrent_dropout, recurrent_weight_dropout, word_dropout : `float`, optional
-        Dropout probabilities, see `BiLm` (default = `None`).
+    dropout, recurrent_dropout, word_dropout : `float`, optional (default = `None`)
+        Dropout probabilities, see `BiLm`.
+    recurrent_weight_dropout : `float`, optional (default = `None`)
+        Likewise.
     locked_dropout : `bool`, optional (default = `None`)
         See `BiLm`.
     state, matmul_dtype : `str`, optional (default = `None`)
