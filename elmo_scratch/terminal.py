@@ -128,7 +128,9 @@ def _beginning_with(start: str, metrics: Mapping[str, Any]) -> Dict[str, Any]:
     return {name[len(start) :]: value for name, value in metrics.items() if name.startswith(start)}
 
 
-def result_lines(metrics: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]] = ()) -> List[str]:
+def result_lines(
+    metrics: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]] = (), chosen: str = ""
+) -> List[str]:
     """
     # Parameters
 
@@ -136,6 +138,9 @@ def result_lines(metrics: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]]
         The metrics of a model on one set of data, as `Model.get_metrics` names them.
     epochs : `Sequence[Mapping[str, Any]]`, optional (default = none)
         The same metrics after each epoch, for the course of the first one that is told.
+    chosen : `str`, optional (default = none)
+        The metric by which the best epoch was chosen. Models without perplexities or a confusion
+        matrix of classes tell it first.
 
     # Returns
 
@@ -145,14 +150,17 @@ def result_lines(metrics: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]]
     """
     if "perplexity" in metrics:
         return _lines_of_language_model(metrics, epochs)
-    if "accuracy" in metrics:
+    if "accuracy" in metrics and "confusion_classes" in metrics:
         return [
             f"accuracy {metrics['accuracy']:.1%}{_course('accuracy', epochs)}",
             *_lines_of_classes(metrics),
         ]
     numbers = {name: value for name, value in metrics.items() if isinstance(value, (int, float))}
+    names = sorted(numbers, key=lambda name: name != chosen)
     longest = max(map(len, numbers), default=0)
-    lines = [f"{name:{longest}}  {value:.4g}" for name, value in numbers.items()]
+    lines = [f"{name:{longest}}  {numbers[name]:.4g}" for name in names]
+    if lines:
+        lines[0] += _course(names[0], epochs)
     if len(lines) > MOST_NUMBERS:
         lines[MOST_NUMBERS:] = [f"and {len(lines) - MOST_NUMBERS} more"]
     return lines

@@ -19,12 +19,13 @@ HEADING = "Against overfitting"
 
 
 def shown_config() -> Dict[str, Any]:
-    """The one block of its section, on the fixtures."""
+    """The one block of its section, on top of the recipe, on the fixtures."""
     page = PROJECT_ROOT / "docs" / "pre_training.md"
     (block,) = (block for block in blocks_of(page) if block.heading == HEADING)
     assert block.language == "jsonnet"
     there = str(PROJECT_ROOT / "pre_training.jsonnet")  # from where its import is looked for
-    return json.loads(evaluate_snippet(there, block.text, ext_vars=EXT_VARS))
+    recipe = f'(import "training_config/bilm/ptb.jsonnet") + {{ {block.text} }}'
+    return json.loads(evaluate_snippet(there, recipe, ext_vars=EXT_VARS))
 
 
 def test_the_config_that_the_page_shows_builds_what_it_says(

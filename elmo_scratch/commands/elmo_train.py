@@ -29,7 +29,8 @@ from elmo_scratch.own_text import (
     recipe_for,
 )
 from elmo_scratch.report import check_matplotlib, read_contents, report_of, write_page
-from elmo_scratch.terminal import counted
+from elmo_scratch.terminal import counted, last_checkpoint
+from elmo_scratch.training.checkpointer import end_training
 from elmo_scratch_compat.unfinished import unfinished
 from elmo_scratch_compat.whole_files import move
 
@@ -91,9 +92,10 @@ def _is_begun(folder: Path, given: Dict[str, Any]) -> bool:
     before = json.loads((folder / ARGUMENTS).read_text(encoding="utf-8"))
     differ = [name for name in given if before.get(name) != given[name]]
     if differ:
+        way = "" if last_checkpoint(folder) else ", or remove this one: it has no checkpoint yet"
         raise ConfigurationError(
             f"{folder}: a training with other arguments has begun there ({', '.join(differ)}). "
-            "Choose another folder."
+            f"Choose another folder{way}."
         )
     return True
 
@@ -148,4 +150,5 @@ def _train_and_report(training: Namespace) -> None:
     # AllenNLP says that it goes on with a training wherever it finds a config.
     with without_information("allennlp.training.util") if is_new else nullcontext():
         train_model_from_args(training)
+    end_training(folder)
     write_page(report_of(read_contents([folder])), folder / REPORT)

@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
+import torch
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
@@ -115,7 +116,7 @@ def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any)
         folder = Path(args.serialization_dir)
         course = course_of_training(folder)
         told = f"On the {course.data} data, after epoch {course.best_epoch + 1}, the best:"
-        results = result_lines(course.best, course.epochs)
+        results = result_lines(course.best, course.epochs, _chosen_by(config))
         archive = folder / "model.tar.gz"
         # What is trained by several processes each logs for itself.
         log = "out_worker0.log" if config.get("distributed") else "out.log"
@@ -128,31 +129,44 @@ def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any)
             places = {"report": folder / "report.html", **places}
         steps = [f"allennlp evaluate {shlex.quote(str(archive))} TEXTS"]
     elif command == "evaluate":
-        told, results = f"On {args.input_file}:", result_lines(result)
+        told = f"On {args.input_file}:"
+        results = result_lines(result, chosen=_chosen_by(config))
         archive = Path(args.archive_file)
         places = {"all metrics": args.output_file} if args.output_file else {}
         steps = []
     else:
         return []
-    steps.append(_use(archive, config))
+    steps.append(_use(command, archive, config))
     return closing_lines([told, *(f"  {line}" for line in results)], places, steps)
 
 
-def _use(archive: Path, config: Dict[str, Any]) -> str:
-    """The command that uses a trained model."""
+def _chosen_by(config: Dict[str, Any]) -> str:
+    """The metric that the best epoch of a training is chosen by; of several the first."""
+    trainer = config.get("trainer")
+    named = trainer.get("validation_metric", "-loss") if isinstance(trainer, dict) else "-loss"
+    return str(named[0] if isinstance(named, list) and named else named).lstrip("+-")
+
+
+def _use(command: str, archive: Path, config: Dict[str, Any]) -> str:
+    """The command that uses a model that `command` has trained or evaluated."""
     name = shlex.quote(str(archive))
     if str(config["model"].get("type", "")).startswith(LANGUAGE_MODELS):
-        return f"allennlp elmo TEXT layers.hdf5 --all --weight-file {name}"
+        # The text of `elmo-train` is the user's own; `allennlp elmo` takes tokens.
+        is_cut = command == "elmo-train" and "tokenizer" in config["dataset_reader"]
+        text = "CUT_AS_IN_TRAINING" if is_cut else "TEXT"
+        return f"allennlp elmo {text} layers.hdf5 --all --weight-file {name}"
     return f"allennlp predict {name} TEXTS.jsonl"
 
 
 def _way_on(command: str, args: Namespace) -> str:
     """How to go on after an interruption, as the end of a line."""
-    if command == "elmo-train":
-        return ". The same command goes on from the last checkpoint"
-    if command != "train":
+    if command not in TRAININGS:
         return ""
     folder = Path(args.serialization_dir)
+    if command == "elmo-train":
+        kept = last_checkpoint(folder)
+        where = f" from the last checkpoint, after {kept}" if kept else " from the beginning"
+        return f". The same command goes on{where}"
     options = ["-o", args.overrides] if args.overrides else []
     options += [word for name in args.include_package for word in ("--include-package", name)]
     command = way_on(folder, args.param_path, options)
@@ -184,7 +198,10 @@ def mistake_of(error: Exception, args: Namespace) -> Optional[str]:
     message = " ".join(str(error).split())
     config: str = args.param_path if "param_path" in args else args.archive_file
     if isinstance(error, ConfigurationError):
-        return _of_unknown_name(" ".join(str(error.message).split()))
+        told = " ".join(str(error.message).split())
+        if re.match(r"Serialization directory \(.+\) already exists and is not empty", told):
+            return _of_folder_in_use(args)
+        return _of_gpu(told, config) or _of_unknown_name(told)
     if isinstance(error, OSError):
         missing = re.fullmatch(r"file (.+) not found", message)
         if missing:
@@ -200,7 +217,8 @@ def mistake_of(error: Exception, args: Namespace) -> Optional[str]:
     if isinstance(error, (RuntimeError, ValueError)):
         if message.startswith("overrides"):
             return message
-        return _of_jsonnet(message, config, args) or f"{message.rstrip('.')}{MORE}"
+        mistake = _of_jsonnet(message, config, args) or _of_gpu(message, config)
+        return mistake or f"{message.rstrip('.')}{MORE}"
     return None
 
 
@@ -232,3 +250,29 @@ def _of_jsonnet(message: str, config: str, args: Namespace) -> Optional[str]:
             return f"--overrides: expected JSON, but got {args.overrides} ({place[1]})"
         return f"{config}: expected a config in Jsonnet, but {place[1]}"
     return None
+
+
+def _of_gpu(message: str, config: str) -> Optional[str]:
+    """The line where a config, often an old one, names a GPU that isn't there."""
+    asks_for_one = re.match(
+        r"Cannot access accelerator|Experiment specified|Torch not com", message
+    )
+    if asks_for_one is None or torch.cuda.is_available():
+        return None
+    return (
+        f"{config}: it names a GPU, but PyTorch sees none. Leave `trainer.cuda_device` out, or set "
+        "it to -1 (-o '{\"trainer.cuda_device\": -1}')"
+    )
+
+
+def _of_folder_in_use(args: Namespace) -> str:
+    """The line where something lies in the folder of a training, and how to go on there."""
+    folder = Path(args.serialization_dir)
+    kept = last_checkpoint(folder)
+    if (folder / "model.tar.gz").exists():
+        there = "a finished training lies there. Replace it by --force"
+    elif kept:
+        there = f"a training was stopped there after {kept}. Go on with it by --recover"
+    else:
+        there = "it is not empty, but holds no checkpoint. Begin anew by --force"
+    return f"{folder}: {there}, or choose another folder by -s"

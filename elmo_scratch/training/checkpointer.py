@@ -166,6 +166,15 @@ def training_process(folder: Path) -> Optional[str]:
     return None
 
 
+def end_training(folder: Path) -> None:
+    """Releases the lock of a training in this process that has ended, which a report asks for."""
+    with suppress(OSError):
+        there = os.stat(folder / LOCK)
+        file = _OPEN.pop((there.st_dev, there.st_ino), None)
+        if file is not None:
+            file.close()
+
+
 def _opened(path: Path) -> TextIO:
     """Opens or creates the file of a lock."""
     with suppress(FileNotFoundError):

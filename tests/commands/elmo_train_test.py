@@ -32,7 +32,7 @@ def small_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_from_a_text_to_a_bilm_and_a_report(
     allennlp: Allennlp, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    allennlp("elmo-train", SENTENCES, "-s", "runs/own", "--epochs", "2")
+    allennlp("elmo-train", SENTENCES, "-s", "runs/own", "--epochs", "2", "--tokenize", "xx")
     told = capsys.readouterr()
     assert told.out.splitlines()[:3] == [
         "3,855 words in 300 sentences",
@@ -41,7 +41,9 @@ def test_from_a_text_to_a_bilm_and_a_report(
     ]
     assert "going on" not in told.err
     assert "report       runs/own/report.html" in told.out
-    assert "perplexity" in (tmp_path / "runs/own/report.html").read_text(encoding="utf-8")
+    assert "allennlp elmo CUT_AS_IN_TRAINING layers.hdf5 --all" in told.out
+    report = (tmp_path / "runs/own/report.html").read_text(encoding="utf-8")
+    assert "perplexity" in report and "in progress" not in report
     assert read_bilm_archive(tmp_path / "runs/own/model.tar.gz").bilm.num_layers == 3
     held = (tmp_path / "runs/own/texts/dev.txt").read_text(encoding="utf-8").splitlines()
     assert held == SENTENCES.read_text(encoding="utf-8").splitlines()[-15:]

@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any, List
 
 import pytest
+import torch
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
+from allennlp.training.util import create_serialization_dir
 
 from elmo_scratch.commands.plain_commands import mistake_of, run_plainly
 from tests import FIXTURES_ROOT
@@ -70,6 +73,45 @@ def test_a_mistake_is_one_line(error: Exception, told: str, arguments: Namespace
     with pytest.raises(ConfigurationError, match=f"^allennlp train: error: .*{told}") as stop:
         run_plainly("train", raising(error), arguments)
     assert "\n" not in str(stop.value)
+
+
+@pytest.mark.parametrize(
+    "files, told",
+    [
+        (["config.json"], "holds no checkpoint. Begin anew by --force"),
+        (["training_state_e1_b0.th"], "after 1 epoch. Go on with it by --recover"),
+        (["training_state_e1_b0.th", "model.tar.gz"], "finished training .* Replace it by --force"),
+    ],
+)
+def test_a_folder_in_use_says_how_to_go_on_there(
+    files: List[str], told: str, arguments: Namespace
+) -> None:
+    folder = Path(arguments.serialization_dir)
+    for name in files:
+        (folder / name).touch()
+    with pytest.raises(ConfigurationError, match=f"^allennlp train: error: {folder}: .*{told}, or"):
+        run_plainly(
+            "train",
+            lambda args: create_serialization_dir(Params({}), folder, False, False),
+            arguments,
+        )
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Cannot access accelerator device when none is available."),
+        ConfigurationError("Experiment specified a GPU but none is available;"),
+    ],
+)
+def test_a_gpu_that_is_not_there_is_told_with_the_setting(
+    error: Exception, arguments: Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    told = mistake_of(error, arguments)
+    assert told is not None and "`trainer.cuda_device`" in told and "PyTorch sees none" in told
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert mistake_of(error, arguments) != told
 
 
 def test_a_mistake_of_the_program_keeps_its_traceback(arguments: Namespace) -> None:

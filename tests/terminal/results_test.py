@@ -72,6 +72,15 @@ def test_other_models_tell_their_numbers() -> None:
     assert len(many) == 11 and many[-1] == "and 20 more"
 
 
+def test_what_chose_the_best_epoch_comes_first_with_its_course() -> None:
+    epochs = [{"accuracy": 0.9, "f1-measure-overall": f1, "loss": 1.0} for f1 in (0.1, 0.2, 0.5)]
+    assert result_lines(epochs[-1], epochs, "f1-measure-overall") == [
+        "f1-measure-overall  0.5  ▁▃█  over 3 epochs",
+        "accuracy            0.9",
+        "loss                1",
+    ]
+
+
 def test_the_course_of_a_training_is_that_of_the_validation_data_if_there_are_any(
     tmp_path: Path,
 ) -> None:

@@ -70,11 +70,13 @@ class SmallMemory:
         self.failures = 0
         forward = LstmStack.forward
 
-        def limited(stack: LstmStack, inputs: torch.Tensor, widths: Any, state: Any) -> Any:
+        def limited(
+            stack: LstmStack, inputs: torch.Tensor, widths: Any, state: Any, *rest: Any
+        ) -> Any:
             if len(inputs) > positions or state.hidden.size(1) > sentences:
                 self.failures += 1
                 raise error
-            return forward(stack, inputs, widths, state)
+            return forward(stack, inputs, widths, state, *rest)
 
         monkeypatch.setattr(LstmStack, "forward", limited)
 
