@@ -15,6 +15,7 @@ from elmo_scratch.training.checkpointer import (
     LOCK,
     TrainingLock,
     WholeCheckpointer,
+    end_training,
     training_process,
 )
 from elmo_scratch_compat import training as compat_training
@@ -168,3 +169,11 @@ def test_to_ask_leaves_the_lock_of_this_process_as_it_is(tmp_path: Path) -> None
 def test_a_pipe_in_the_place_of_the_lock_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / LOCK)
     assert training_process(tmp_path) is None
+
+
+def test_a_training_of_this_process_is_over_when_it_says_so(tmp_path: Path) -> None:
+    lock = TrainingLock(tmp_path)
+    assert training_process(tmp_path) is not None
+    end_training(tmp_path)
+    assert training_process(tmp_path) is None
+    lock.check()
