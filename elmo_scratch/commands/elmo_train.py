@@ -111,7 +111,10 @@ def _begin(args: Namespace, given: Dict[str, Any], folder: Path) -> None:
     check_no_table([*args.texts, *files])
     size = measure(files)
     check_size(size, args.texts[0])
-    print(f"{counted(size.tokens, 'word')} in {counted(size.num_sentences, 'sentence')}")
+    # As they are counted, without `--tokenize`.
+    between = " between white space" if args.tokenize else ""
+    words, sentences = counted(size.tokens, "word"), counted(size.num_sentences, "sentence")
+    print(f"{words}{between} in {sentences}")
     if size.is_raw and args.tokenize is None:
         print(
             f"{size.raw_share:.0%} of the words have a punctuation mark at their end. With "

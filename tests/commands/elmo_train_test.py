@@ -35,7 +35,7 @@ def test_from_a_text_to_a_bilm_and_a_report(
     allennlp("elmo-train", SENTENCES, "-s", "runs/own", "--epochs", "2", "--tokenize", "xx")
     told = capsys.readouterr()
     assert told.out.splitlines()[:3] == [
-        "3,855 words in 300 sentences",
+        "3,855 words between white space in 300 sentences",
         "held out for validation: the last 5.0% of each file",
         "recipe own_small: 2 epochs, 16 streams",
     ]
