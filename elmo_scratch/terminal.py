@@ -88,6 +88,9 @@ MOST_NUMBERS = 10
 
 NAMES_WIDTH, SCORE_WIDTH = 14, 8
 
+OF_THE_RUN = re.compile(r"(worker|gpu)_\d+_memory_MB|tokens_per_second")
+"""Metrics of a training that say nothing of its model."""
+
 EPOCH_FILE = re.compile(r"metrics_epoch_(\d+)\.json")
 
 
@@ -140,7 +143,7 @@ def result_lines(
         The same metrics after each epoch, for the course of the first one that is told.
     chosen : `str`, optional (default = none)
         The metric by which the best epoch was chosen. Models without perplexities or a confusion
-        matrix of classes tell it first.
+        matrix of classes tell it first, unless it is the loss, which says little to people.
 
     # Returns
 
@@ -155,10 +158,18 @@ def result_lines(
             f"accuracy {metrics['accuracy']:.1%}{_course('accuracy', epochs)}",
             *_lines_of_classes(metrics),
         ]
-    numbers = {name: value for name, value in metrics.items() if isinstance(value, (int, float))}
-    names = sorted(numbers, key=lambda name: name != chosen)
+    numbers = {
+        name: value
+        for name, value in metrics.items()
+        if isinstance(value, (int, float)) and not OF_THE_RUN.fullmatch(name)
+    }
+    names = sorted(numbers, key=lambda name: name != chosen or name == "loss")
     longest = max(map(len, numbers), default=0)
-    lines = [f"{name:{longest}}  {numbers[name]:.4g}" for name in names]
+    shown = {
+        name: f"{number:.1%}" if name.startswith("accuracy") else f"{number:.4g}"
+        for name, number in numbers.items()
+    }
+    lines = [f"{name:{longest}}  {shown[name]}" for name in names]
     if lines:
         lines[0] += _course(names[0], epochs)
     if len(lines) > MOST_NUMBERS:

@@ -67,6 +67,7 @@ def test_lines_are_few_and_fit_a_terminal_whatever_classes_are_called() -> None:
 
 def test_other_models_tell_their_numbers() -> None:
     metrics = {"f1": 0.51234, "loss": 2.0, "counts": [1, 2]}
+    metrics.update(worker_0_memory_MB=600.0, tokens_per_second=99.0)
     assert result_lines(metrics) == ["f1    0.5123", "loss  2"]
     many = result_lines({f"metric {number}": 1.0 for number in range(30)})
     assert len(many) == 11 and many[-1] == "and 20 more"
@@ -76,7 +77,7 @@ def test_what_chose_the_best_epoch_comes_first_with_its_course() -> None:
     epochs = [{"accuracy": 0.9, "f1-measure-overall": f1, "loss": 1.0} for f1 in (0.1, 0.2, 0.5)]
     assert result_lines(epochs[-1], epochs, "f1-measure-overall") == [
         "f1-measure-overall  0.5  ▁▃█  over 3 epochs",
-        "accuracy            0.9",
+        "accuracy            90.0%",
         "loss                1",
     ]
 
