@@ -131,6 +131,17 @@ def _beginning_with(start: str, metrics: Mapping[str, Any]) -> Dict[str, Any]:
     return {name[len(start) :]: value for name, value in metrics.items() if name.startswith(start)}
 
 
+def validation_metric(config: Mapping[str, Any]) -> str:
+    """
+    The metric by which the training of a config chooses its best epoch, of several the first, as
+    AllenNLP writes it: `"+accuracy"` if higher is better, `"-loss"`, the default, if lower is.
+    """
+    trainer = config.get("trainer")
+    named = trainer.get("validation_metric") if isinstance(trainer, dict) else None
+    first = named[0] if isinstance(named, list) and named else named
+    return first if isinstance(first, str) and first.startswith(("+", "-")) else "-loss"
+
+
 def result_lines(
     metrics: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]] = (), chosen: str = ""
 ) -> List[str]:

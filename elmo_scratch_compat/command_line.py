@@ -37,7 +37,7 @@ class _Loading:
 
 
 LOADING = _Loading()
-"""That of this process."""
+"""What this process tells of its imports."""
 
 
 def begin_command() -> None:

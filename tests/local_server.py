@@ -7,7 +7,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional
 
 
 class Request(NamedTuple):
-    """What was asked for."""
+    """One question to the server."""
 
     method: str
     path: str

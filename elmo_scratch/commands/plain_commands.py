@@ -27,6 +27,7 @@ from elmo_scratch.terminal import (
     course_of_training,
     last_checkpoint,
     result_lines,
+    validation_metric,
     way_on,
 )
 from elmo_scratch_compat.archives import UNPACKABLE
@@ -116,7 +117,7 @@ def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any)
         folder = Path(args.serialization_dir)
         course = course_of_training(folder)
         told = f"On the {course.data} data, after epoch {course.best_epoch + 1}, the best:"
-        results = result_lines(course.best, course.epochs, _chosen_by(config))
+        results = result_lines(course.best, course.epochs, validation_metric(config)[1:])
         archive = folder / "model.tar.gz"
         # What is trained by several processes each logs for itself.
         log = "out_worker0.log" if config.get("distributed") else "out.log"
@@ -130,7 +131,7 @@ def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any)
         steps = [f"allennlp evaluate {shlex.quote(str(archive))} TEXTS"]
     elif command == "evaluate":
         told = f"On {args.input_file}:"
-        results = result_lines(result, chosen=_chosen_by(config))
+        results = result_lines(result, chosen=validation_metric(config)[1:])
         archive = Path(args.archive_file)
         places = {"all metrics": args.output_file} if args.output_file else {}
         steps = []
@@ -138,13 +139,6 @@ def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any)
         return []
     steps.append(_use(command, archive, config))
     return closing_lines([told, *(f"  {line}" for line in results)], places, steps)
-
-
-def _chosen_by(config: Dict[str, Any]) -> str:
-    """The metric that the best epoch of a training is chosen by; of several the first."""
-    trainer = config.get("trainer")
-    named = trainer.get("validation_metric", "-loss") if isinstance(trainer, dict) else "-loss"
-    return str(named[0] if isinstance(named, list) and named else named).lstrip("+-")
 
 
 def _use(command: str, archive: Path, config: Dict[str, Any]) -> str:

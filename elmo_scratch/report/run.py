@@ -13,6 +13,7 @@ from allennlp.models.archival import CONFIG_NAME
 
 from elmo_scratch.report.metrics import Metrics, read_metrics, total_seconds
 from elmo_scratch.report.untrusted import printable, read_json_object
+from elmo_scratch.terminal import validation_metric
 from elmo_scratch.training.checkpointer import LOCK, MAX_NAME, training_process
 from elmo_scratch.training.environment import ENVIRONMENT
 from elmo_scratch.training.recovery import METRICS
@@ -117,11 +118,7 @@ class Run(NamedTuple):
     @property
     def measure(self) -> Measure:
         """AllenNLP's `validation_metric`; of several the first."""
-        name = self.settings.get("trainer.validation_metric", "-loss")
-        if isinstance(name, list) and name:
-            name = name[0]
-        if not isinstance(name, str) or name[:1] not in ("+", "-"):
-            name = "-loss"
+        name = validation_metric(self.config)
         return Measure(printable(name[1:]), name[0] == "+")
 
     @property

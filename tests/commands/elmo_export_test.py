@@ -20,7 +20,7 @@ FILES = ["options.json", "vocab.txt", "weights.hdf5"]
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a biLM of characters."""
+    """The archive of a biLM of characters."""
     return archive_of(tmp_path_factory.mktemp("archive"))
 
 

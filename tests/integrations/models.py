@@ -14,7 +14,7 @@ from tests.tiny_archives import unpack
 OFFICIAL = [
     str(FIXTURES_ROOT / "elmo/residual" / name) for name in ("options.json", "weights.hdf5")
 ]
-"""Of a biLM of characters."""
+"""The files of a biLM of characters."""
 
 GOLDEN = PROJECT_ROOT / "tests" / "golden"
 ARCHIVE = str(GOLDEN / "words" / "model.tar.gz")

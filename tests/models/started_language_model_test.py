@@ -165,7 +165,9 @@ def test_the_softmax_of_an_archive_goes_on_with_its_words(tmp_path: Path) -> Non
     assert all(torch.equal(loaded[name], expected[name]) for name in expected)
     softmax = read_bilm(archive, with_softmax=True).softmax
     assert softmax.config == adaptive and softmax.tensors.keys() == expected.keys()
-    assert build(vocab_of(*DOMAIN), **{**model, "archive_file": str(archive)}).softmax.weight.any()
+    # With other words it starts anew, as a full one.
+    other = build(vocab_of(*DOMAIN, "heron"), **{**model, "archive_file": str(archive)})
+    assert isinstance(other.softmax, FullSoftmax)
 
 
 def test_older_trainings_go_on_with_the_softmax_of_their_time(

@@ -2,7 +2,9 @@ import json
 from pathlib import Path
 from typing import Any, Dict, List
 
-from elmo_scratch.terminal import Course, course_of_training, result_lines
+import pytest
+
+from elmo_scratch.terminal import Course, course_of_training, result_lines, validation_metric
 
 
 def language_model(perplexity: float) -> Dict[str, Any]:
@@ -80,6 +82,21 @@ def test_what_chose_the_best_epoch_comes_first_with_its_course() -> None:
         "accuracy            90.0%",
         "loss                1",
     ]
+
+
+@pytest.mark.parametrize(
+    "named, metric",
+    [
+        ("+f1-measure-overall", "+f1-measure-overall"),
+        (["-perplexity", "+accuracy"], "-perplexity"),
+        ([], "-loss"),
+        (None, "-loss"),
+        (3, "-loss"),
+    ],
+)
+def test_of_several_metrics_the_first_chooses_the_best_epoch(named: Any, metric: str) -> None:
+    assert validation_metric({"trainer": {"validation_metric": named}}) == metric
+    assert validation_metric({}) == "-loss"
 
 
 def test_the_course_of_a_training_is_that_of_the_validation_data_if_there_are_any(

@@ -201,7 +201,7 @@ def test_lengths_are_drawn_as_in_the_paper() -> None:
     for some, mean in ((sizes[is_half], 35), (sizes[~is_half], 70)):
         assert some.mean() == pytest.approx(mean, abs=0.6)
         assert some.std() == pytest.approx(5, abs=0.5)
-    # Of a longer text they are the same, and then more.
+    # A longer text has the same lengths, and then more.
     more = random_sizes(70, 2 * 10**6, numpy.random.default_rng(3))
     assert more[: len(sizes)].tolist() == sizes.tolist()
     assert random_sizes(1, 50, numpy.random.default_rng(3)).min() == 1
