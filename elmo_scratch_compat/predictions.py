@@ -100,7 +100,7 @@ SHOWN = 60
 def _opened(path: str, fetched: Callable[[str], Any]) -> Iterator[Iterable[bytes]]:
     """Yields the lines of a file, plain or compressed, or of the standard input, `"-"`."""
     # The plugin's half: it reads compressed texts.
-    packed = import_module("elmo_scratch.data.packed_files")
+    packed = import_module("elmo_scratch.data.lines")
     if path == "-":
         yield sys.stdin.buffer
         return

@@ -10,7 +10,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenIndexer
 from allennlp.data.tokenizers import Token
 
 from elmo_scratch.data.lines import text_lines
-from elmo_scratch.data.treebank import treebank_sentences
+from elmo_scratch.data.sentence_forms import treebank_sentences
 
 TAG_COLUMNS = {"upos": 3, "xpos": 4}
 """Where the universal and the language's own parts of speech stand."""

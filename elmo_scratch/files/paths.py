@@ -1,4 +1,4 @@
-"""Finds a file that is named by a path or an address."""
+"""Finds a file that is named by a path or an address, and the folder of the cache."""
 
 import os
 from os import PathLike
@@ -9,6 +9,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 from elmo_scratch.files.download import fetched
+
+CACHE_VARIABLE = "ELMO_SCRATCH_CACHE"
+"""The environment variable that names the cache, `~/.cache/elmo_scratch` by default."""
 
 
 def is_address(source: Union[str, PathLike]) -> bool:
@@ -59,3 +62,11 @@ def local_file(source: Union[str, PathLike]) -> Path:
     if not os.access(path, os.R_OK):
         raise ConfigurationError(f"{source}: cannot be read (permission denied)")
     return path
+
+
+def default_cache_dir() -> Path:
+    """The default folder of prepared corpora."""
+    named = os.environ.get(CACHE_VARIABLE)
+    if named:
+        return Path(named).expanduser()
+    return Path.home() / ".cache" / "elmo_scratch" / "corpora"

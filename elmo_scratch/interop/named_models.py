@@ -26,7 +26,7 @@ from elmo_scratch.data.vocabulary_file import MARKS, read_vocabulary_file
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.download import FetchError, download
 from elmo_scratch.files.identity import identity_of
-from elmo_scratch.files.paths import is_address, local_file
+from elmo_scratch.files.paths import CACHE_VARIABLE, is_address, local_file
 from elmo_scratch.interop.official.options import Options
 from elmo_scratch.interop.zipped_models import (
     OPTIONS_NAME,
@@ -48,9 +48,6 @@ The environment variable that names folders and addresses to look for named mode
 by `:`. Each has the files `NAME/options.json` and `NAME/weights.hdf5`, and those by which the model
 scores words, `NAME/softmax_weights.hdf5` and `NAME/vocab.txt`.
 """
-
-CACHE_VARIABLE = "ELMO_SCRATCH_CACHE"
-"""The environment variable that names the cache, `~/.cache/elmo_scratch` by default."""
 
 BUCKETS = (
     "https://allennlp.s3.amazonaws.com/models/elmo/",

@@ -32,7 +32,7 @@ import numpy
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules.token_embedders.embedding import EmbeddingsTextFile
 
-from elmo_scratch.data.packed_files import damage_told, unpacked
+from elmo_scratch.data.lines import damage_told, unpacked
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.paths import resolve_path
 

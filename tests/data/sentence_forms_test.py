@@ -6,13 +6,14 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.data.lines import text_lines
 from elmo_scratch.data.sentence_forms import (
     CutSentence,
+    TreebankWord,
     conllu_sentences,
     form_by_name,
     json_sentences,
     spaced_line,
     text_sentences,
+    treebank_sentences,
 )
-from elmo_scratch.data.treebank import TreebankWord, treebank_sentences
 from tests import FIXTURES_ROOT
 
 TREEBANK = FIXTURES_ROOT / "tasks" / "ud" / "dev.conllu"

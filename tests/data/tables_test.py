@@ -8,9 +8,8 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data import SentencesReader
 from elmo_scratch.data.corpus import PreparedCorpus, check_no_table, is_table
-from elmo_scratch.data.lines import split_lines
+from elmo_scratch.data.lines import LOOKED_AT, ending_of, split_lines
 from elmo_scratch.data.sentence_forms import form_by_name, text_sentences
-from elmo_scratch.data.tables import LOOKED_AT, ending_of
 from tests import FIXTURES_ROOT
 
 NEWS = FIXTURES_ROOT / "news" / "dev.csv"

@@ -12,7 +12,7 @@ from typing import List
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.packed_files import FORMS, check_no_archive, damage_told, unpacked
+from elmo_scratch.data.lines import FORMS, check_no_archive, damage_told, unpacked
 
 TEXT = "eins\nfünf\n".encode("utf-8")
 

@@ -22,11 +22,11 @@ from datasets import IterableDataset
 
 from elmo_scratch import write_official_bilm
 from elmo_scratch.data.corpus import PreparedCorpus
-from elmo_scratch.data.corpus.cache_folder import CACHE_VARIABLE
 from elmo_scratch.data.corpus.data_sets import data_set_file
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.layer_cache import FileStore
 from elmo_scratch.files.download import download
+from elmo_scratch.files.paths import CACHE_VARIABLE
 from elmo_scratch.integrations.spacy_component import write_copy
 from elmo_scratch.interop import read_bilm
 from elmo_scratch.interop.archives.torch_file import read_torch_file

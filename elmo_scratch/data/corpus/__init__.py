@@ -6,12 +6,12 @@ process with the same text and settings finds the same prepared folder, and that
 whole or not there.
 """
 
-from elmo_scratch.data.corpus.audit import ARCHIVED_AUDIT as ARCHIVED_AUDIT
-from elmo_scratch.data.corpus.audit import CorpusAudit as CorpusAudit
-from elmo_scratch.data.corpus.audit import log_audit as log_audit
 from elmo_scratch.data.corpus.data_sets import data_set_lines as data_set_lines
 from elmo_scratch.data.corpus.data_sets import is_data_set as is_data_set
+from elmo_scratch.data.corpus.preparation import ARCHIVED_AUDIT as ARCHIVED_AUDIT
+from elmo_scratch.data.corpus.preparation import CorpusAudit as CorpusAudit
 from elmo_scratch.data.corpus.preparation import WordTable as WordTable
+from elmo_scratch.data.corpus.preparation import log_audit as log_audit
 from elmo_scratch.data.corpus.prepared_corpus import PreparedCorpus as PreparedCorpus
 from elmo_scratch.data.corpus.shards import DataPath as DataPath
 from elmo_scratch.data.corpus.shards import check_no_table as check_no_table

@@ -17,7 +17,7 @@ from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
-from elmo_scratch.data.corpus.cache_folder import CACHE_VARIABLE, default_cache_dir
+from elmo_scratch.files.paths import CACHE_VARIABLE, default_cache_dir
 from elmo_scratch_compat.unfinished import unfinished
 from elmo_scratch_compat.whole_files import move
 

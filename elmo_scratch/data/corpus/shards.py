@@ -9,9 +9,17 @@ from typing import Callable, Iterator, List, Optional, Sequence, Union
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.corpus.data_sets import data_set_file, is_data_set
-from elmo_scratch.data.lines import BYTE_ORDER_MARK, too_long
-from elmo_scratch.data.packed_files import ENDINGS, check_no_archive, damage_told, unpacked
-from elmo_scratch.data.tables import LOOKED_AT, ending_of, tell_rows
+from elmo_scratch.data.lines import (
+    BYTE_ORDER_MARK,
+    ENDINGS,
+    LOOKED_AT,
+    check_no_archive,
+    damage_told,
+    ending_of,
+    tell_rows,
+    too_long,
+    unpacked,
+)
 from elmo_scratch.files.paths import resolve_path
 from elmo_scratch_compat.bounds import LINE_SIZE
 

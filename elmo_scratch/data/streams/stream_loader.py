@@ -14,10 +14,10 @@ from allennlp.nn.util import move_to_device
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
 from elmo_scratch.data.corpus import DataPath, PreparedCorpus, list_shards, log_audit
 from elmo_scratch.data.sentences_reader import SentencesReader
-from elmo_scratch.data.streams.order import StreamOrder
 from elmo_scratch.data.streams.windows import (
     Positions,
     Spelling,
+    StreamOrder,
     check_marks,
     stream_indexers,
     windows,

@@ -15,8 +15,8 @@ from allennlp.data.tokenizers import (
 )
 
 from elmo_scratch.data import SpacyBlankTokenizer
-from elmo_scratch.data.corpus import corpus_key as module
-from elmo_scratch.data.corpus.corpus_key import DIGESTS, corpus_key, tokenizer_settings
+from elmo_scratch.data.corpus import prepared_corpus as module
+from elmo_scratch.data.corpus.prepared_corpus import DIGESTS, corpus_key, tokenizer_settings
 
 LONG_AGO = 1_000_000_000
 

@@ -15,8 +15,8 @@ from allennlp.data.tokenizers import CharacterTokenizer, WhitespaceTokenizer
 
 from elmo_scratch.data.corpus import PreparedCorpus, preparation
 from elmo_scratch.data.corpus import prepared_corpus as module
-from elmo_scratch.data.corpus.cache_folder import CACHE_VARIABLE, default_cache_dir
 from elmo_scratch.data.corpus.prepared_corpus import PART
+from elmo_scratch.files.paths import CACHE_VARIABLE, default_cache_dir
 from tests import FIXTURES_ROOT
 
 FORK = multiprocessing.get_context("fork")

@@ -4,8 +4,8 @@ from typing import List
 import numpy
 import pytest
 
-from elmo_scratch.data.streams import order as stream_order
-from elmo_scratch.data.streams.order import StreamOrder
+from elmo_scratch.data.streams import windows as stream_order
+from elmo_scratch.data.streams.windows import StreamOrder
 from tests.data.streams.tiny_text import TinyText
 
 TEXT = TinyText.random(num_shards=7, num_sentences=40)

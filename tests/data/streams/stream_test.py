@@ -3,8 +3,8 @@ from typing import List, NamedTuple
 import numpy
 import pytest
 
-from elmo_scratch.data.streams import order as stream_order
 from elmo_scratch.data.streams import windows
+from elmo_scratch.data.streams import windows as stream_order
 from elmo_scratch.data.streams.windows import Positions, read_sentences
 from tests.data.streams.tiny_text import TinyText
 

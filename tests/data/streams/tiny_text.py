@@ -4,8 +4,7 @@ from typing import List, NamedTuple, Optional, Sequence, Union
 
 import numpy
 
-from elmo_scratch.data.streams.order import StreamOrder
-from elmo_scratch.data.streams.windows import BEGIN, END, NUM_MARKS, Positions, windows
+from elmo_scratch.data.streams.windows import BEGIN, END, NUM_MARKS, Positions, StreamOrder, windows
 
 
 class TinyText(NamedTuple):
