@@ -1,13 +1,18 @@
-"""What a command tells a person: sparklines, results as a few lines, and how it closes."""
+"""
+What a command tells a person: sparklines, results as a few lines, and how it closes; and what it
+leaves out, messages that nobody asked for.
+"""
 
 import json
+import logging
 import math
 import re
 import shlex
 import unicodedata
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence
 
 
 def printable(text: str) -> str:
@@ -333,3 +338,20 @@ def duration(seconds: float) -> str:
 def counted(number: int, name: str) -> str:
     """Returns `"1 token"` or `"2,048 tokens"`."""
     return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+@contextmanager
+def without_information(*names: str) -> Iterator[None]:
+    """Keeps messages below a warning of the loggers of these names from everybody in the block."""
+    loggers = [logging.getLogger(name) for name in names]
+    for logger in loggers:
+        logger.addFilter(_is_warning)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(_is_warning)
+
+
+def _is_warning(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.WARNING

@@ -10,8 +10,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.training import ExactResume
+from elmo_scratch.training.environment import gathered
 from elmo_scratch.training.exact_resume import random_state
-from elmo_scratch.training.workers import gathered
 from tests.metrics.workers import run_in_two_workers
 from tests.training.tiny_runs import run, run_until, tiny_config
 

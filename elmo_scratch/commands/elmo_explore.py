@@ -30,9 +30,8 @@ from elmo_scratch.export import ExportSettings, InputText, ModelSource, export_l
 from elmo_scratch.export.plan import in_words
 from elmo_scratch.files.atomic import atomic_write, check_place
 from elmo_scratch.files.paths import local_file
-from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.interop import LayerFile
-from elmo_scratch.terminal import closing_lines, counted
+from elmo_scratch.terminal import closing_lines, counted, without_information
 
 
 @Subcommand.register("elmo-explore")

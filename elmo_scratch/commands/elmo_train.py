@@ -19,7 +19,6 @@ from elmo_scratch.commands.plain_commands import run_plainly
 from elmo_scratch.data.corpus import check_no_table, list_shards
 from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_scratch.files.atomic import check_folder_place
-from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.own_text import (
     OwnText,
     check_size,
@@ -29,7 +28,7 @@ from elmo_scratch.own_text import (
     recipe_for,
 )
 from elmo_scratch.report import check_matplotlib, read_contents, report_of, write_page
-from elmo_scratch.terminal import counted, last_checkpoint
+from elmo_scratch.terminal import counted, last_checkpoint, without_information
 from elmo_scratch.training.checkpointer import end_training
 from elmo_scratch_compat.unfinished import unfinished
 from elmo_scratch_compat.whole_files import move

@@ -1,4 +1,7 @@
-"""The forms in which files hold sentences that are cut into tokens already."""
+"""
+The forms in which files hold sentences that are cut into tokens already: JSON lines, and CoNLL-U,
+the format of Universal Dependencies.
+"""
 
 import json
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple

@@ -8,7 +8,7 @@ from elmo_scratch.explore.in_context import LayerNeighbours as LayerNeighbours
 from elmo_scratch.explore.in_context import SenseSentence as SenseSentence
 from elmo_scratch.explore.in_context import nearest_by_layer as nearest_by_layer
 from elmo_scratch.explore.in_context import read_senses as read_senses
-from elmo_scratch.explore.in_terminal import word_lines as word_lines
+from elmo_scratch.explore.in_context import word_lines as word_lines
 from elmo_scratch.explore.neighbours import Neighbour as Neighbour
 from elmo_scratch.explore.neighbours import nearest as nearest
 from elmo_scratch.explore.page import layer_page as layer_page

@@ -13,8 +13,13 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 import numpy
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.explore.neighbours import neighbours_of_all, num_tiles
-from elmo_scratch.explore.occurrences import occurrences, plane_of, spread
+from elmo_scratch.explore.neighbours import (
+    neighbours_of_all,
+    num_tiles,
+    occurrences,
+    plane_of,
+    spread,
+)
 from elmo_scratch.explore.tokens import ExportedTokens
 
 MAX_SENTENCES = 2000

@@ -16,8 +16,8 @@ from elmo_scratch.export.export import export_layers
 from elmo_scratch.export.model_source import ModelSource
 from elmo_scratch.export.plan import KEPT, ExportSettings
 from elmo_scratch.export.text import InputText
-from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.modules.bilm import BiLm
+from elmo_scratch.terminal import without_information
 
 BATCH_SIZE = 64
 """Sentences that are read together, as in AllenNLP 0.9."""

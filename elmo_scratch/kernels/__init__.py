@@ -7,9 +7,11 @@ from elmo_scratch.kernels.char_convolution import convolved_maxima as convolved_
 from elmo_scratch.kernels.char_convolution import max_over_time as max_over_time
 from elmo_scratch.kernels.char_convolution import words_at_once as words_at_once
 from elmo_scratch.kernels.cross_entropy import TopScores as TopScores
+from elmo_scratch.kernels.cross_entropy import averaged_rows as averaged_rows
 from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy as chunked_cross_entropy
+from elmo_scratch.kernels.cross_entropy import rows_of_all_workers as rows_of_all_workers
+from elmo_scratch.kernels.cross_entropy import sparse_rows as sparse_rows
 from elmo_scratch.kernels.cross_entropy import top_scores as top_scores
-from elmo_scratch.kernels.device import device_of as device_of
 from elmo_scratch.kernels.frozen_cache import FrozenWeightCache as FrozenWeightCache
 from elmo_scratch.kernels.frozen_cache import are_frozen as are_frozen
 from elmo_scratch.kernels.linear import Linear as Linear
@@ -29,11 +31,9 @@ from elmo_scratch.kernels.pointwise import sigmoid_ as sigmoid_
 from elmo_scratch.kernels.precision import BFLOAT16 as BFLOAT16
 from elmo_scratch.kernels.precision import MATMUL_DTYPES as MATMUL_DTYPES
 from elmo_scratch.kernels.precision import MixedPrecision as MixedPrecision
+from elmo_scratch.kernels.precision import device_of as device_of
 from elmo_scratch.kernels.precision import precision_of as precision_of
 from elmo_scratch.kernels.precision import without_autocast as without_autocast
-from elmo_scratch.kernels.rows import averaged_rows as averaged_rows
-from elmo_scratch.kernels.rows import rows_of_all_workers as rows_of_all_workers
-from elmo_scratch.kernels.rows import sparse_rows as sparse_rows
 
 __all__ = [
     "BFLOAT16",

@@ -1,4 +1,4 @@
-"""The precision of matrix products."""
+"""The precision of matrix products, and the device that a number stands for."""
 
 import logging
 import time
@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, ContextManager, List, Optional, Sequence
 
 import torch
+from allennlp.common.checks import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
@@ -185,3 +186,22 @@ def _has_bfloat16(device: torch.device) -> bool:
         torch.cuda.get_device_name(device),
     )
     return False
+
+
+def device_of(cuda_device: int) -> torch.device:
+    """
+    Returns the GPU of that number, or the processor for -1. Raises `ConfigurationError` if
+    `cuda_device` is no number or there is no such GPU.
+    """
+    if isinstance(cuda_device, bool) or not isinstance(cuda_device, int):
+        raise ConfigurationError(
+            f"expected the number of a GPU, or -1 for the processor, but got {cuda_device!r}"
+        )
+    count = torch.cuda.device_count()
+    if not -1 <= cuda_device < count:
+        seen = f"those from 0 to {count - 1}" if count else "none"
+        raise ConfigurationError(
+            f"expected a GPU with the number {cuda_device}, but PyTorch sees {seen}; -1 stands for "
+            "the processor"
+        )
+    return torch.device("cuda", cuda_device) if cuda_device >= 0 else torch.device("cpu")

@@ -5,12 +5,12 @@ The room promises that what is held out for validation is never trained on.
 """
 
 from elmo_scratch.own_text.recipes import OwnText as OwnText
+from elmo_scratch.own_text.recipes import TextSize as TextSize
+from elmo_scratch.own_text.recipes import check_size as check_size
 from elmo_scratch.own_text.recipes import fitted_recipe as fitted_recipe
+from elmo_scratch.own_text.recipes import hold_out as hold_out
+from elmo_scratch.own_text.recipes import measure as measure
 from elmo_scratch.own_text.recipes import recipe_for as recipe_for
-from elmo_scratch.own_text.text import TextSize as TextSize
-from elmo_scratch.own_text.text import check_size as check_size
-from elmo_scratch.own_text.text import hold_out as hold_out
-from elmo_scratch.own_text.text import measure as measure
 
 __all__ = [
     "OwnText",

@@ -6,12 +6,12 @@ the same runs give the same bytes. `surest_errors` alone loads a model, as `alle
 """
 
 from elmo_scratch.report.charts import check_matplotlib as check_matplotlib
-from elmo_scratch.report.contents import Contents as Contents
-from elmo_scratch.report.contents import read_contents as read_contents
 from elmo_scratch.report.document import Report as Report
 from elmo_scratch.report.errors import Errors as Errors
 from elmo_scratch.report.errors import surest_errors as surest_errors
+from elmo_scratch.report.overview import Contents as Contents
 from elmo_scratch.report.overview import in_numbers as in_numbers
+from elmo_scratch.report.overview import read_contents as read_contents
 from elmo_scratch.report.overview import report_of as report_of
 from elmo_scratch.report.page import write_page as write_page
 from elmo_scratch.report.pdf import write_pdf as write_pdf

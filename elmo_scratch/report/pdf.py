@@ -19,9 +19,9 @@ from typing import (
 )
 
 from elmo_scratch.files.atomic import atomic_write
-from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.report.charts import FAINT, FONT_SIZE, INK, check_matplotlib, drawing
 from elmo_scratch.report.document import Block, Chart, Folded, Paragraph, Report, Table
+from elmo_scratch.terminal import without_information
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,11 +16,9 @@ from allennlp.data import DataLoader, DatasetReader, Token, Vocabulary
 from elmo_scratch.data.spelling import split_ragged_batch, words_of
 from elmo_scratch.data.streams import StreamLoader, TooShort
 from elmo_scratch.data.vocabulary_file import UNKNOWN_WORD, read_vocabulary_file
-from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.interop import WordList, read_official_bilm
-from elmo_scratch.interop.archives.archive import read_as_data, read_language_model
+from elmo_scratch.interop.archives.archive import build_reader, read_as_data, read_language_model
 from elmo_scratch.interop.archives.blueprint import ListedWordIndexer
-from elmo_scratch.interop.archives.harmless_reader import build_reader
 from elmo_scratch.interop.archives.softmax import build_softmax
 from elmo_scratch.interop.folders.reading import is_model_folder, read_model_folder
 from elmo_scratch.interop.many_langs import is_many_langs_folder
@@ -39,13 +37,16 @@ from elmo_scratch.modules import (
 )
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
 from elmo_scratch.scoring.indexing import ListIndexer, ReaderIndexer, Sentence, SentenceIndexer
-from elmo_scratch.scoring.scores import LikelyWord, SentenceScore, likely_words
-from elmo_scratch.scoring.stream import (
+from elmo_scratch.scoring.scores import (
+    LikelyWord,
     Predicted,
     PredictedSentence,
     ScoreFile,
     SentenceAssembly,
+    SentenceScore,
+    likely_words,
 )
+from elmo_scratch.terminal import without_information
 from elmo_scratch_compat.strangers import config_as_data
 
 Source = Union[str, PathLike]

@@ -20,9 +20,9 @@ from allennlp.models.archival import archive_model
 from filelock import FileLock, Timeout
 
 from elmo_scratch.files.machine import num_processors
-from elmo_scratch.search.processes import ProcessGroup, stop_left_over
 from elmo_scratch.search.study import next_trial, num_tried, open_study, study_errors
 from elmo_scratch.search.sweep import Metric, Sweep
+from elmo_scratch.search.tasks import ProcessGroup, stop_left_over
 
 logger = logging.getLogger(__name__)
 

@@ -24,14 +24,13 @@ from allennlp.training import Checkpointer, GradientDescentTrainer, Trainer
 from allennlp.training.trainer import TrainerCheckpoint
 from torch.distributed.distributed_c10d import _get_default_store
 
-from elmo_scratch.interop.archives.torch_file import (
+from elmo_scratch.interop.archives.weights import (
     UNREADABLE,
     read_torch_file,
     reason_of,
     write_torch_file,
 )
-from elmo_scratch.training.environment import write_environment
-from elmo_scratch.training.workers import gathered
+from elmo_scratch.training.environment import gathered, write_environment
 
 
 class SharedClock:

@@ -1,4 +1,7 @@
-"""Keeps in a training's folder what it runs on: versions and the machine."""
+"""
+What a training runs on: versions and the machine, which its folder keeps, and the workers of a
+distributed training. A single process is one worker.
+"""
 
 import json
 import math
@@ -6,10 +9,12 @@ import platform
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, List, TypeVar
 
 import allennlp.version
 import torch
+import torch.distributed as dist
+from allennlp.common.util import is_distributed
 
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.machine import machine_memory, num_processors, processor_name
@@ -51,3 +56,23 @@ def write_environment(folder: Path) -> None:
     """
     with suppress(OSError), atomic_write(folder / ENVIRONMENT) as part:
         part.write_text(json.dumps(environment(), indent=2) + "\n", encoding="utf-8")
+
+
+T = TypeVar("T")
+
+
+def own_rank() -> int:
+    """Returns the number of this worker among the workers of all machines, from 0."""
+    return dist.get_rank() if is_distributed() else 0
+
+
+def gathered(own: T) -> List[T]:
+    """
+    Gathers one object from each worker, in the workers' order. All workers have to call this, with
+    an object that can be pickled.
+    """
+    if not is_distributed():
+        return [own]
+    told = [own] * dist.get_world_size()
+    dist.all_gather_object(told, own)
+    return told

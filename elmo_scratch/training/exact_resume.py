@@ -14,6 +14,7 @@ from allennlp.training.callbacks import TrainerCallback
 from elmo_scratch.kernels import BFLOAT16, MixedPrecision
 from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.state_memory import StateMemory
+from elmo_scratch.training.environment import gathered, own_rank
 from elmo_scratch.training.recovery import (
     Progress,
     add_last_epoch,
@@ -27,7 +28,6 @@ from elmo_scratch.training.recovery import (
     stretch_schedule,
     write_best_weights,
 )
-from elmo_scratch.training.workers import gathered, own_rank
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.explore import ExportedTokens, nearest, word_lines
-from elmo_scratch.explore.in_terminal import COLUMNS
+from elmo_scratch.explore.in_context import COLUMNS
 from elmo_scratch.interop import LayerFile
 from elmo_scratch.terminal import text_width
 from tests.explore.tiny_explorations import SENTENCES, write_explored

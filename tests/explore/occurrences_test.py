@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from elmo_scratch.explore import ExportedTokens
-from elmo_scratch.explore.occurrences import occurrences, plane_of, spread
+from elmo_scratch.explore.neighbours import occurrences, plane_of, spread
 from elmo_scratch.interop import LayerFile
 from tests.explore.tiny_explorations import write_explored
 

@@ -29,7 +29,7 @@ from elmo_scratch.files.download import download
 from elmo_scratch.files.paths import CACHE_VARIABLE
 from elmo_scratch.integrations.spacy_component import write_copy
 from elmo_scratch.interop import read_bilm
-from elmo_scratch.interop.archives.torch_file import read_torch_file
+from elmo_scratch.interop.archives.weights import read_torch_file
 from elmo_scratch.interop.zipped_models import unpacked
 from elmo_scratch.report import read_contents, report_of, write_page, write_pdf
 from tests import PROJECT_ROOT

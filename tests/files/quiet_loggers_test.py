@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from elmo_scratch.files.quiet_loggers import without_information
+from elmo_scratch.terminal import without_information
 
 
 def test_information_of_a_logger_is_kept_back_in_the_block_alone(

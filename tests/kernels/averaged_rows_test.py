@@ -2,7 +2,7 @@ from pathlib import Path
 
 import torch
 
-from elmo_scratch.kernels.rows import averaged_rows, rows_of_all_workers
+from elmo_scratch.kernels.cross_entropy import averaged_rows, rows_of_all_workers
 from tests.metrics.workers import run_in_two_workers
 
 

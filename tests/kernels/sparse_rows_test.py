@@ -1,6 +1,6 @@
 import torch
 
-from elmo_scratch.kernels.rows import sparse_rows
+from elmo_scratch.kernels.cross_entropy import sparse_rows
 
 
 def test_they_are_the_chosen_rows() -> None:

@@ -4,7 +4,7 @@ from typing import Iterator
 import pytest
 
 from elmo_scratch.files.signals import Terminated
-from elmo_scratch.search.processes import SIGNALS, interrupted_by_signals
+from elmo_scratch.search.tasks import SIGNALS, interrupted_by_signals
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,8 @@ import optuna
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.search import KeptSearch, holds_search, kept, read_search
+from elmo_scratch.search import KeptSearch, holds_search, read_search
+from elmo_scratch.search import study as kept
 from elmo_scratch.search.study import open_study
 from elmo_scratch.search.sweep import Choice, Metric, Number, Sweep
 

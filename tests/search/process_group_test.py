@@ -7,8 +7,8 @@ from typing import List
 
 import pytest
 
-from elmo_scratch.search import processes
-from elmo_scratch.search.processes import ProcessGroup, stop_left_over
+from elmo_scratch.search import tasks as processes
+from elmo_scratch.search.tasks import ProcessGroup, stop_left_over
 
 SLEEPING = "import sys, time; print('begun', flush=True); time.sleep(60)"
 

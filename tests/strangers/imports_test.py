@@ -12,7 +12,7 @@ from allennlp.models.archival import load_archive
 
 from elmo_scratch import SentenceScorer
 from elmo_scratch.interop import read_bilm, read_bilm_archive
-from elmo_scratch.interop.archives.harmless_reader import UntrustedReader
+from elmo_scratch.interop.archives.archive import UntrustedReader
 from elmo_scratch_compat.strangers import (
     config_as_data,
     is_config_of_others,

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from elmo_scratch.training.workers import gathered, own_rank
+from elmo_scratch.training.environment import gathered, own_rank
 from tests.metrics.workers import run_in_two_workers
 
 

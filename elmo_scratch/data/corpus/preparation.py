@@ -1,4 +1,4 @@
-"""Converts the text of shards to files of word numbers."""
+"""Converts the text of shards to files of word numbers, and counts and logs what they hold."""
 
 import json
 import logging

@@ -1,4 +1,7 @@
-"""Reads a corpus of any size from disk."""
+"""
+Reads a corpus of any size from disk. It is kept under a digest of its text and of all that decides
+how it is split.
+"""
 
 import errno
 import hashlib

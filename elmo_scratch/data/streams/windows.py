@@ -1,4 +1,7 @@
-"""Cuts one of several parallel streams of text into windows, with its words and characters."""
+"""
+Cuts one of several parallel streams of text into windows, with its words and characters. Sentences
+are ordered at random, for any number of them, without memory for the order.
+"""
 
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 

@@ -1,12 +1,16 @@
-"""Reads a biLM, or a whole language model, from a trained archive."""
+"""
+Reads a biLM, or a whole language model, from a trained archive. The reader that its config names is
+built only if it does nothing but make ids.
+"""
 
 import os
 import tarfile
 import zlib
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
+from os import PathLike
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Union
 
 import torch
 from allennlp.common import Params
@@ -16,31 +20,28 @@ from allennlp.models.archival import CONFIG_NAME, extracted_archive, get_weights
 from allennlp.nn.util import read_state_dict
 
 from elmo_scratch.files.paths import resolve_path
-from elmo_scratch.files.quiet_loggers import without_information
 from elmo_scratch.interop.archives.blueprint import BiLmBlueprint, BiLmChanges, WordList, dense
-from elmo_scratch.interop.archives.harmless_reader import build_reader
 from elmo_scratch.interop.archives.sidecar import kept_bilm_config, kept_softmax_config
 from elmo_scratch.interop.archives.softmax import DEFAULT_SOFTMAX
-from elmo_scratch.interop.archives.torch_file import (
-    UNREADABLE,
-    check_not_compressed,
-    check_plain,
-    reason_of,
-)
 from elmo_scratch.interop.archives.weights import (
     BILM_PREFIX,
     SOFTMAX_PREFIX,
+    UNREADABLE,
     Source,
     Tensors,
+    check_not_compressed,
+    check_plain,
     check_sizes,
     fill,
     part_of,
+    reason_of,
 )
 from elmo_scratch.modules import BiLm
+from elmo_scratch.terminal import without_information
 from elmo_scratch_compat.archives import config_in
 from elmo_scratch_compat.bounds import SHARED_TENSORS
 from elmo_scratch_compat.parents import followed
-from elmo_scratch_compat.strangers import config_as_data, told_of
+from elmo_scratch_compat.strangers import IMPORTABLE, config_as_data, told_of
 
 
 def fill_with_nan(bilm: BiLm) -> BiLm:
@@ -279,3 +280,65 @@ def _found(archive_file: Source) -> Path:
         return resolve_path(archive_file)
     except FileNotFoundError:
         raise ConfigurationError(f"{archive_file}: there is no such archive") from None
+
+
+HARMLESS = {
+    "CharacterTokenizer",
+    "ELMoTokenCharactersIndexer",
+    "LettersDigitsTokenizer",
+    "SingleIdTokenIndexer",
+    "SpacyTokenIndexer",
+    "SpacyTokenizer",
+    "TokenCharactersIndexer",
+    "WhitespaceTokenizer",
+}
+"""
+AllenNLP's classes that reach no network and start no process. `SpacyTokenizer` is one because of
+`elmo_scratch_compat.spacy_models`: it takes spaCy's models that are installed, and fetches none.
+"""
+
+
+class UntrustedReader(ConfigurationError):
+    """A reader, or a part of one, that might do more than make ids."""
+
+
+def build_reader(settings: Any, archive_file: Union[str, PathLike]) -> DatasetReader:
+    """
+    Builds a dataset reader by a config that somebody else may have written.
+
+    # Parameters
+
+    settings : `Any`
+        The block `dataset_reader` of the config.
+    archive_file : `Union[str, PathLike]`
+        The name of the archive in errors.
+
+    # Raises
+
+    UntrustedReader
+        If the config names a class that is neither this package's, nor one of `HARMLESS`, nor one
+        that the user has imported, as by `--include-package`. Within
+        `elmo_scratch_compat.strangers.trusted` any class will do.
+    ConfigurationError
+        If the reader can't be built otherwise.
+    """
+
+    def check(found: type) -> None:
+        package = found.__module__.partition(".")[0]
+        is_harmless = found.__name__ in HARMLESS and package == "allennlp"
+        if package in IMPORTABLE and package != "elmo_scratch" and not is_harmless:
+            raise UntrustedReader(
+                f"{archive_file}: its `dataset_reader` has a {found.__name__}, which might fetch "
+                "files or run programs. If you trust the archive, give `--trust`, or read it in a "
+                "block of `elmo_scratch_compat.strangers.trusted`."
+            )
+
+    if not isinstance(settings, dict):
+        raise ConfigurationError(
+            f"{archive_file}: expected the block `dataset_reader` of its config to be an object, "
+            f"but got {settings!r}"
+        )
+    with config_as_data(check=check):
+        return DatasetReader.from_params(
+            Params({"dataset_reader": deepcopy(settings)}).pop("dataset_reader")
+        )

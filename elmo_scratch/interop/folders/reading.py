@@ -16,7 +16,6 @@ from elmo_scratch.interop.archives.blueprint import (
     ListedWordIndexer,
     WithoutDrawing,
 )
-from elmo_scratch.interop.archives.torch_file import reason_of
 from elmo_scratch.interop.archives.weights import (
     BILM_PREFIX,
     NO_MODULE,
@@ -24,9 +23,9 @@ from elmo_scratch.interop.archives.weights import (
     Tensors,
     fill,
     planned_bilm,
+    reason_of,
 )
-from elmo_scratch.interop.folders.config import SOFTMAXES, FolderConfig
-from elmo_scratch.interop.folders.vocabulary import read_words
+from elmo_scratch.interop.folders.config import SOFTMAXES, FolderConfig, read_words
 from elmo_scratch.interop.softmax_and_mixes import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import TrainableMix

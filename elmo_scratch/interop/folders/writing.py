@@ -18,7 +18,7 @@ from elmo_scratch.files.atomic import atomic_writes, check_folder
 from elmo_scratch.interop.archives.blueprint import ListedWordIndexer, WordList, config_of
 from elmo_scratch.interop.archives.sidecar import NO_FACTS, TrainingFacts
 from elmo_scratch.interop.archives.weights import BILM_PREFIX, SOFTMAX_PREFIX, Tensors
-from elmo_scratch.interop.folders.config import DTYPES, FolderConfig
+from elmo_scratch.interop.folders.config import DTYPES, FolderConfig, write_words
 from elmo_scratch.interop.folders.reading import (
     CARD_NAME,
     CONFIG_NAME,
@@ -26,7 +26,6 @@ from elmo_scratch.interop.folders.reading import (
     VOCABULARY_NAME,
     WEIGHTS_NAME,
 )
-from elmo_scratch.interop.folders.vocabulary import write_words
 from elmo_scratch.interop.softmax_and_mixes import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
 from elmo_scratch.modules import BiLm
 from elmo_scratch.version import VERSION

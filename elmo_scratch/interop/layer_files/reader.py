@@ -14,14 +14,14 @@ from allennlp.common.checks import ConfigurationError
 from h5py import h5d, h5l, h5o, h5p, h5s, h5t, h5z
 
 from elmo_scratch.files.identity import Stamp, stamp_of
-from elmo_scratch.interop.layer_files.checksum import (
+from elmo_scratch.interop.layer_files.facts import (
     CHECKSUM,
     MODULUS,
+    LayerFileFacts,
     facts_checksum,
     numbers_checksum,
     text_checksum,
 )
-from elmo_scratch.interop.layer_files.facts import LayerFileFacts
 from elmo_scratch.interop.layer_files.sentence_map import (
     SentenceIndex,
     entries_of,

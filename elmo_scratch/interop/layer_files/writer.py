@@ -12,14 +12,14 @@ from allennlp.common.util import lazy_groups_of
 from h5py import h5d, h5p, h5s, h5t
 
 from elmo_scratch.files.atomic import atomic_write, check_place
-from elmo_scratch.interop.layer_files.checksum import (
+from elmo_scratch.interop.layer_files.facts import (
     CHECKSUM,
     MODULUS,
+    LayerFileFacts,
     facts_checksum,
     numbers_checksum,
     text_checksum,
 )
-from elmo_scratch.interop.layer_files.facts import LayerFileFacts
 from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
 from elmo_scratch.interop.layer_files.reader import (
     SENTENCE_INDEX,

@@ -22,7 +22,7 @@ from elmo_scratch.interop.archives.sidecar import (
     kept_in_archive,
     reading_kept,
 )
-from elmo_scratch.interop.archives.torch_file import read_tensors
+from elmo_scratch.interop.archives.weights import read_tensors
 from elmo_scratch.interop.many_langs.settings import (
     ManyLangsSettings,
     kept_settings,

@@ -5,7 +5,7 @@ from typing import Any, Dict
 import pytest
 import torch
 
-from elmo_scratch.interop.archives.torch_file import (
+from elmo_scratch.interop.archives.weights import (
     UNREADABLE,
     read_torch_file,
     reason_of,

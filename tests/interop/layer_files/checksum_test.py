@@ -8,12 +8,12 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import LayerFile, LayerFileWriter
-from elmo_scratch.interop.layer_files.checksum import (
+from elmo_scratch.interop.layer_files.facts import (
+    LayerFileFacts,
     facts_checksum,
     numbers_checksum,
     text_checksum,
 )
-from elmo_scratch.interop.layer_files.facts import LayerFileFacts
 from tests.interop.layer_files.tiny_layers import FACTS, vectors_of, write_layers
 
 SENTENCES = ["The river", "", "A bank of the river", "The river"]
