@@ -18,7 +18,7 @@ from elmo_scratch.interop.archives.sidecar import NO_FACTS, TrainingFacts
 from elmo_scratch.interop.hub import push_folder
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.interop.official.files import bilm_weights, mix_weights
-from elmo_scratch.interop.softmax_and_mixes import LoadedMixes
+from elmo_scratch.interop.softmax import LoadedMixes
 from elmo_scratch.kernels import FrozenWeightCache, MixedPrecision, are_frozen, precision_of
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix, normalize_layers

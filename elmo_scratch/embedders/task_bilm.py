@@ -17,7 +17,7 @@ from elmo_scratch.interop.many_langs import ManyLangsBlueprint, ManyLangsModel, 
 from elmo_scratch.interop.official import build_bilm, read_official_bilm
 from elmo_scratch.interop.official.options import OfficialBlueprint
 from elmo_scratch.modules import BiLm
-from elmo_scratch.modules.state_memory import STATES
+from elmo_scratch.modules.lstm import STATES
 
 logger = logging.getLogger(__name__)
 

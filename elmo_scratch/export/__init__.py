@@ -3,13 +3,13 @@
 from elmo_scratch.export.elmo_embedder import ElmoEmbedder as ElmoEmbedder
 from elmo_scratch.export.export import Engine as Engine
 from elmo_scratch.export.export import OneProcess as OneProcess
+from elmo_scratch.export.export import RayEngine as RayEngine
 from elmo_scratch.export.export import check_settings as check_settings
 from elmo_scratch.export.export import export_layers as export_layers
 from elmo_scratch.export.model_source import ModelSource as ModelSource
 from elmo_scratch.export.parts import join_shards as join_shards
 from elmo_scratch.export.plan import ExportSettings as ExportSettings
 from elmo_scratch.export.plan import Shard as Shard
-from elmo_scratch.export.ray_engine import RayEngine as RayEngine
 from elmo_scratch.export.text import InputText as InputText
 
 __all__ = [

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from elmo_scratch.interop.archives.archive import read_bilm_archive as read_bilm_archive
     from elmo_scratch.interop.archives.blueprint import BiLmBlueprint as BiLmBlueprint
     from elmo_scratch.interop.archives.blueprint import WordList as WordList
-    from elmo_scratch.interop.folders import export_model_folder as export_model_folder
+    from elmo_scratch.interop.export import export_bilm as export_bilm
+    from elmo_scratch.interop.export import export_model_folder as export_model_folder
     from elmo_scratch.interop.folders import write_bilm_folder as write_bilm_folder
     from elmo_scratch.interop.layer_files import LayerFile as LayerFile
     from elmo_scratch.interop.layer_files import LayerFileFacts as LayerFileFacts
     from elmo_scratch.interop.layer_files import LayerFileWriter as LayerFileWriter
-    from elmo_scratch.interop.official import export_bilm as export_bilm
     from elmo_scratch.interop.official import read_official_bilm as read_official_bilm
     from elmo_scratch.interop.official import write_official_bilm as write_official_bilm
     from elmo_scratch.interop.reading import LoadedBiLm as LoadedBiLm
@@ -33,8 +33,8 @@ else:
             "LoadedBiLm": "reading",
             "PretrainedBiLm": "archives.archive",
             "WordList": "archives.blueprint",
-            "export_bilm": "official",
-            "export_model_folder": "folders",
+            "export_bilm": "export",
+            "export_model_folder": "export",
             "read_bilm": "reading",
             "read_bilm_archive": "archives.archive",
             "read_official_bilm": "official",

@@ -24,9 +24,8 @@ from cached_path.util import find_latest_cached
 
 from elmo_scratch.data.vocabulary_file import MARKS, read_vocabulary_file
 from elmo_scratch.files.atomic import atomic_write
-from elmo_scratch.files.download import FetchError, download
 from elmo_scratch.files.identity import identity_of
-from elmo_scratch.files.paths import CACHE_VARIABLE, is_address, local_file
+from elmo_scratch.files.paths import CACHE_VARIABLE, FetchError, download, is_address, local_file
 from elmo_scratch.interop.official.options import Options
 from elmo_scratch.interop.zipped_models import (
     OPTIONS_NAME,

@@ -29,7 +29,7 @@ from elmo_scratch.interop.official.files import (
     read_official_options,
     read_tensors,
 )
-from elmo_scratch.interop.softmax_and_mixes import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
+from elmo_scratch.interop.softmax import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
 from elmo_scratch.interop.zipped_models import (
     OPTIONS_NAME,
     VOCABULARY_NAME,

@@ -12,8 +12,6 @@ from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy as chunked_
 from elmo_scratch.kernels.cross_entropy import rows_of_all_workers as rows_of_all_workers
 from elmo_scratch.kernels.cross_entropy import sparse_rows as sparse_rows
 from elmo_scratch.kernels.cross_entropy import top_scores as top_scores
-from elmo_scratch.kernels.frozen_cache import FrozenWeightCache as FrozenWeightCache
-from elmo_scratch.kernels.frozen_cache import are_frozen as are_frozen
 from elmo_scratch.kernels.linear import Linear as Linear
 from elmo_scratch.kernels.linear import rows_are_independent as rows_are_independent
 from elmo_scratch.kernels.lstm.function import LstmCache as LstmCache
@@ -24,6 +22,8 @@ from elmo_scratch.kernels.lstm.run import LstmRun as LstmRun
 from elmo_scratch.kernels.lstm.run import LstmState as LstmState
 from elmo_scratch.kernels.lstm.run import LstmWeights as LstmWeights
 from elmo_scratch.kernels.lstm.run import step_groups as step_groups
+from elmo_scratch.kernels.memory import FrozenWeightCache as FrozenWeightCache
+from elmo_scratch.kernels.memory import are_frozen as are_frozen
 from elmo_scratch.kernels.memory import keep_heap_pages as keep_heap_pages
 from elmo_scratch.kernels.pointwise import Dropout as Dropout
 from elmo_scratch.kernels.pointwise import highway_gate as highway_gate

@@ -9,6 +9,7 @@ from torch.autograd.function import once_differentiable
 from elmo_scratch.kernels.library import (
     COUNT,
     HAS_TILES,
+    INPUTS_TOGETHER,
     INSTRUCTIONS,
     LIBRARY,
     POINTER,
@@ -17,9 +18,9 @@ from elmo_scratch.kernels.library import (
     ConvolutionWords,
     functions,
     is_plain,
+    pack_weights,
     simd_functions,
 )
-from elmo_scratch.kernels.panels import INPUTS_TOGETHER, pack_weights
 
 NUMBERS_TOGETHER = 16
 """A character's vector must have a multiple of so many numbers."""

@@ -8,9 +8,8 @@ from torch.autograd.function import once_differentiable
 
 from elmo_scratch.kernels import onednn
 from elmo_scratch.kernels.amx import AmxLinear, can_multiply_gradients, multiply_gradients
-from elmo_scratch.kernels.frozen_cache import FrozenWeightCache
 from elmo_scratch.kernels.library import is_plain
-from elmo_scratch.kernels.memory import buffer_pool
+from elmo_scratch.kernels.memory import FrozenWeightCache, buffer_pool
 from elmo_scratch.kernels.onednn import matmul_into_pool
 from elmo_scratch.kernels.precision import MixedPrecision
 

@@ -28,9 +28,9 @@ from elmo_scratch.interop.archives.sidecar import (
     kept_bilm_config,
     kept_softmax_config,
 )
-from elmo_scratch.interop.archives.softmax import DEFAULT_SOFTMAX
 from elmo_scratch.interop.archives.weights import Tensors
 from elmo_scratch.interop.official.files import read_official_bilm, read_official_options
+from elmo_scratch.interop.softmax import DEFAULT_SOFTMAX
 from elmo_scratch.models.language_model import LanguageModel
 from elmo_scratch.modules import BiLm, OutputSoftmax
 from elmo_scratch.modules.token_encoders import WordEncoder

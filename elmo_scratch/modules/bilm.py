@@ -8,9 +8,8 @@ import torch
 from allennlp.common import FromParams
 
 from elmo_scratch.kernels import Dropout, LstmState, MixedPrecision
-from elmo_scratch.modules.lstm import LstmStack, check_dropout
+from elmo_scratch.modules.lstm import LstmStack, StateMemory, check_dropout
 from elmo_scratch.modules.sequences import PackedOrder, sentence_lengths
-from elmo_scratch.modules.state_memory import StateMemory
 from elmo_scratch.modules.token_encoders import EncodedTokens, TokenEncoder
 from elmo_scratch.modules.token_encoders.spelled_word_encoder import UniqueWords
 

@@ -6,8 +6,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.modules.bilm import BiLm
+from elmo_scratch.modules.lstm import StateMemory
 from elmo_scratch.modules.sequences import add_boundaries
-from elmo_scratch.modules.state_memory import StateMemory
 from elmo_scratch.modules.token_encoders.token_ids import check_token_ids
 
 

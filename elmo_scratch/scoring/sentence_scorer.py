@@ -19,13 +19,16 @@ from elmo_scratch.data.vocabulary_file import UNKNOWN_WORD, read_vocabulary_file
 from elmo_scratch.interop import WordList, read_official_bilm
 from elmo_scratch.interop.archives.archive import build_reader, read_as_data, read_language_model
 from elmo_scratch.interop.archives.blueprint import ListedWordIndexer
-from elmo_scratch.interop.archives.softmax import build_softmax
 from elmo_scratch.interop.folders.reading import is_model_folder, read_model_folder
 from elmo_scratch.interop.many_langs import is_many_langs_folder
 from elmo_scratch.interop.named_models import NAMED_MODELS, named_softmax
-from elmo_scratch.interop.official.softmax import NO_SOFTMAX_FILE, read_official_softmax
 from elmo_scratch.interop.reading import found_model
-from elmo_scratch.interop.softmax_and_mixes import LoadedSoftmax
+from elmo_scratch.interop.softmax import (
+    NO_SOFTMAX_FILE,
+    LoadedSoftmax,
+    build_softmax,
+    read_official_softmax,
+)
 from elmo_scratch.interop.zipped_models import official_files, softmax_files
 from elmo_scratch.kernels import MixedPrecision, device_of, without_autocast
 from elmo_scratch.modules import (

@@ -13,7 +13,7 @@ from allennlp.training.callbacks import TrainerCallback
 
 from elmo_scratch.kernels import BFLOAT16, MixedPrecision
 from elmo_scratch.modules import LstmState
-from elmo_scratch.modules.state_memory import StateMemory
+from elmo_scratch.modules.lstm import StateMemory
 from elmo_scratch.training.environment import gathered, own_rank
 from elmo_scratch.training.recovery import (
     Progress,

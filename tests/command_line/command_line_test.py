@@ -17,7 +17,7 @@ from elmo_scratch.explore.page import MAX_SENTENCES, MAX_TOKENS
 from elmo_scratch.export.plan import DTYPES, POOLS
 from elmo_scratch.interop.layer_files.writer import COMPRESSIONS
 from elmo_scratch.kernels import MATMUL_DTYPES
-from elmo_scratch.modules.state_memory import STATES
+from elmo_scratch.modules.lstm import STATES
 from elmo_scratch.own_text.recipes import LARGER, RECIPES
 
 

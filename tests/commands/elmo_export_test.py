@@ -9,8 +9,7 @@ from typing import Any, Callable
 import h5py
 import pytest
 
-from elmo_scratch.interop import read_bilm_archive, read_official_bilm
-from elmo_scratch.interop.official import export
+from elmo_scratch.interop import export, read_bilm_archive, read_official_bilm
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.commands.conftest import Allennlp
 from tests.tiny_archives import archive_of

@@ -19,9 +19,9 @@ from elmo_scratch.export import (
     export_layers,
     ray_engine,
 )
+from elmo_scratch.export.export import SENTENCES_A_TASK, cut
 from elmo_scratch.export.parts import PartFolder, PartWriting
 from elmo_scratch.export.plan import Span, facts_of
-from elmo_scratch.export.ray_engine import SENTENCES_A_TASK, cut
 from tests.export.conftest import FILES, LINES, assert_same, data_sets
 
 NewLayers = Callable[..., SentenceLayers]
@@ -104,7 +104,7 @@ def test_workers_that_fill_the_processors_run_nothing_beside_the_bilm(
 
 
 def test_without_ray_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("elmo_scratch.export.ray_engine.find_spec", lambda _: None)
+    monkeypatch.setattr("elmo_scratch.export.export.find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match="pip install 'ray"):
         RayEngine(SOURCE)
 

@@ -25,8 +25,7 @@ from elmo_scratch.data.corpus import PreparedCorpus
 from elmo_scratch.data.corpus.data_sets import data_set_file
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.layer_cache import FileStore
-from elmo_scratch.files.download import download
-from elmo_scratch.files.paths import CACHE_VARIABLE
+from elmo_scratch.files.paths import CACHE_VARIABLE, download
 from elmo_scratch.integrations.spacy_component import write_copy
 from elmo_scratch.interop import read_bilm
 from elmo_scratch.interop.archives.weights import read_torch_file

@@ -7,9 +7,16 @@ from allennlp.common import file_utils
 from allennlp.common.checks import ConfigurationError
 from cached_path.util import resource_to_filename
 
-from elmo_scratch.files import download as download_module
-from elmo_scratch.files.download import BLOCK, TRIES, FetchError, download, fetched
-from elmo_scratch.files.paths import local_file, resolve_path
+from elmo_scratch.files import paths as download_module
+from elmo_scratch.files.paths import (
+    BLOCK,
+    TRIES,
+    FetchError,
+    download,
+    fetched,
+    local_file,
+    resolve_path,
+)
 from tests.local_server import LocalServer, local_server
 
 CONTENT = bytes(range(251)) * 2000  # between 7 and 8 blocks

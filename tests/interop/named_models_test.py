@@ -13,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 from cached_path.util import resource_to_filename
 
 from elmo_scratch import Elmo, ElmoEmbedder
-from elmo_scratch.files import download
+from elmo_scratch.files import paths as download
 from elmo_scratch.interop import named_models
 from elmo_scratch.interop.named_models import (
     BUCKETS,

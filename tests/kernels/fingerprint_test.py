@@ -3,7 +3,7 @@ from typing import Callable, Tuple
 import pytest
 import torch
 
-from elmo_scratch.kernels.frozen_cache import SAMPLE_SIZE, Fingerprint
+from elmo_scratch.kernels.memory import SAMPLE_SIZE, Fingerprint
 
 MANY = 50 * SAMPLE_SIZE + 3
 

@@ -5,7 +5,7 @@ from typing import Callable, List
 import pytest
 import torch
 
-from elmo_scratch.kernels.frozen_cache import FrozenWeightCache, are_frozen
+from elmo_scratch.kernels.memory import FrozenWeightCache, are_frozen
 from tests.kernels.frozen_weights import Change, each_change
 
 

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from elmo_scratch.kernels import panels
-from elmo_scratch.kernels.panels import pack_weights
+from elmo_scratch.kernels import library as panels
+from elmo_scratch.kernels.library import pack_weights
 from tests.kernels.compiled_dtypes import each_dtype_of, needs_bfloat16
 
 pytestmark = pytest.mark.skipif(not panels.PACK, reason="this processor reads no panels")

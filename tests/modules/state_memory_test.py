@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elmo_scratch.modules import LstmState
-from elmo_scratch.modules.state_memory import StateMemory
+from elmo_scratch.modules.lstm import StateMemory
 
 LAYERS, DIM, CELL = 2, 3, 7
 LIKE = torch.zeros(())

@@ -8,7 +8,7 @@ import numpy
 
 from elmo_scratch.interop import export_bilm
 from elmo_scratch.interop.archives.archive import read_language_model
-from elmo_scratch.interop.official.export import OfficialWords
+from elmo_scratch.interop.export import OfficialWords
 
 
 class OfficialModel(NamedTuple):

@@ -12,11 +12,9 @@ from allennlp.data import Token, Vocabulary
 from allennlp.models import load_archive
 
 from elmo_scratch import SentenceScorer
-from elmo_scratch.interop import WordList
+from elmo_scratch.interop import WordList, export_model_folder
 from elmo_scratch.interop.archives.archive import read_language_model
-from elmo_scratch.interop.archives.softmax import build_softmax
-from elmo_scratch.interop.folders import export_model_folder
-from elmo_scratch.interop.softmax_and_mixes import LoadedSoftmax
+from elmo_scratch.interop.softmax import LoadedSoftmax, build_softmax
 from elmo_scratch.kernels import rows_are_independent
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.softmaxes import FullSoftmax

@@ -22,7 +22,6 @@ from allennlp.nn.util import read_state_dict
 from elmo_scratch.files.paths import resolve_path
 from elmo_scratch.interop.archives.blueprint import BiLmBlueprint, BiLmChanges, WordList, dense
 from elmo_scratch.interop.archives.sidecar import kept_bilm_config, kept_softmax_config
-from elmo_scratch.interop.archives.softmax import DEFAULT_SOFTMAX
 from elmo_scratch.interop.archives.weights import (
     BILM_PREFIX,
     SOFTMAX_PREFIX,
@@ -36,6 +35,7 @@ from elmo_scratch.interop.archives.weights import (
     part_of,
     reason_of,
 )
+from elmo_scratch.interop.softmax import DEFAULT_SOFTMAX
 from elmo_scratch.modules import BiLm
 from elmo_scratch.terminal import without_information
 from elmo_scratch_compat.archives import config_in

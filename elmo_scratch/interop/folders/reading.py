@@ -26,7 +26,7 @@ from elmo_scratch.interop.archives.weights import (
     reason_of,
 )
 from elmo_scratch.interop.folders.config import SOFTMAXES, FolderConfig, read_words
-from elmo_scratch.interop.softmax_and_mixes import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
+from elmo_scratch.interop.softmax import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.mixes import TrainableMix
 from elmo_scratch.modules.token_encoders import CharCnnEncoder

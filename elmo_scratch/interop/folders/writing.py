@@ -26,7 +26,7 @@ from elmo_scratch.interop.folders.reading import (
     VOCABULARY_NAME,
     WEIGHTS_NAME,
 )
-from elmo_scratch.interop.softmax_and_mixes import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
+from elmo_scratch.interop.softmax import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
 from elmo_scratch.modules import BiLm
 from elmo_scratch.version import VERSION
 

@@ -15,7 +15,7 @@ import h5py
 import numpy
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.modules.state_memory import STATES
+from elmo_scratch.modules.lstm import STATES
 
 CHOICES: Dict[str, Tuple[Any, ...]] = {
     "kept": ("all", "top", "average"),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from elmo_scratch.files.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from elmo_scratch.interop.official.export import export_bilm as export_bilm
     from elmo_scratch.interop.official.files import RELEASED_OPTIONS as RELEASED_OPTIONS
     from elmo_scratch.interop.official.files import RELEASED_WEIGHTS as RELEASED_WEIGHTS
     from elmo_scratch.interop.official.files import read_official_bilm as read_official_bilm
@@ -22,7 +21,6 @@ else:
             "RELEASED_OPTIONS": "files",
             "RELEASED_WEIGHTS": "files",
             "build_bilm": "options",
-            "export_bilm": "export",
             "read_official_bilm": "files",
             "read_official_options": "files",
             "write_official_bilm": "files",
@@ -33,7 +31,6 @@ __all__ = [
     "RELEASED_OPTIONS",
     "RELEASED_WEIGHTS",
     "build_bilm",
-    "export_bilm",
     "read_official_bilm",
     "read_official_options",
     "write_official_bilm",

@@ -6,7 +6,6 @@ from typing import Any, Callable, Optional, Sequence, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.kernels.frozen_cache import FrozenWeightCache
 from elmo_scratch.kernels.library import IS_MISSING, warn_of_missing_code
 from elmo_scratch.kernels.linear import PackedLinear, weight_gradients
 from elmo_scratch.kernels.lstm import cuda_graphs
@@ -19,7 +18,7 @@ from elmo_scratch.kernels.lstm.native import (
 )
 from elmo_scratch.kernels.lstm.reference import LstmProducts, lstm_reference
 from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun, LstmState, LstmWeights
-from elmo_scratch.kernels.memory import release_spare_pages
+from elmo_scratch.kernels.memory import FrozenWeightCache, release_spare_pages
 
 Way = Callable[[LstmRun], LstmResult]
 """How a run is computed."""

@@ -12,6 +12,7 @@ from torch.nn.functional import pad
 from elmo_scratch.kernels.library import (
     COUNT,
     HAS_TILES,
+    INPUTS_TOGETHER,
     INSTRUCTIONS,
     LIBRARY,
     SIZE,
@@ -19,6 +20,7 @@ from elmo_scratch.kernels.library import (
     LstmForward,
     LstmSizes,
     is_plain,
+    pack_weights,
     simd_functions,
 )
 from elmo_scratch.kernels.linear import PackedLinear
@@ -35,7 +37,6 @@ from elmo_scratch.kernels.lstm.run import (
 )
 from elmo_scratch.kernels.memory import buffer_pool
 from elmo_scratch.kernels.onednn import matmul_into_pool
-from elmo_scratch.kernels.panels import INPUTS_TOGETHER, pack_weights
 
 _SIZES = ctypes.POINTER(LstmSizes)
 # By the precision of products. Memory and gradients of outputs are float32.

@@ -7,7 +7,7 @@ from elmo_scratch.modules.token_encoders.spelled_word_encoder import (
 )
 from elmo_scratch.modules.token_encoders.token_encoder import EncodedTokens as EncodedTokens
 from elmo_scratch.modules.token_encoders.token_encoder import TokenEncoder as TokenEncoder
-from elmo_scratch.modules.token_encoders.word_encoder import WordEncoder as WordEncoder
+from elmo_scratch.modules.token_encoders.token_encoder import WordEncoder as WordEncoder
 
 __all__ = [
     "CharCnnEncoder",

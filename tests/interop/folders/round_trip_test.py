@@ -12,7 +12,7 @@ from elmo_scratch import SentenceLayers, read_bilm, write_bilm_folder
 from elmo_scratch.interop import WordList, export_bilm, export_model_folder
 from elmo_scratch.interop.archives.blueprint import BiLmBlueprint, ListedWordIndexer
 from elmo_scratch.interop.folders import read_model_folder, writing
-from elmo_scratch.interop.softmax_and_mixes import LoadedSoftmax
+from elmo_scratch.interop.softmax import LoadedSoftmax
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.softmaxes import SampledSoftmax
 from tests import PROJECT_ROOT

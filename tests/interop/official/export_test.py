@@ -13,12 +13,12 @@ from elmo_scratch import batch_to_ids
 from elmo_scratch.data.vocabulary_file import read_vocabulary_file
 from elmo_scratch.interop import (
     WordList,
+    export,
     export_bilm,
     read_bilm,
     read_bilm_archive,
     read_official_bilm,
 )
-from elmo_scratch.interop.official import export
 from elmo_scratch.modules import BiLm
 from tests.interop.official.reference import OfficialFiles, computed_layers
 from tests.tiny_archives import (

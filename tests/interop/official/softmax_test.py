@@ -7,7 +7,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.official.softmax import read_official_softmax
+from elmo_scratch.interop.softmax import read_official_softmax
 from tests.scoring.official_models import write_softmax
 
 WORDS, DIM = 5, 3

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from elmo_scratch.interop import WordList
-from elmo_scratch.interop.official.export import OfficialWords
+from elmo_scratch.interop.export import OfficialWords
 from elmo_scratch.modules.token_encoders import WordEncoder
 
 UNKNOWN = "@@UNKNOWN@@"

@@ -1,25 +1,115 @@
 """
-The softmax of an official biLM, which `weights.hdf5` lacks: a file of its own beside it.
+The softmax of a trained language model, from wherever it was read, and the mixes beside it.
 
-The original's `bin/dump_weights.py` leaves the softmax out. For two released models a file with it
-was published all the same: `NAMED_SOFTMAXES` of `named_models` has their addresses.
-
-For other models a copy of that script without its test for "softmax" writes one from the checkpoint
-of the training. There the variables are `lm/softmax/W`, shape `(words, projection_dim)`, and
-`lm/softmax/b`, shape `(words,)`; the script drops `lm/`.
+The `weights.hdf5` of an official biLM lacks it: there it is a file of its own. The original's
+`bin/dump_weights.py` leaves the softmax out. For two released models a file with it was published
+all the same: `NAMED_SOFTMAXES` of `named_models` has their addresses. For other models a copy of
+that script without its test for "softmax" writes one from the checkpoint of the training. There the
+variables are `lm/softmax/W`, shape `(words, projection_dim)`, and `lm/softmax/b`, shape `(words,)`;
+the script drops `lm/`.
 """
 
+from copy import deepcopy
 from os import PathLike
-from typing import Union
+from typing import Any, Dict, NamedTuple, Optional, Union
 
 import h5py
 import numpy
 import torch
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.paths import local_file
+from elmo_scratch.interop.archives.weights import SOFTMAX_PREFIX, Tensors, type_of
 from elmo_scratch.interop.official.files import find_tensors
+from elmo_scratch.modules import OutputSoftmax
 from elmo_scratch.modules.softmaxes import SampledSoftmax
+from elmo_scratch_compat.strangers import config_as_data
+
+
+class LoadedSoftmax(NamedTuple):
+    """
+    The softmax of a language model: its block `softmax` of a config, `None` where there is none,
+    its tensors by their names in an `OutputSoftmax`, and whether a word is looked up in lower case
+    before it is scored.
+    """
+
+    config: Optional[Dict[str, Any]] = None
+    tensors: Tensors = {}
+    lowercase: bool = False
+
+
+NO_SOFTMAX = LoadedSoftmax()
+
+
+class LoadedMixes(NamedTuple):
+    """
+    The mixes of an `Elmo`: its settings, and their tensors by their names in it.
+    """
+
+    settings: Dict[str, Any]
+    tensors: Tensors
+
+
+DEFAULT_SOFTMAX = {"type": "full"}
+"""The softmax of a language model whose config names none."""
+
+
+def build_softmax(
+    read: LoadedSoftmax, num_words: int, dim: int, source: Union[str, PathLike]
+) -> OutputSoftmax:
+    """
+    Builds the softmax of a language model with its trained weights, of whatever kind its config
+    names.
+
+    # Parameters
+
+    read : `LoadedSoftmax`
+        What was read from its files.
+    num_words : `int`
+        The words that it predicts.
+    dim : `int`
+        The size of a direction's states.
+    source : `Union[str, PathLike]`
+        The name of the archive or folder in errors.
+
+    # Returns
+
+    `OutputSoftmax`
+        In evaluation mode.
+
+    # Raises
+
+    ConfigurationError
+        If there is no softmax, or its weights don't fit the config or are not finite.
+    """
+    if not read.tensors:
+        raise ConfigurationError(
+            f"{source}: expected the weights of a softmax, {SOFTMAX_PREFIX}*, by which words are "
+            "scored, but there are none. Take the archive that `allennlp train` wrote of the "
+            "language model, or what `allennlp elmo-export --format safetensors` made of it."
+        )
+    settings = Params(deepcopy(read.config or DEFAULT_SOFTMAX))
+    try:
+        with config_as_data():
+            softmax = OutputSoftmax.from_params(settings, num_words=num_words, dim=dim)
+        for name, _ in softmax.named_parameters():
+            if name in read.tensors and not read.tensors[name].is_floating_point():
+                raise ValueError(f"{name} holds numbers of the type {type_of(read.tensors[name])}")
+        softmax.load_state_dict(read.tensors)
+    except (RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigurationError(
+            f"{source}: the softmax's weights do not fit the config. {reason}"
+        ) from None
+    for name, weight in softmax.named_parameters():
+        if not weight.isfinite().all():
+            raise ConfigurationError(
+                f"{source}: {SOFTMAX_PREFIX}{name} holds numbers that are not finite; such weights "
+                "come of a training that diverged"
+            )
+    return softmax.eval()
+
 
 NO_SOFTMAX_FILE = (
     "expected a language model with its softmax, by which words are scored, but official files "

@@ -1,5 +1,6 @@
 """
-Writes a trained biLM as official files, with its words in the order of the vocabulary file.
+Writes a trained biLM for others: as official files, with its words in the order of the vocabulary
+file, or as a model folder.
 """
 
 import logging
@@ -19,6 +20,7 @@ from elmo_scratch.data.vocabulary_file import (
 )
 from elmo_scratch.files.atomic import atomic_writes, check_folder
 from elmo_scratch.interop.archives.blueprint import ListedWordIndexer, WordList
+from elmo_scratch.interop.folders.writing import FILES as FOLDER_FILES
 from elmo_scratch.interop.official.files import write_official_bilm
 from elmo_scratch.interop.official.options import MARK_IDS
 from elmo_scratch.interop.reading import LoadedBiLm, read_bilm
@@ -162,3 +164,45 @@ def _obstacles_to_allennlp(bilm: BiLm) -> List[str]:
     if not bilm.left_to_right.use_skip_connections and bilm.num_layers > 2:
         found.append("it expects skip connections")
     return found
+
+
+def export_model_folder(
+    model: Union[str, PathLike],
+    folder: Union[str, PathLike],
+    *,
+    dtype: str = "float32",
+    overwrite: bool = False,
+) -> BiLm:
+    """
+    Writes a model folder with all that came with a biLM: its softmax, its words and, on the model
+    card, what is known of its training.
+
+    # Parameters
+
+    model : `Union[str, PathLike]`
+        A biLM of any kind that `read_bilm` reads.
+    folder : `Union[str, PathLike]`
+        The output folder, made if it doesn't exist.
+    dtype : `str`, optional (default = `"float32"`)
+        The type that the weights are stored in, as in `write_bilm_folder`.
+    overwrite : `bool`, optional (default = `False`)
+        Replace the files of another biLM there.
+
+    # Returns
+
+    `BiLm`
+        What was written.
+
+    # Raises
+
+    ConfigurationError
+        If the biLM can't be read, or a model folder can't hold it, or not in this `dtype`; or the
+        folder can't be written to or holds one of the files already.
+    """
+    check_folder(Path(folder), FOLDER_FILES, overwrite, "`--overwrite`")
+    read = read_bilm(model, with_softmax=True)
+    try:
+        read.save_pretrained(folder, dtype=dtype, overwrite=overwrite)
+    except ValueError as error:
+        raise ConfigurationError(f"{model}: {error}") from None
+    return read.bilm
