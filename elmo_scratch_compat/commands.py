@@ -78,7 +78,7 @@ def speak_plainly(command: Any) -> None:
 
         def run_plainly(args: Namespace) -> Any:
             # The plugin's half: it knows the results of its models.
-            plain = import_module("elmo_scratch.commands.plain_commands")
+            plain = import_module("elmo_scratch.commands.command_error")
             # A training's config is the user's own, an archive's may be anybody's, and the loader
             # and the predictor that it names are built when it has been read.
             is_own = "archive_file" not in args

@@ -1,25 +1,49 @@
 """
 What all subcommands of the package have in common. Errors and interruptions are one line on stderr
 and an exit status; messages meanwhile are plain lines.
+
+`allennlp train`, `evaluate` and `predict`, as `elmo_scratch_compat.commands` has them, keep to the
+same. Runs with what this package registers are quiet and close with what they have reached.
 """
 
 import argparse
 import errno
+import json
+import logging
 import os
+import re
+import shlex
 import signal
 import sys
+import tarfile
 import threading
 import traceback
 from abc import ABC, abstractmethod
 from argparse import Namespace
-from contextlib import contextmanager, nullcontext
-from typing import Any, Callable, Iterator, List
+from contextlib import ExitStack, contextmanager, nullcontext
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
+import torch
 from allennlp.commands.subcommand import Subcommand
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import SigTermReceived
 
 from elmo_scratch.command_line import CommandLine
 from elmo_scratch.files.signals import Terminated
+from elmo_scratch.terminal import (
+    closing_lines,
+    course_of_training,
+    last_checkpoint,
+    result_lines,
+    validation_metric,
+    way_on,
+)
+from elmo_scratch_compat.archives import UNPACKABLE
+from elmo_scratch_compat.bounds import CONFIG_SIZE
+from elmo_scratch_compat.plain_members import PlainMember
 from elmo_scratch_compat.terminal import is_of_package, quiet_terminal
 
 
@@ -153,3 +177,240 @@ def _terminated_by_signal(numbers: List[int]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+OURS = '"elmo_scratch'
+"""The beginning of each name that this package registers for models and what they are made of."""
+
+TRAININGS = ("train", "elmo-train")
+"""The commands that train by a config."""
+
+LANGUAGE_MODELS = "elmo_scratch_bilm"
+"""How the names of all models that pre-train begin."""
+
+
+def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) -> Any:
+    """
+    Runs a command of AllenNLP.
+
+    # Parameters
+
+    command : `str`
+        `"train"`, `"evaluate"`, `"predict"`, or `"elmo-train"`, which trains and writes a report.
+    run : `Callable[[Namespace], Any]`
+        What AllenNLP runs for it.
+    args : `Namespace`
+        Its arguments, with `verbose` and `debug`.
+
+    # Raises
+
+    CommandError
+        For a mistake in the command line, the config or a file, unless `debug` is set.
+    SystemExit
+        With status 130 if the command is interrupted, 143 if it is terminated.
+    """
+    try:
+        config = _config(command, args)
+        is_quiet = OURS in json.dumps(config) and not args.verbose
+        with ExitStack() as stack:
+            if is_quiet:
+                stack.enter_context(quiet_terminal())
+            result = run(args)
+        if is_quiet:
+            for line in _closing(command, args, config, result):
+                print(line)
+        return result
+    except (KeyboardInterrupt, SigTermReceived) as stop:
+        print(f"allennlp {command}: interrupted{_way_on(command, args)}", file=sys.stderr)
+        raise SystemExit(130 if isinstance(stop, KeyboardInterrupt) else 143) from None
+    except Exception as error:
+        mistake = None if args.debug else mistake_of(error, args)
+        if mistake is None:
+            raise
+        _log_to_files(error)
+        raise CommandError(command, mistake) from None
+
+
+def _config(command: str, args: Namespace) -> Dict[str, Any]:
+    """
+    The config that a command goes by; of an archive only if that begins with it, as AllenNLP packs
+    them. Whatever is wrong with an archive is told by what loads it.
+    """
+    if command in TRAININGS:
+        return Params.from_file(args.param_path, args.overrides).as_dict(quiet=True)
+    try:
+        return json.loads(_packed_config(Path(args.archive_file)))
+    except UNPACKABLE:
+        return {}
+
+
+def _packed_config(archive: Path) -> bytes:
+    if archive.is_dir():
+        return (archive / "config.json").read_bytes()
+    with tarfile.open(archive, "r:gz", tarinfo=PlainMember) as members:
+        first = members.next()
+        if first is None or first.name != "config.json" or first.size > CONFIG_SIZE:
+            return b"{}"
+        file = members.extractfile(first)
+        return b"{}" if file is None else file.read(CONFIG_SIZE)
+
+
+def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any) -> List[str]:
+    """Returns the lines that tell what was reached, where it lies, and what to type next."""
+    if command in TRAININGS and not args.dry_run:
+        folder = Path(args.serialization_dir)
+        course = course_of_training(folder)
+        told = f"On the {course.data} data, after epoch {course.best_epoch + 1}, the best:"
+        results = result_lines(course.best, course.epochs, validation_metric(config)[1:])
+        archive = folder / "model.tar.gz"
+        # What is trained by several processes each logs for itself.
+        log = "out_worker0.log" if config.get("distributed") else "out.log"
+        places: Dict[str, object] = {
+            "model": archive,
+            "all metrics": folder / "metrics.json",
+            "whole log": folder / log,
+        }
+        if command == "elmo-train":
+            places = {"report": folder / "report.html", **places}
+        steps = [f"allennlp evaluate {shlex.quote(str(archive))} TEXTS"]
+    elif command == "evaluate":
+        told = f"On {args.input_file}:"
+        results = result_lines(result, chosen=validation_metric(config)[1:])
+        archive = Path(args.archive_file)
+        places = {"all metrics": args.output_file} if args.output_file else {}
+        steps = []
+    else:
+        return []
+    steps.append(_use(command, archive, config))
+    return closing_lines([told, *(f"  {line}" for line in results)], places, steps)
+
+
+def _use(command: str, archive: Path, config: Dict[str, Any]) -> str:
+    """The command that uses a model that `command` has trained or evaluated."""
+    name = shlex.quote(str(archive))
+    if str(config["model"].get("type", "")).startswith(LANGUAGE_MODELS):
+        # The text of `elmo-train` is the user's own; `allennlp elmo` takes tokens.
+        is_cut = command == "elmo-train" and "tokenizer" in config["dataset_reader"]
+        text = "CUT_AS_IN_TRAINING" if is_cut else "TEXT"
+        return f"allennlp elmo {text} layers.hdf5 --all --weight-file {name}"
+    return f"allennlp predict {name} TEXTS.jsonl"
+
+
+def _way_on(command: str, args: Namespace) -> str:
+    """How to go on after an interruption, as the end of a line."""
+    if command not in TRAININGS:
+        return ""
+    folder = Path(args.serialization_dir)
+    if command == "elmo-train":
+        kept = last_checkpoint(folder)
+        where = f" from the last checkpoint, after {kept}" if kept else " from the beginning"
+        return f". The same command goes on{where}"
+    options = ["-o", args.overrides] if args.overrides else []
+    options += [word for name in args.include_package for word in ("--include-package", name)]
+    command = way_on(folder, args.param_path, options)
+    kept = last_checkpoint(folder)
+    if kept:
+        return f" after {kept}, which is kept. Go on with:\n  {command}"
+    return f" before the first checkpoint: nothing is kept. Begin anew with:\n  {command}"
+
+
+def _log_to_files(error: Exception) -> None:
+    """Writes an error to the log files of a training as AllenNLP does, so that they stay whole."""
+    cause = (type(error), error, error.__traceback__)
+    record = logging.LogRecord(
+        "root", logging.CRITICAL, __file__, 0, "Uncaught exception", None, cause
+    )
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.FileHandler):
+            handler.handle(record)
+
+
+MORE = "; --debug shows where"
+
+
+def mistake_of(error: Exception, args: Namespace) -> Optional[str]:
+    """
+    Returns the line for an error in `allennlp train`, `evaluate` or `predict`, given the command's
+    arguments; `None` if it is the mistake of a program, whose traceback is wanted.
+    """
+    message = " ".join(str(error).split())
+    config: str = args.param_path if "param_path" in args else args.archive_file
+    if isinstance(error, ConfigurationError):
+        told = " ".join(str(error.message).split())
+        if re.match(r"Serialization directory \(.+\) already exists and is not empty", told):
+            return _of_folder_in_use(args)
+        return _of_gpu(told, config) or _of_unknown_name(told)
+    if isinstance(error, OSError):
+        missing = re.fullmatch(r"file (.+) not found", message)
+        if missing:
+            return f"{missing[1]}: there is no such file"
+        return f"{error.filename}: {error.strerror}" if error.filename else message
+    if isinstance(error, NotImplementedError):
+        return (
+            f"{config}: expected a model that answers JSON lines. Name a --predictor that suits "
+            "it, or predict by --use-dataset-reader; `allennlp elmo` writes the vectors of a biLM."
+        )
+    if isinstance(error, TypeError) and re.fullmatch(r"Expected \w+ to be an? .+", message):
+        return f"{config}: {message[0].lower()}{message[1:]}"
+    if isinstance(error, (RuntimeError, ValueError)):
+        if message.startswith("overrides"):
+            return message
+        mistake = _of_jsonnet(message, config, args) or _of_gpu(message, config)
+        return mistake or f"{message.rstrip('.')}{MORE}"
+    return None
+
+
+def _of_unknown_name(message: str) -> str:
+    """AllenNLP lists all names that it knows in place of one that it doesn't know."""
+    listed = re.match(r"(\S+) not in acceptable choices for (\S+): \[(.*?)\]\. ", message)
+    if listed is None:
+        return message
+    known = re.findall(r"'([^']+)'", listed[3])
+    nearest = get_close_matches(listed[1], known, n=1)
+    told = f"Did you mean {nearest[0]!r}?" if nearest else f"Expected one of {', '.join(known)}."
+    return (
+        f"{listed[2]}: there is no {listed[1]!r}. {told} Classes of your own need --include-package"
+    )
+
+
+def _of_jsonnet(message: str, config: str, args: Namespace) -> Optional[str]:
+    """The line for an error in a config that is no valid program, or in overrides."""
+    variable = re.search(r"undefined external variable: (\w+)", message)
+    if variable is not None:
+        return (
+            f"{config}: the environment variable {variable[1]} is not set, which the config asks "
+            f"for; its head says what for: export {variable[1]}=..."
+        )
+    place = re.match(r"(?:STATIC|RUNTIME) ERROR: (.*)", message)
+    if place is not None:
+        # Overrides are no file: their place begins with the number of a line.
+        if re.match(r"\d+:\d+", place[1]):
+            return f"--overrides: expected JSON, but got {args.overrides} ({place[1]})"
+        return f"{config}: expected a config in Jsonnet, but {place[1]}"
+    return None
+
+
+def _of_gpu(message: str, config: str) -> Optional[str]:
+    """The line where a config, often an old one, names a GPU that isn't there."""
+    asks_for_one = re.match(
+        r"Cannot access accelerator|Experiment specified|Torch not com", message
+    )
+    if asks_for_one is None or torch.cuda.is_available():
+        return None
+    return (
+        f"{config}: it names a GPU, but PyTorch sees none. Leave `trainer.cuda_device` out, or set "
+        "it to -1 (-o '{\"trainer.cuda_device\": -1}')"
+    )
+
+
+def _of_folder_in_use(args: Namespace) -> str:
+    """The line where something lies in the folder of a training, and how to go on there."""
+    folder = Path(args.serialization_dir)
+    kept = last_checkpoint(folder)
+    if (folder / "model.tar.gz").exists():
+        there = "a finished training lies there. Replace it by --force"
+    elif kept:
+        there = f"a training was stopped there after {kept}. Go on with it by --recover"
+    else:
+        there = "it is not empty, but holds no checkpoint. Begin anew by --force"
+    return f"{folder}: {there}, or choose another folder by -s"

@@ -24,8 +24,7 @@ from elmo_scratch.explore import (
     word_lines,
     write_projector,
 )
-from elmo_scratch.explore.page import MAX_TOKENS, num_steps
-from elmo_scratch.explore.projector import CONFIG
+from elmo_scratch.explore.page import CONFIG, MAX_TOKENS, num_steps
 from elmo_scratch.export import ExportSettings, InputText, ModelSource, export_layers
 from elmo_scratch.export.plan import in_words
 from elmo_scratch.files.atomic import atomic_write, check_place

@@ -14,8 +14,12 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.command_line.elmo_train import ELMO_TRAIN
-from elmo_scratch.commands.command_error import PackageSubcommand, check_arguments, command_errors
-from elmo_scratch.commands.plain_commands import run_plainly
+from elmo_scratch.commands.command_error import (
+    PackageSubcommand,
+    check_arguments,
+    command_errors,
+    run_plainly,
+)
 from elmo_scratch.data.corpus import check_no_table, list_shards
 from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 from elmo_scratch.files.atomic import check_folder_place

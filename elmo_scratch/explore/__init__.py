@@ -12,7 +12,7 @@ from elmo_scratch.explore.in_context import word_lines as word_lines
 from elmo_scratch.explore.neighbours import Neighbour as Neighbour
 from elmo_scratch.explore.neighbours import nearest as nearest
 from elmo_scratch.explore.page import layer_page as layer_page
-from elmo_scratch.explore.projector import write_projector as write_projector
+from elmo_scratch.explore.page import write_projector as write_projector
 from elmo_scratch.explore.tokens import ExportedTokens as ExportedTokens
 from elmo_scratch.explore.tokens import read_labels as read_labels
 

@@ -1,6 +1,6 @@
 """
-Finds a file that is named by a path or an address, and the folder of the cache. What HTTP fetches is
-there whole or not at all, and an interrupted download goes on.
+Finds a file that is named by a path or an address, and the folder of the cache. What HTTP fetches
+is there whole or not at all, and an interrupted download goes on.
 """
 
 import os

@@ -11,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
 from allennlp.training.util import create_serialization_dir
 
-from elmo_scratch.commands.plain_commands import mistake_of, run_plainly
+from elmo_scratch.commands.command_error import mistake_of, run_plainly
 from tests import FIXTURES_ROOT
 from tests.commands.conftest import Allennlp
 from tests.tiny_training import CONFIGS, params_on_fixtures

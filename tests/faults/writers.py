@@ -22,7 +22,7 @@ from datasets import IterableDataset
 
 from elmo_scratch import write_official_bilm
 from elmo_scratch.data.corpus import PreparedCorpus
-from elmo_scratch.data.corpus.data_sets import data_set_file
+from elmo_scratch.data.corpus.shards import data_set_file
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.embedders.layer_cache import FileStore
 from elmo_scratch.files.paths import CACHE_VARIABLE, download

@@ -6,8 +6,6 @@ process with the same text and settings finds the same prepared folder, and that
 whole or not there.
 """
 
-from elmo_scratch.data.corpus.data_sets import data_set_lines as data_set_lines
-from elmo_scratch.data.corpus.data_sets import is_data_set as is_data_set
 from elmo_scratch.data.corpus.preparation import ARCHIVED_AUDIT as ARCHIVED_AUDIT
 from elmo_scratch.data.corpus.preparation import CorpusAudit as CorpusAudit
 from elmo_scratch.data.corpus.preparation import WordTable as WordTable
@@ -16,6 +14,8 @@ from elmo_scratch.data.corpus.prepared_corpus import PreparedCorpus as PreparedC
 from elmo_scratch.data.corpus.shards import DataPath as DataPath
 from elmo_scratch.data.corpus.shards import check_no_table as check_no_table
 from elmo_scratch.data.corpus.shards import check_not_empty as check_not_empty
+from elmo_scratch.data.corpus.shards import data_set_lines as data_set_lines
+from elmo_scratch.data.corpus.shards import is_data_set as is_data_set
 from elmo_scratch.data.corpus.shards import is_table as is_table
 from elmo_scratch.data.corpus.shards import list_shards as list_shards
 from elmo_scratch.data.corpus.shards import named_paths as named_paths

@@ -13,7 +13,7 @@ from datasets import Dataset, DatasetDict, IterableDataset
 
 from elmo_scratch.data import CorpusVocabulary, SentencesReader, StreamLoader
 from elmo_scratch.data.corpus import PreparedCorpus, data_set_lines, list_shards
-from elmo_scratch.data.corpus.data_sets import data_set_file
+from elmo_scratch.data.corpus.shards import data_set_file
 
 TEXTS = ["the river rose", "", "the bank lent\r\nit lent more", "the river bank"]
 LINES = ["the river rose", "", "the bank lent", "it lent more", "the river bank"]
