@@ -33,6 +33,7 @@ from allennlp.common.util import SigTermReceived
 
 from elmo_scratch.command_line import CommandLine
 from elmo_scratch.files.signals import Terminated
+from elmo_scratch.interop.archives.archive import LANGUAGE_MODEL
 from elmo_scratch.terminal import (
     closing_lines,
     course_of_training,
@@ -185,9 +186,6 @@ OURS = '"elmo_scratch'
 TRAININGS = ("train", "elmo-train")
 """The commands that train by a config."""
 
-LANGUAGE_MODELS = "elmo_scratch_bilm"
-"""How the names of all models that pre-train begin."""
-
 
 def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) -> Any:
     """
@@ -288,7 +286,7 @@ def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any)
 def _use(command: str, archive: Path, config: Dict[str, Any]) -> str:
     """The command that uses a model that `command` has trained or evaluated."""
     name = shlex.quote(str(archive))
-    if str(config["model"].get("type", "")).startswith(LANGUAGE_MODELS):
+    if str(config["model"].get("type", "")).startswith(LANGUAGE_MODEL):
         # The text of `elmo-train` is the user's own; `allennlp elmo` takes tokens.
         is_cut = command == "elmo-train" and "tokenizer" in config["dataset_reader"]
         text = "CUT_AS_IN_TRAINING" if is_cut else "TEXT"

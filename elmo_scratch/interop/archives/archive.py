@@ -56,7 +56,7 @@ def fill_with_nan(bilm: BiLm) -> BiLm:
 
 
 LANGUAGE_MODEL = "elmo_scratch_bilm"
-"""The registered name of the model whose archives are read here."""
+"""The registered name of the model whose archives are read here; others of its kind begin so."""
 
 FROM_OFFICIAL, FROM_ARCHIVE = f"{LANGUAGE_MODEL}_from_official", f"{LANGUAGE_MODEL}_from_archive"
 """The registered names of the same model when its training starts from another biLM's weights."""

@@ -15,6 +15,7 @@ from safetensors.torch import save
 
 from elmo_scratch.data.spelling import CharacterWordIndexer, WordIndexer
 from elmo_scratch.files.atomic import atomic_writes, check_folder
+from elmo_scratch.interop.archives.archive import LANGUAGE_MODEL
 from elmo_scratch.interop.archives.blueprint import ListedWordIndexer, WordList, config_of
 from elmo_scratch.interop.archives.sidecar import NO_FACTS, TrainingFacts
 from elmo_scratch.interop.archives.weights import BILM_PREFIX, SOFTMAX_PREFIX, Tensors
@@ -182,9 +183,6 @@ elmo = ElmoEmbedder.from_pretrained({folder})
 layers = elmo.embed_sentence(["The", "river", "bank", "."])  # {shape}
 ```
 """
-
-LANGUAGE_MODEL = "elmo_scratch_bilm"
-"""What the registered names of language models begin with."""
 
 PERPLEXITIES = ("perplexity", "perplexity_left_to_right", "perplexity_right_to_left")
 """The metrics of a language model that a card shows, by their names in `metrics.json`."""
