@@ -1,0 +1,399 @@
+"""
+How well the best classifiers of the study do on texts that have chosen nothing:
+
+    python examples/ag_news_study/cross_validation.py train.csv dev.csv --folder runs/folds
+
+draws five folds of both files together; texts that tell the same news stay in one. Each text is
+measured once, by classifiers that were trained on the other four folds, of which a tenth chose the
+epoch. Word vectors and biLMs read no text of the fold that is measured. folds.md has the tables,
+folds.json every number.
+
+It says first how long it takes: a day of one core with biLMs; `--only 'no biLM'` is done in
+about two hours of one. Started again after it was stopped, it goes on where it was.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+import numpy
+from allennlp.common import FromParams, Params
+from allennlp.common.checks import ConfigurationError
+from bag_of_words import bag_of_words
+from expected import OF_CORE, expected_seconds, seconds_until_the_end
+from folds import SIMILAR, Fold, drawn_folds, same_news
+from part import write_rows
+from plan import ALLENNLP, BEST, WITHOUT, chosen_tasks, planned_tasks
+from training import training_of
+
+from elmo_scratch.data.ag_news_reader import AgNewsRow, ag_news_rows
+from elmo_scratch.files.atomic import atomic_write
+from elmo_scratch.files.identity import identity_of
+from elmo_scratch.files.machine import num_processors
+from elmo_scratch.search.tasks import Task, run_all, study_in
+from elmo_scratch.terminal import duration
+
+SVM = "TF-IDF, linear SVM"
+"""The row that scikit-learn reaches, of both parts."""
+
+DEFAULT = "(no|frozen) biLM"
+"""The rows that are measured where none are named: all but biLMs that are trained on."""
+
+METRICS = "metrics.json"
+
+MEASURING = ", measured"
+"""What the name of a task that measures a fold ends in."""
+
+SECONDS_OF_MEASURING = 30.0
+
+NOTE = (
+    "Accuracy: the mean over the folds ± its standard error, from their standard deviation; each "
+    "fold counts with the mean of its seeds. Over no biLM: the mean difference to that row in the "
+    "same folds ± its standard error. The standard error that comes from the number of texts alone "
+    "is {texts:.2f} points. Folds share what they train on, so that standard errors are somewhat "
+    "too small. Settings were chosen on dev, a ninth of these texts, before."
+)
+
+
+@dataclass(frozen=True)
+class Measured(FromParams):
+    """
+    One row in one fold, with one seed.
+
+    # Parameters
+
+    part, row : `str`
+        As in `Task`.
+    fold, seed : `int`
+        From 1; from 0.
+    accuracy : `float`
+        Of the fold.
+    choosing : `float`, optional (default = `None`)
+        Of the texts that chose the epoch, after that epoch; `None` where nothing is chosen.
+    settings : `str`, optional (default = `""`)
+        `Task.fingerprint` of what measured it, with all that the training was; empty where nothing
+        is kept of it.
+    """
+
+    part: str
+    row: str
+    fold: int
+    seed: int
+    accuracy: float
+    choosing: Optional[float] = None
+    settings: str = ""
+
+
+def read_rows(files: Sequence[Path]) -> List[AgNewsRow]:
+    """The rows of all files; raises `ConfigurationError` as `ag_news_rows` does."""
+    return [row for path in files for row in ag_news_rows(path)]
+
+
+def write_fold(fold: Fold, folder: Path) -> None:
+    """Writes the three files of a fold, but for those that are there as they would be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, rows in fold._asdict().items():
+        path = folder / f"{name}.csv"
+        if not path.exists() or list(ag_news_rows(path)) != rows:
+            write_rows(rows, path)
+
+
+def fold_tasks(
+    folder: Path, number: int, seeds: Sequence[int], overrides: Dict[str, object]
+) -> List[Task]:
+    """
+    # Parameters
+
+    folder : `Path`
+        That of a fold, with its files.
+    number : `int`
+        The fold's, from 1.
+    seeds, overrides
+        As in `planned_tasks`.
+
+    # Returns
+
+    `List[Task]`
+        The trainings of the best classifiers, what they need, and after each a task of the same row
+        that measures the fold.
+    """
+    planned = planned_tasks(folder / "train.csv", folder / "choosing.csv", folder, seeds, overrides)
+    measured = folder / "measured.csv"
+    digests = identity_of([measured])
+    fold = f"fold {number}, "
+    tasks = []
+    for task in chosen_tasks(planned, f"^({'|'.join(BEST)}): "):
+        name = fold + task.name
+        tasks.append(task._replace(name=name, needs=[fold + need for need in task.needs]))
+        if task.row:
+            place = task.folder / "measured"
+            command = [*ALLENNLP, "evaluate", str(task.folder / "run" / "model.tar.gz")]
+            command += [str(measured), "--output-file", str(place / METRICS)]
+            settings = {"fold": number, "training": task.settings, "data": digests}
+            last = name + MEASURING
+            tasks.append(Task(last, task.part, task.row, command, {}, place, [name], settings))
+    return tasks
+
+
+def measured_in(tasks: Sequence[Task], known: Mapping[str, Measured]) -> List[Measured]:
+    """
+    # Parameters
+
+    tasks : `Sequence[Task]`
+        Those of `fold_tasks`.
+    known : `Mapping[str, Measured]`
+        By the fingerprints of tasks, what counts as done elsewhere.
+
+    # Returns
+
+    `List[Measured]`
+        What has been measured so far, in the order of the tasks.
+    """
+    trainings = {task.name: task for task in tasks if task.is_training}
+    found = []
+    for task in tasks:
+        if not task.name.endswith(MEASURING):
+            continue
+        settings = task.fingerprint()
+        if task.is_done:
+            training = training_of(trainings[task.needs[0]])
+            metrics = json.loads((task.folder / METRICS).read_text(encoding="utf-8"))
+            accuracies = metrics["accuracy"], training.scores["accuracy"]
+            fold = task.settings["fold"]
+            found.append(Measured(task.part, task.row, fold, training.seed, *accuracies, settings))
+        elif settings in known:
+            found.append(known[settings])
+    return found
+
+
+def read_measured(path: Path) -> List[Measured]:
+    """
+    # Returns
+
+    `List[Measured]`
+        All numbers of a `folds.json`.
+
+    # Raises
+
+    ConfigurationError
+        If it can't be read, or is something else.
+    """
+    try:
+        numbers = json.loads(path.read_text(encoding="utf-8"))["measured"]
+        return [Measured.from_params(Params(one)) for one in numbers]
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror}") from None
+    except (ConfigurationError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"{path}: expected the `folds.json` of a cross-validation, but it is none ({error})"
+        ) from None
+
+
+def support_vector_machines(folds: Sequence[Fold]) -> List[Measured]:
+    """What TF-IDF and a linear support vector machine reach; they learn from `choosing` too."""
+    found = []
+    for part in BEST:
+        for number, fold in enumerate(folds, start=1):
+            rows = [*fold.train, *fold.choosing]
+            answers = bag_of_words(rows, fold.measured, part == "titles")
+            right = sum(map(str.__eq__, answers.labels, answers.predicted))
+            found.append(Measured(part, SVM, number, 0, right / len(fold.measured)))
+    return found
+
+
+def by_fold(found: Sequence[Measured]) -> Dict[Tuple[str, str], Dict[int, float]]:
+    """The accuracy of each row in each fold, over its seeds; rows are told by part and name."""
+    accuracies: Dict[Tuple[str, str], Dict[int, List[float]]] = {}
+    for one in found:
+        folds = accuracies.setdefault((one.part, one.row), {})
+        folds.setdefault(one.fold, []).append(one.accuracy)
+    return {
+        row: {fold: mean(numbers) for fold, numbers in sorted(folds.items())}
+        for row, folds in accuracies.items()
+    }
+
+
+def standard_error(numbers: Sequence[float]) -> float:
+    """Of the mean of several numbers; NaN of a single one."""
+    return stdev(numbers) / len(numbers) ** 0.5 if len(numbers) > 1 else float("nan")
+
+
+def markdown(found: Sequence[Measured], num_texts: int) -> str:
+    """
+    # Parameters
+
+    found : `Sequence[Measured]`
+        At least one.
+    num_texts : `int`
+        How many texts all folds have.
+
+    # Returns
+
+    `str`
+        A table for each part.
+    """
+    rows = by_fold(found)
+    blocks = []
+    for part in dict.fromkeys(part for part, _ in rows):
+        lines = [
+            f"| {part} | folds | seeds | accuracy | over no biLM | of what chose the epoch |",
+            "|---|---:|---:|---:|---:|---:|",
+        ]
+        of_part = {row: folds for (its, row), folds in rows.items() if its == part}
+        for row, folds in sorted(of_part.items(), key=lambda one: -mean(one[1].values())):
+            seeds = {one.seed for one in found if (one.part, one.row) == (part, row)}
+            chose = [
+                one.choosing
+                for one in found
+                if (one.part, one.row) == (part, row) and one.choosing is not None
+            ]
+            without = of_part.get(WITHOUT, {})
+            differences = [folds[fold] - without[fold] for fold in folds if fold in without]
+            over = _shown(differences, "+.2f") if differences and row != WITHOUT else ""
+            cells = [row, str(len(folds)), str(len(seeds))]
+            cells += [f"{_shown(list(folds.values()), '.2f')} %", over]
+            cells.append(f"{mean(chose):.2%}" if chose else "")
+            lines.append(f"| {' | '.join(cells)} |")
+        blocks.append("\n".join(lines))
+    share = mean(accuracy for folds in rows.values() for accuracy in folds.values())
+    texts = 100 * (share * (1 - share) / num_texts) ** 0.5
+    return "\n\n".join([*blocks, NOTE.format(texts=texts)]) + "\n"
+
+
+def _shown(shares: Sequence[float], form: str) -> str:
+    """The mean of shares and its standard error, in percent."""
+    shown = format(100 * mean(shares), form)
+    return f"{shown} ± {100 * standard_error(shares):.2f}" if len(shares) > 1 else shown
+
+
+def _parser() -> argparse.ArgumentParser:
+    """The arguments of the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", type=Path, nargs="+", help="AG News files, taken together")
+    parser.add_argument("--folder", type=Path, required=True, help="where everything is written")
+    parser.add_argument("--folds", type=int, default=5, help="how many folds (default: 5)")
+    parser.add_argument(
+        "--similar",
+        type=float,
+        default=SIMILAR,
+        help="the cosine of TF-IDF vectors above which two texts stay in one fold (default: "
+        "%(default)s); with 1 none do, and classifiers seem better than they are",
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=1, help="trainings of each row in each fold (default: 1)"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=num_processors(),
+        help="trainings at a time, each with its share of the processors (default: one each)",
+    )
+    parser.add_argument(
+        "--overrides",
+        type=json.loads,
+        default={},
+        metavar="JSON",
+        help="for every training, of biLMs too: settings that are tried",
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a folds.json from another folder or machine: what it has is not trained again",
+    )
+    parser.add_argument(
+        "--only",
+        default=DEFAULT,
+        metavar="REGEX",
+        help="the rows in whose part and name it is found, such as '^titles: ' (default: all but "
+        "biLMs that are trained on)",
+    )
+    return parser
+
+
+def main() -> None:
+    """Trains and measures what has not been measured yet, and writes the tables."""
+    parser = _parser()
+    args = parser.parse_args()
+    if args.folds < 2 or args.seeds < 1 or args.jobs < 1:
+        parser.error("expected two `--folds` at least, and one of `--seeds` and of `--jobs`")
+    try:
+        rows = read_rows(args.files)
+        groups = same_news(rows, args.similar)
+        folds = drawn_folds(rows, groups, args.folds)
+        known = {one.settings: one for path in args.results for one in read_measured(path)}
+        with study_in(args.folder, parser):
+            planned: List[Task] = []
+            for number, fold in enumerate(folds, start=1):
+                folder = args.folder.resolve() / f"fold_{number}"
+                write_fold(fold, folder)
+                planned += fold_tasks(folder, number, range(args.seeds), args.overrides)
+            if others := [task for task in planned if task.is_another()]:
+                parser.error(
+                    f"{others[0].folder} holds what other settings or texts have made. Take "
+                    "another folder, or remove that"
+                )
+            twins = sum(numpy.bincount(groups)[groups] > 1)
+            print(f"{len(rows):,} texts, of which {twins:,} tell news that others tell too")
+            tasks = _undone_elsewhere(chosen_tasks(planned, args.only), known)
+            _tell_time(tasks, len(folds[0].train), args.jobs)
+            undone = run_all(tasks, args.jobs)
+            found = [*measured_in(planned, known), *support_vector_machines(folds)]
+            table = markdown(found, len(rows))
+            numbers = {"texts": len(rows), "measured": [asdict(one) for one in found]}
+            texts = {"folds.md": table, "folds.json": json.dumps(numbers, indent=2) + "\n"}
+            for name, text in texts.items():
+                with atomic_write(args.folder / name) as part:
+                    part.write_text(text, encoding="utf-8")
+    except ConfigurationError as error:
+        parser.error(error.message)
+    print(table)
+    if undone.failed:
+        sys.exit(
+            f"{len(undone.failed)} of {len(tasks)} failed: {', '.join(undone.failed)}. Their logs "
+            f"are in {args.folder}; the same command tries them again"
+        )
+
+
+def _undone_elsewhere(tasks: Sequence[Task], known: Mapping[str, Measured]) -> List[Task]:
+    """What measures a row that is not known, and what that needs."""
+    wanted: Set[str] = set()
+    chosen = []
+    for task in reversed(tasks):
+        is_measuring = task.name.endswith(MEASURING)
+        if task.name in wanted or (is_measuring and task.fingerprint() not in known):
+            chosen.append(task)
+            wanted.update(task.needs)
+    return chosen[::-1]
+
+
+def _tell_time(tasks: Sequence[Task], num_texts: int, jobs: int) -> None:
+    """Says how much there is to do, and about how long that takes."""
+    undone = sum(not task.is_done for task in tasks)
+    if undone:
+        # Tasks are known by their names without the fold's.
+        plain = {task.name: task._replace(name=task.name.split(", ", 1)[1]) for task in tasks}
+        seconds = {
+            name: SECONDS_OF_MEASURING
+            if name.endswith(MEASURING)
+            else expected_seconds([task], num_texts)[task.name]
+            for name, task in plain.items()
+        }
+        wall = duration(seconds_until_the_end(tasks, seconds, jobs))
+        print(
+            f"{undone} of {len(tasks)} steps to go, {jobs} at a time: about {wall} (h:min:s) "
+            f"where each has {OF_CORE}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

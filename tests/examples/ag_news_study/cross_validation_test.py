@@ -1,0 +1,115 @@
+"""`cross_validation.py`: what each row reaches in each fold, and its standard error."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Dict
+
+import numpy
+import pytest
+
+from tests.examples.ag_news_study import DEV, STUDY, TRAIN
+from tests.examples.run_program import run_program
+
+PROGRAM = STUDY / "cross_validation.py"
+
+
+def test_means_and_standard_errors_are_over_folds(modules: Dict[str, ModuleType]) -> None:
+    module = modules["cross_validation"]
+    found = [
+        # Two seeds of a fold count as their mean.
+        module.Measured("titles", "frozen biLM", 1, 0, 0.90, 0.93),
+        module.Measured("titles", "frozen biLM", 1, 1, 0.92, 0.95),
+        module.Measured("titles", "frozen biLM", 2, 0, 0.93, 0.94),
+        module.Measured("titles", "no biLM", 1, 0, 0.90, 0.92),
+        module.Measured("titles", "no biLM", 2, 0, 0.91, 0.90),
+        module.Measured("titles", module.SVM, 1, 0, 0.88),
+    ]
+    table = module.markdown(found, 2500)
+    assert "| frozen biLM | 2 | 2 | 92.00 ± 1.00 % | +1.50 ± 0.50 | 94.00% |" in table
+    assert "| no biLM | 2 | 1 | 90.50 ± 0.50 % |  | 91.00% |" in table
+    # A single fold tells no error.
+    assert f"| {module.SVM} | 1 | 1 | 88.00 % | -2.00 |  |" in table
+    # Of a share of about 0.907 of 2,500 texts.
+    assert "alone is 0.58 points" in table
+
+
+def test_each_row_of_a_fold_is_trained_and_then_measured(
+    modules: Dict[str, ModuleType], tmp_path: Path
+) -> None:
+    rows = modules["cross_validation"].read_rows([TRAIN, DEV])
+    folds = modules["folds"].drawn_folds(rows, numpy.arange(len(rows)), 2)
+    modules["cross_validation"].write_fold(folds[0], tmp_path)
+    planned = modules["cross_validation"].fold_tasks(tmp_path, 1, [0], {})
+    tasks = modules["plan"].chosen_tasks(planned, "^descriptions: frozen biLM$")
+    names = [task.name for task in tasks]
+    assert names == [
+        "fold 1, word2vec",
+        "fold 1, words from word2vec",
+        "fold 1, descriptions: frozen biLM, seed 0",
+        "fold 1, descriptions: frozen biLM, seed 0, measured",
+    ]
+    assert [task.needs for task in tasks] == [[], names[:1], names[1:2], names[2:3]]
+    # Nothing but the last one reads the texts that are measured.
+    measured = str(tmp_path / "measured.csv")
+    texts = [json.dumps([task.command, task.variables]) for task in tasks]
+    assert [measured in text for text in texts] == [False, False, False, True]
+
+
+def test_a_bag_of_words_is_measured_at_once(modules: Dict[str, ModuleType], tmp_path: Path) -> None:
+    arguments = [str(TRAIN), str(DEV), "--folder", str(tmp_path), "--folds", "2"]
+    ended = run_program(PROGRAM, *arguments, "--only", "none of these", "--similar", "1")
+    assert ended.status == 0, ended.errors
+    table = (tmp_path / "folds.md").read_text(encoding="utf-8")
+    assert table in ended.output
+    measured = modules["cross_validation"].read_measured(tmp_path / "folds.json")
+    assert [(one.part, one.fold) for one in measured] == [
+        ("descriptions", 1),
+        ("descriptions", 2),
+        ("titles", 1),
+        ("titles", 2),
+    ]
+    assert modules["cross_validation"].markdown(measured, 320) == table
+
+
+@pytest.mark.parametrize(
+    "arguments, told",
+    [
+        (["--folds", "1"], "expected two `--folds` at least"),
+        (["--folds", "200"], "for 200 folds"),
+        (["--results", str(STUDY / "study.json"), "--similar", "1"], "expected the `folds.json`"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: list[str], told: str, tmp_path: Path) -> None:
+    ended = run_program(PROGRAM, str(TRAIN), str(DEV), "--folder", str(tmp_path), *arguments)
+    assert ended.status in (1, 2)
+    assert told in ended.errors.splitlines()[-1]
+
+
+@pytest.mark.exhaustive
+def test_it_trains_measures_and_goes_on(tmp_path: Path) -> None:
+    command = [sys.executable, str(PROGRAM), str(TRAIN), str(DEV), "--folder", str(tmp_path)]
+    command += ["--folds", "2", "--similar", "1", "--only", "^descriptions: no biLM"]
+    command += ["--overrides", '{"trainer.num_epochs": 1}']
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    numbers = json.loads((tmp_path / "folds.json").read_text(encoding="utf-8"))["measured"]
+    trained = [one for one in numbers if one["row"] == "no biLM"]
+    assert [one["fold"] for one in trained] == [1, 2]
+    for one in trained:
+        # AllenNLP's own `evaluate` has measured the fold.
+        folder = tmp_path / f"fold_{one['fold']}" / "descriptions" / "no_biLM-seed_0"
+        metrics = json.loads((folder / "measured" / "metrics.json").read_text(encoding="utf-8"))
+        assert one["accuracy"] == metrics["accuracy"]
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "steps to go" in done.stdout and "steps to go" not in again.stdout
+    # Nor is it trained in another folder, where its numbers are known.
+    elsewhere = [str(tmp_path / "elsewhere") if word == str(tmp_path) else word for word in command]
+    known = ["--results", str(tmp_path / "folds.json")]
+    other = subprocess.run([*elsewhere, *known], capture_output=True, text=True, check=True)
+    assert "steps to go" not in other.stdout
+    assert json.loads((tmp_path / "elsewhere" / "folds.json").read_text("utf-8"))["measured"] == (
+        numbers
+    )
