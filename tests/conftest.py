@@ -11,7 +11,7 @@ from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import numpy
 import pytest
@@ -57,20 +57,43 @@ LONGEST_FILES = [
 """They begin first, so that no process is left alone with one of them in the end."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--whole-grids", action="store_true", help="run all cases of large grids")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: List[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
     """
-    Marks the cases of large grids as exhaustive, except for those that stand for the others, and
-    puts the longest files first.
+    Of large grids marks the cases as exhaustive that stand for all pairs of values, except for
+    those that stand for all values, and leaves out the others. What is skipped on this machine
+    can't stand for what runs. Puts the longest files first.
     """
-    for _, cases in groupby(items, key=lambda item: item.nodeid.partition("[")[0]):
+    left_out: List[pytest.Item] = []
+    grids = groupby(sorted(items, key=grid_of), key=grid_of)
+    for (_, is_skipped), cases in grids:
         grid = list(cases)
-        chosen = set(standing_for_all([values_of(item) for item in grid]))
+        if is_skipped:
+            # One case is enough to say why.
+            left_out += grid[1:]
+            continue
+        standing = standing_for_all([values_of(item) for item in grid])
         for place, item in enumerate(grid):
-            if place not in chosen:
+            if place not in standing.for_values:
                 item.add_marker("exhaustive")
+            if place not in standing.for_pairs:
+                left_out.append(item)
+    if left_out and not config.getoption("--whole-grids"):
+        config.hook.pytest_deselected(items=left_out)
+        unneeded = set(left_out)
+        items[:] = [item for item in items if item not in unneeded]
     places = {file: place for place, file in enumerate(LONGEST_FILES)}
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
+
+
+def grid_of(item: pytest.Item) -> Tuple[str, bool]:
+    """The test of a case, and whether a mark skips it."""
+    is_skipped = any(mark.args[:1] == (True,) for mark in item.iter_markers("skipif"))
+    return item.nodeid.partition("[")[0], is_skipped
 
 
 def pytest_collection_finish() -> None:

@@ -1,7 +1,7 @@
 """The cases of a test over a grid that stand for all of them."""
 
 from itertools import combinations
-from typing import Dict, Hashable, List, Sequence, Set, Tuple
+from typing import Dict, Hashable, NamedTuple, Sequence, Set, Tuple
 
 Case = Dict[str, Hashable]
 
@@ -9,7 +9,23 @@ FEW = 6
 """A grid of no more cases stands for itself."""
 
 
-def standing_for_all(cases: Sequence[Case]) -> List[int]:
+class Standing(NamedTuple):
+    """
+    # Parameters
+
+    for_values : `Set[int]`
+        The places of at least `FEW` cases, or of all where there are no more. Every value of every
+        parameter is in one of them.
+    for_pairs : `Set[int]`
+        Those, and as many more as it takes to have every two values of two parameters that come
+        together in a case.
+    """
+
+    for_values: Set[int]
+    for_pairs: Set[int]
+
+
+def standing_for_all(cases: Sequence[Case]) -> Standing:
     """
     # Parameters
 
@@ -18,25 +34,27 @@ def standing_for_all(cases: Sequence[Case]) -> List[int]:
 
     # Returns
 
-    `List[int]`
-        The places of at least `FEW` cases, or of all where there are no more. Every value of every
-        parameter is in one of them, and each of them has as many pairs of values as possible that
-        no case before it has.
+    `Standing`
+        The cases that stand for all of them. Each has as many pairs of values as possible that no
+        case before it has.
     """
     waiting = {place: _pairs(case) for place, case in enumerate(cases)}
     values = {value for case in cases for value in case.items()}
-    seen: Set[Tuple[object, ...]] = set()
-    chosen: List[int] = []
-    while waiting and (len(chosen) < FEW or values):
+    pairs: Set[Tuple[object, ...]] = set().union(*waiting.values())
+    for_values: Set[int] = set()
+    for_pairs: Set[int] = set()
+    while waiting and (len(for_pairs) < FEW or values or pairs):
         # Of equally good cases the first.
         place = max(
             waiting,
-            key=lambda one: (len(waiting[one] - seen), len(values & set(cases[one].items()))),
+            key=lambda one: (len(waiting[one] & pairs), len(values & set(cases[one].items()))),
         )
-        seen |= waiting.pop(place)
+        if len(for_pairs) < FEW or values:
+            for_values.add(place)
+        for_pairs.add(place)
+        pairs -= waiting.pop(place)
         values -= set(cases[place].items())
-        chosen.append(place)
-    return sorted(chosen)
+    return Standing(for_values, for_pairs)
 
 
 def _pairs(case: Case) -> Set[Tuple[object, ...]]:

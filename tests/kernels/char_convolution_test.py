@@ -33,12 +33,16 @@ each_size = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(params=["as it is", "without tiles"])
+WITHOUT_TILES = pytest.param(
+    "without tiles",
+    marks=pytest.mark.skipif(not char_convolution.HAS_TILES, reason="this processor has no tiles"),
+)
+
+
+@pytest.fixture(params=["as it is", WITHOUT_TILES])
 def each_processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """This one, and one without tiles."""
     if request.param == "without tiles":
-        if not char_convolution.HAS_TILES:
-            pytest.skip("this processor has no tiles")
         monkeypatch.setattr(char_convolution, "HAS_TILES", False)
 
 

@@ -56,12 +56,16 @@ each_size = pytest.mark.parametrize(
 """Small weights are read by each thread for its own sentences, large ones by all together."""
 
 
-@pytest.fixture(params=["as it is", "without tiles"])
+WITHOUT_TILES = pytest.param(
+    "without tiles",
+    marks=pytest.mark.skipif(not native.HAS_TILES, reason="this processor has no tiles"),
+)
+
+
+@pytest.fixture(params=["as it is", WITHOUT_TILES])
 def each_processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """This one, and one without tiles."""
     if request.param == "without tiles":
-        if not native.HAS_TILES:
-            pytest.skip("this processor has no tiles")
         monkeypatch.setattr(native, "HAS_TILES", False)
 
 
