@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 from functools import partial
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Dict
 
@@ -16,20 +18,26 @@ from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.util import find_open_port
 from allennlp.models import load_archive
+from torch import multiprocessing
 
 from benchmarks.terminal import in_terminal, rows_of
 from tests import FIXTURES_ROOT, PROJECT_ROOT
-from tests.recover_test import PROGRAM
 from tests.tiny_training import CONFIGS, EXT_VARS, logging_as_before
 
-# Each of its processes imports PyTorch and AllenNLP; `recover_machines_test.py` and other files
-# ask workers that are forks.
 pytestmark = pytest.mark.exhaustive
 
 TEXT = FIXTURES_ROOT / "text" / "sentences.txt"
-NUM_LINES = 150
+NUM_LINES = 60
 NUM_STREAMS = 4
 PATIENCE = 300  # seconds; it takes a tenth of that
+
+
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are copies of their parent. Otherwise each imports PyTorch and AllenNLP anew."""
+    monkeypatch.setattr(
+        multiprocessing, "spawn", partial(multiprocessing.start_processes, start_method="fork")
+    )
 
 
 def config(num_workers: int, folder: Path) -> Dict[str, Any]:
@@ -94,7 +102,11 @@ def metrics_of(folder: Path) -> Dict[str, Any]:
 
 
 @pytest.mark.parametrize("softmax", ["full", "adaptive", "sampled"])
-def test_two_workers_train_like_one_with_the_streams_of_both(softmax: str, tmp_path: Path) -> None:
+def test_two_workers_train_like_one_with_the_streams_of_both(
+    softmax: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    if softmax != "sampled":  # whose workers have most to agree on
+        request.getfixturevalue("forked_workers")
     folders = {}
     for num_workers in (1, 2):
         folders[num_workers] = tmp_path / str(num_workers)
@@ -132,7 +144,7 @@ def recoverable(folder: Path) -> Dict[str, Any]:
     made["model"]["bilm"]["dropout"] = made["model"]["dropout"] = 0.3
     made["model"]["softmax"] = {"type": "sampled", "num_samples": 40}
     made["trainer"].update(
-        num_epochs=4,
+        num_epochs=3,
         optimizer={"type": "adagrad", "lr": 0.2},
         checkpointer={
             "type": "elmo_scratch_whole",
@@ -144,22 +156,19 @@ def recoverable(folder: Path) -> Dict[str, Any]:
     return made
 
 
-def started(made: Dict[str, Any], folder: Path, *options: str) -> subprocess.Popen:
-    """`allennlp train`, in a process that has a group of its own."""
-    file = folder.with_suffix(".json")
-    file.write_text(json.dumps(made))
-    path = os.pathsep.join([str(PROJECT_ROOT), os.environ.get("PYTHONPATH", "")])
-    words = ["train", str(file), "-s", str(folder), "--include-package", "elmo_scratch", *options]
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, *words],
-        env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+def started(made: Dict[str, Any], folder: Path, node_rank: int = 0) -> BaseProcess:
+    """A training in a copy of this process, which has a group of its own."""
+
+    def run() -> None:
+        os.setsid()
+        train_model(Params(made), str(folder), node_rank=node_rank)
+
+    process = get_context("fork").Process(target=run)
+    process.start()
+    return process
 
 
-def test_two_nodes_train_like_one_process(tmp_path: Path) -> None:
+def test_two_nodes_train_like_one_process(forked_workers: None, tmp_path: Path) -> None:
     with logging_as_before():
         train_model(Params(config(1, tmp_path)), str(tmp_path / "alone"))
     made = config(2, tmp_path)
@@ -171,9 +180,11 @@ def test_two_nodes_train_like_one_process(tmp_path: Path) -> None:
         "primary_port": find_open_port(),
     }
     folders = [tmp_path / f"node-{rank}" for rank in range(2)]
-    nodes = [started(made, folder, "--node-rank", str(rank)) for rank, folder in enumerate(folders)]
+    nodes = [started(made, folder, rank) for rank, folder in enumerate(folders)]
     try:
-        assert [node.wait(PATIENCE) for node in nodes] == [0, 0]
+        for node in nodes:
+            node.join(PATIENCE)
+        assert [node.exitcode for node in nodes] == [0, 0]
     finally:
         for node in nodes:
             node.kill()
@@ -185,7 +196,9 @@ def test_two_nodes_train_like_one_process(tmp_path: Path) -> None:
         assert torch.equal(of_second[name], together[name]), name
 
 
-def test_two_workers_that_were_killed_go_on_to_the_bit(tmp_path: Path) -> None:
+def test_two_workers_that_were_killed_go_on_to_the_bit(
+    forked_workers: None, tmp_path: Path
+) -> None:
     made = recoverable(tmp_path)
     with logging_as_before():
         train_model(Params(json.loads(json.dumps(made))), str(tmp_path / "through"))
@@ -193,10 +206,11 @@ def test_two_workers_that_were_killed_go_on_to_the_bit(tmp_path: Path) -> None:
     training = started(made, folder)
     deadline = time.monotonic() + PATIENCE
     while not list(folder.glob("model_state_e1_b*.th")):
-        assert training.poll() is None and time.monotonic() < deadline
+        assert training.exitcode is None and time.monotonic() < deadline
         time.sleep(0.005)
+    assert training.pid is not None
     os.killpg(training.pid, signal.SIGKILL)
-    training.wait()
+    training.join()
     assert not (folder / "model.tar.gz").exists()
     with logging_as_before():
         train_model(Params(made), str(folder), recover=True)
