@@ -4,12 +4,13 @@ import random
 import re
 import shutil
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Hashable, Iterator, List, NamedTuple, Optional
 
 import torch
 
 from tests.faults.injection import FAULTS, NO_FAULT, Fault, Outcome, run_faulty
 from tests.faults.writers import Writer
+from tests.grids import standing_for_all
 
 TEMPORARY = re.compile(r"(.*/)?\.[^/]+\.[0-9a-f]{12}\.\d+\.part(/.*)?|.*\.elmo_scratch_part(/.*)?")
 """What a killed process may leave, and the next run of the same command removes."""
@@ -70,6 +71,14 @@ class Campaign:
         """The same few cases each time."""
         cases = self.cases()
         return random.Random(self._name).sample(cases, min(number, len(cases)))
+
+    def standing_for_all(self) -> List[Case]:
+        """The same few cases each time, among them every fault and every kind of call."""
+        cases = self.sampled(len(self.cases()))
+        values: List[Dict[str, Hashable]] = [
+            {"fault": case.fault.name, "call": case.call.partition(" ")[0]} for case in cases
+        ]
+        return [cases[place] for place in sorted(standing_for_all(values).for_values)]
 
     def problems(self, case: Case) -> List[str]:
         """What is wrong after a fault, and after the same command has run once more."""
