@@ -52,7 +52,7 @@ test-exhaustive: setup  ## the tests that `test` leaves out: large grids, kills,
 	@$(PYTEST) -m "exhaustive and not install and not large"
 
 test-levels: setup  ## the numeric tests without compiled code, at AVX2, at AVX-512, as far as the processor has more
-	@$(TESTING) -m tests.instruction_levels -n auto
+	@$(TESTING) -m tests.instruction_levels
 
 test-all: test test-exhaustive test-levels  ## all three
 

@@ -1,16 +1,18 @@
 """
-Runs the numeric tests at each instruction level below that of this processor, one after the other:
+Runs the numeric tests at each instruction level below that of this processor, all at the same time:
 
     python -m tests.instruction_levels [arguments for pytest]
 
 The compiled code and the libraries that multiply are held to the level by environment variables.
-What can't be run here is named as not run. `make test` runs the same tests at the highest level.
+Each level is one process, which imports and collects once. What can't be run here is named as not
+run. `make test` runs the same tests at the highest level.
 """
 
 import os
 import subprocess
 import sys
-from typing import Dict, List, NamedTuple
+from tempfile import TemporaryFile
+from typing import IO, Dict, List, NamedTuple
 
 from elmo_scratch.kernels.library import INSTRUCTIONS, SWITCH, Instructions
 from tests import PROJECT_ROOT
@@ -77,23 +79,22 @@ LEVELS = [
 ]
 
 
-def run_level(level: Level, arguments: List[str]) -> bool:
+def start_level(level: Level, arguments: List[str], output: IO[str]) -> "subprocess.Popen[str]":
     """
-    # Returns
-
-    `bool`
-        Whether the numeric tests pass at this level. What they print names each skipped test and
-        why it wasn't run.
+    Starts the numeric tests at this level. What they print, into `output`, names each skipped test
+    and why it wasn't run.
     """
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]
     # The cases that stand for the others: `make test-exhaustive` has those at the highest level.
     command += ["-m", "not exhaustive", *(f"--ignore={file}" for file in NOT_NUMERIC)]
-    done = subprocess.run(
+    return subprocess.Popen(
         [*command, *arguments, *NUMERIC_TESTS],
         cwd=PROJECT_ROOT,
         env={**os.environ, **level.environment},
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
-    return done.returncode == 0
 
 
 def main(arguments: List[str]) -> int:
@@ -107,13 +108,19 @@ def main(arguments: List[str]) -> int:
         # Nothing is compiled for some processors alone, and so there is nothing to do without.
         print("not run: any lower level, as this processor or installation has no compiled code")
         return 0
-    failed = []
+    running, failed = [], []
     for level in LEVELS:
         if level.instructions >= INSTRUCTIONS:
             print(f"not run: {level.name}: this processor has no more than {INSTRUCTIONS.name}")
             continue
+        output = TemporaryFile("w+", encoding="utf-8")
+        running.append((level, start_level(level, arguments, output), output))
+    for level, tests, output in running:
         print(f"=== {level.name}", flush=True)
-        if not run_level(level, arguments):
+        status = tests.wait()
+        output.seek(0)
+        print(output.read(), flush=True)
+        if status != 0:
             failed.append(level.name)
     if INSTRUCTIONS < Instructions.TILES:
         print("not run: AMX: this processor has none")
