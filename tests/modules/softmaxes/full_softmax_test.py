@@ -197,7 +197,7 @@ def test_losses_are_not_rounded_to_the_precision_of_the_products() -> None:
     assert scored.losses.item() == pytest.approx(math.log1p(math.exp(-0.001)), abs=1e-5)
 
 
-@pytest.mark.large
+@pytest.mark.exhaustive
 def test_the_vocabulary_of_the_released_models_fits() -> None:
     # All scores of the 4096 predictions would take 13 GB.
     torch.manual_seed(13)
