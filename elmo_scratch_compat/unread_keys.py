@@ -5,6 +5,8 @@ import inspect
 from difflib import get_close_matches
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from elmo_scratch_compat.old_keys import old_list, old_setting, old_type
+
 STOCK = ("allennlp.", "allennlp_models.", "elmo_scratch.")
 """The packages whose readers, models and trainers read only what their constructors name."""
 
@@ -20,25 +22,42 @@ def refuse_unread_keys(from_params: Any) -> None:
 
     @functools.wraps(original)
     def create_kwargs(constructor: Any, cls: Any, params: Any, **extras: Any) -> Dict[str, Any]:
-        for unread in _unread_keys(from_params, cls, constructor, params):
-            raise from_params.ConfigurationError(unread.told())
+        unread = list(_unread_keys(from_params, cls, constructor, params))
+        if unread:
+            raise from_params.ConfigurationError(_told(unread))
         return original(constructor, cls, params, **extras)
 
     from_params.create_kwargs = create_kwargs
 
 
 class UnreadKey(NamedTuple):
-    """A key, its place in the config, the class that it is given to, and the keys of that."""
+    """
+    A key, its place in the config, the class that it is given to, the keys of that, and what to
+    write where an older AllenNLP read it.
+    """
 
     place: str
     key: str
     class_name: str
     known: List[str]
+    new: Optional[str] = None
 
     def told(self) -> str:
         nearest = get_close_matches(self.key, self.known, n=1)
         way_out = f"Did you mean {nearest[0]!r}?" if nearest else f"It has {', '.join(self.known)}."
         return f"{self.place}{self.key}: {self.class_name} has no such setting. {way_out}"
+
+
+def _told(unread: List[UnreadKey]) -> str:
+    """Tells of the first key, or where some are of an older AllenNLP of the first of these."""
+    old = [one for one in unread if one.new is not None]
+    if not old:
+        return unread[0].told()
+    told = f"{old[0].place}{old[0].key} is written for an older AllenNLP. {old[0].new}"
+    others = [f"{one.place}{one.key}" for one in old[1:]]
+    if others:
+        told += f" Others here: {', '.join(others)}. docs/coming_from.md has them all."
+    return told
 
 
 def _unread_keys(from_params: Any, cls: Any, constructor: Any, params: Any) -> Iterator[UnreadKey]:
@@ -51,9 +70,17 @@ def _unread_keys(from_params: Any, cls: Any, constructor: Any, params: Any) -> I
         for key in params:
             if key not in read:
                 known = sorted({*names} - {"self"})
-                yield UnreadKey(params.history, key, cls.__name__, known)
+                new = old_setting(f"{params.history}{key}", cls.__name__, params.params[key])
+                yield UnreadKey(params.history, key, cls.__name__, known, new)
     for name in names:
+        built = from_params.remove_optional(parameters[name].annotation)
+        new = old_list(name, cls.__name__, built, params.params.get(name))
+        if new is not None:
+            yield UnreadKey(params.history, name, cls.__name__, names, new)
         for base, part in _parts(from_params, parameters[name].annotation, params.get(name, None)):
+            new = old_type(base.__name__, part.params)
+            if new is not None:
+                yield UnreadKey(part.history, "type", cls.__name__, names, new)
             found = _class_of(from_params, base, part)
             if found is not None:
                 rest = part.duplicate()
@@ -91,6 +118,9 @@ def _parts(from_params: Any, annotation: Any, value: Any) -> Iterator[Tuple[Any,
     elif isinstance(value, list) and origin is list:
         for one in value:
             yield from _parts(from_params, inner[0], one)
+    elif isinstance(value, from_params.Params) and origin is dict:
+        for key in value:
+            yield from _parts(from_params, inner[-1], value.get(key, None))
     elif isinstance(value, from_params.Params) and isinstance(annotation, type):
         if issubclass(annotation, from_params.FromParams) and "_pretrained" not in value:
             yield annotation, value
