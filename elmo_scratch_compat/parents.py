@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Dict, List, Optional
 
+from elmo_scratch_compat.namespaces import compare_namespaces
 from elmo_scratch_compat.plain_json import read_plain_json
 from elmo_scratch_compat.unread_keys import refuse_unread_keys
 from elmo_scratch_compat.whole_files import written_beside
@@ -154,6 +155,7 @@ def pack_followed(
 
 def refuse_unread_keys_and_other_words(from_params: Any) -> None:
     """Patches what builds objects by their configs."""
+    compare_namespaces(from_params)
     refuse_unread_keys(from_params)
     join_vocabularies(from_params)
 

@@ -150,7 +150,7 @@ class BiLmEmbedder(TokenEmbedder):
         if encoder.reads_characters:
             ids, mask = tokens, (tokens != 0).any(dim=-1)
         else:
-            ids, mask = self._id_table[tokens], tokens != 0
+            ids, mask = self._ids_of(tokens), tokens != 0
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self._is_frozen):
             if self.kept_layers is None:
                 layers = self.bilm(ids, mask).layers
@@ -158,6 +158,17 @@ class BiLmEmbedder(TokenEmbedder):
                 layers = self.kept_layers(self.bilm, ids, mask).layers
         layers = remove_boundaries(layers)  # (layers, batch, tokens, width)
         return mixed_vectors(layers, mask, self.mix, self.output_mix, self.dropout)
+
+    def _ids_of(self, tokens: torch.Tensor) -> torch.Tensor:
+        """The biLM's ids of words, shape `(batch, tokens)`, by those of the task's namespace."""
+        try:
+            return self._id_table[tokens]
+        except IndexError as error:
+            raise ConfigurationError(
+                f"The embedder reads words of the namespace {self._namespace!r}, which has "
+                f"{len(self._id_table)}, but got the id {int(tokens.max())}. Give the `single_id` "
+                "indexer and the embedder `elmo_scratch` the same `namespace`."
+            ) from error
 
     def extend_vocab(self, extended_vocab: Vocabulary, *_: Any, **__: Any) -> None:
         """Called by AllenNLP after words were added to the task's vocabulary."""

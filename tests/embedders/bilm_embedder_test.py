@@ -236,6 +236,16 @@ def test_a_namespace_that_no_indexer_writes_is_an_error(
         BiLmEmbedder(vocab, pretrained_file=str(bilm_archive), namespace="cased")
 
 
+def test_ids_of_a_larger_namespace_are_an_error_that_names_ones_own(
+    embedder: BiLmEmbedder, vocab: Vocabulary
+) -> None:
+    size = vocab.get_vocab_size("tokens")
+    with pytest.raises(
+        ConfigurationError, match=f"'tokens', which has {size}, but got the id 9999"
+    ):
+        embedder(torch.tensor([[2, 9999]]))
+
+
 def test_without_an_archive_there_is_nothing_to_embed_with(vocab: Vocabulary) -> None:
     with pytest.raises(ConfigurationError, match="needs `pretrained_file`"):
         BiLmEmbedder(vocab)
