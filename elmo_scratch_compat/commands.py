@@ -6,6 +6,7 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
+from elmo_scratch_compat.answers import show_answers
 from elmo_scratch_compat.predictions import name_bad_lines, write_whole_file
 from elmo_scratch_compat.strangers import config_as_data, names_of
 from elmo_scratch_compat.training import share_processors
@@ -26,6 +27,7 @@ def predict_plainly(predict: Any) -> None:
     """Patches `allennlp predict`."""
     write_whole_file(predict)
     name_bad_lines(predict)
+    show_answers(predict)
     speak_plainly(predict.Predict)
 
 
