@@ -65,7 +65,7 @@ def epoch_seconds(
 ) -> List[float]:
     """What each epoch of a training takes, with its validation."""
     command = [sys.executable, "-m", "allennlp", "train", str(CONFIG), "-s", str(folder)]
-    command += ["--include-package", "elmo_scratch", "--overrides", json.dumps(overrides)]
+    command += ["--overrides", json.dumps(overrides)]
     done = subprocess.run(
         command, env={**os.environ, **variables}, capture_output=True, text=True, check=False
     )

@@ -145,7 +145,7 @@ def trained_speeds(config: Dict[str, Any], folder: Path) -> List[float]:
     """Tokens a second of each epoch of `allennlp train` but the first."""
     (folder / "config.json").write_text(json.dumps(config))
     command = [sys.executable, "-m", "allennlp", "train", str(folder / "config.json")]
-    command += ["-s", str(folder / "run"), "--include-package", "elmo_scratch"]
+    command += ["-s", str(folder / "run")]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr[-3000:])

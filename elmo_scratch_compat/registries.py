@@ -31,7 +31,7 @@ def look_up_safely(registrable: Any) -> None:
         if name not in base._registry[cls] and "." in name and not may_name(name):
             raise wrong(
                 f"{name!r} is no registered {cls.__name__}, and nothing is imported because an "
-                "archive names it. If you trust it, name its package by `--include-package`"
+                f"archive names it. If you trust it, add --include-package {name.partition('.')[0]}"
             )
         found, constructor = resolve(cls, name)
         if name not in base._registry[cls] and not _is_of_kind(found, cls):

@@ -1,8 +1,9 @@
 """`allennlp push-to-hf` with the hub library of today, against a stand-in of the hub."""
 
 import shutil
+from argparse import Namespace
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, List
 
 import pytest
 import torch
@@ -11,6 +12,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.push_to_hf import push_to_hf
 from allennlp.models import load_archive
 
+from elmo_scratch.commands.command_error import run_plainly
+from elmo_scratch_compat.terminal import is_quiet
 from tests.local_hub import USER, LocalHub, local_hub
 
 
@@ -53,6 +56,20 @@ def test_a_training_goes_to_the_hub_and_is_read_from_there(
     there = load_archive("hf://me/news").model.state_dict()
     here = load_archive(run / "model.tar.gz").model.state_dict()
     assert all(torch.equal(there[name], weights) for name, weights in here.items())
+
+
+def test_a_model_of_the_hub_is_evaluated_quietly(hub: LocalHub, run: Path) -> None:
+    push_to_hf("news", serialization_dir=run)
+    args = Namespace(archive_file="hf://me/news", overrides="", verbose=False, debug=True)
+    quiet: List[bool] = []
+
+    def evaluate(_: Namespace) -> None:
+        quiet.append(is_quiet())
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        run_plainly("evaluate", evaluate, args)
+    assert quiet == [True]
 
 
 def test_a_second_push_replaces_the_vocabulary_and_keeps_the_card(hub: LocalHub, run: Path) -> None:

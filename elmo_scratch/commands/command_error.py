@@ -29,9 +29,11 @@ import torch
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.params import parse_overrides, with_overrides
 from allennlp.common.util import SigTermReceived
 
 from elmo_scratch.command_line import CommandLine
+from elmo_scratch.files.paths import is_address, resolve_path
 from elmo_scratch.files.signals import Terminated
 from elmo_scratch.interop.archives.archive import LANGUAGE_MODEL
 from elmo_scratch.terminal import (
@@ -180,8 +182,8 @@ def _terminated_by_signal(numbers: List[int]) -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-OURS = '"elmo_scratch'
-"""The beginning of each name that this package registers for models and what they are made of."""
+OURS = re.compile(r'"(elmo_scratch|(ag_news|spacy_blank|ud_pos)")')
+"""Matches the names that this package registers with AllenNLP, as a config in JSON has them."""
 
 TRAININGS = ("train", "elmo-train")
 """The commands that train by a config."""
@@ -209,7 +211,7 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
     """
     try:
         config = _config(command, args)
-        is_quiet = OURS in json.dumps(config) and not args.verbose
+        is_quiet = OURS.search(json.dumps(config)) is not None and not args.verbose
         with ExitStack() as stack:
             if is_quiet:
                 stack.enter_context(quiet_terminal())
@@ -231,13 +233,16 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
 
 def _config(command: str, args: Namespace) -> Dict[str, Any]:
     """
-    The config that a command goes by; of an archive only if that begins with it, as AllenNLP packs
-    them. Whatever is wrong with an archive is told by what loads it.
+    The config that a command goes by, with what was typed as overrides; of an archive only if that
+    begins with it, as AllenNLP packs them. Whatever is wrong with an archive is told by what loads
+    it.
     """
     if command in TRAININGS:
         return Params.from_file(args.param_path, args.overrides).as_dict(quiet=True)
+    name = args.archive_file
     try:
-        return json.loads(_packed_config(Path(args.archive_file)))
+        config = json.loads(_packed_config(resolve_path(name) if is_address(name) else Path(name)))
+        return with_overrides(config, parse_overrides(args.overrides))
     except UNPACKABLE:
         return {}
 
@@ -280,6 +285,7 @@ def _closing(command: str, args: Namespace, config: Dict[str, Any], result: Any)
     else:
         return []
     steps.append(_use(command, archive, config))
+    steps = [" ".join([step, *map(shlex.quote, _packages(args))]) for step in steps]
     return closing_lines([told, *(f"  {line}" for line in results)], places, steps)
 
 
@@ -294,6 +300,11 @@ def _use(command: str, archive: Path, config: Dict[str, Any]) -> str:
     return f"allennlp predict {name} TEXTS.jsonl"
 
 
+def _packages(args: Namespace) -> List[str]:
+    """The options that name the packages of a user's own, for another command."""
+    return [word for name in args.include_package for word in ("--include-package", name)]
+
+
 def _way_on(command: str, args: Namespace) -> str:
     """How to go on after an interruption, as the end of a line."""
     if command not in TRAININGS:
@@ -304,7 +315,7 @@ def _way_on(command: str, args: Namespace) -> str:
         where = f" from the last checkpoint, after {kept}" if kept else " from the beginning"
         return f". The same command goes on{where}"
     options = ["-o", args.overrides] if args.overrides else []
-    options += [word for name in args.include_package for word in ("--include-package", name)]
+    options += _packages(args)
     command = way_on(folder, args.param_path, options)
     kept = last_checkpoint(folder)
     if kept:
@@ -367,7 +378,8 @@ def _of_unknown_name(message: str) -> str:
     nearest = get_close_matches(listed[1], known, n=1)
     told = f"Did you mean {nearest[0]!r}?" if nearest else f"Expected one of {', '.join(known)}."
     return (
-        f"{listed[2]}: there is no {listed[1]!r}. {told} Classes of your own need --include-package"
+        f"{listed[2]}: there is no {listed[1]!r}. {told} A class of your own needs "
+        "--include-package PACKAGE"
     )
 
 

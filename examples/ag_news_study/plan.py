@@ -263,7 +263,7 @@ class _Plan:
         # What makes a row what it is goes first.
         overrides = {**self._overrides, **settings}
         command = [*ALLENNLP, "train", str(config), "-s", str(folder / "run")]
-        command += ["--include-package", "elmo_scratch", "--overrides", json.dumps(overrides)]
+        command += ["--overrides", json.dumps(overrides)]
         evaluated = self._configs.changed(config, overrides, variables)
         made = {task.name: task.settings for task in self.tasks if task.name in needs}
         decisive = {

@@ -202,8 +202,7 @@ class Plan:
         """Completes a task by its command, and by what decides on its result."""
         path = CONFIGS / f"{config}.jsonnet"
         command = [sys.executable, "-m", "allennlp", "train", str(path)]
-        command += ["-s", str(task.folder / "run"), "--include-package", "elmo_scratch"]
-        command += ["--overrides", json.dumps(settings)]
+        command += ["-s", str(task.folder / "run"), "--overrides", json.dumps(settings)]
         evaluated = self._configs.changed(path, settings, task.variables)
         # What is in files counts, not where they are.
         text = json.dumps(evaluated).replace(json.dumps(str(self._folder))[1:-1], "FOLDER")

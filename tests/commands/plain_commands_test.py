@@ -2,18 +2,22 @@ import json
 import logging
 from argparse import Namespace
 from pathlib import Path
-from typing import Any, List
+from typing import Any, Dict, List
 
 import pytest
 import torch
+from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
+from allennlp.predictors import Predictor
 from allennlp.training.util import create_serialization_dir
 
-from elmo_scratch.commands.command_error import mistake_of, run_plainly
+from elmo_scratch.commands.command_error import OURS, mistake_of, run_plainly
+from elmo_scratch_compat.terminal import is_quiet
 from tests import FIXTURES_ROOT
 from tests.commands.conftest import Allennlp
+from tests.exports_test import REGISTERED
 from tests.tiny_training import CONFIGS, params_on_fixtures
 
 DEV = FIXTURES_ROOT / "news" / "dev.csv"
@@ -239,6 +243,70 @@ def test_a_bad_line_of_json_is_named(
         ConfigurationError, match="texts.jsonl, line 2: .* got '{\"description\":' "
     ):
         allennlp("predict", classifier_archive, "texts.jsonl")
+
+
+NAMES_OURS = [
+    {"model": {"type": "elmo_scratch_classifier"}},
+    {"model": {"text_field_embedder": {"elmo": {"type": "elmo_scratch_from_official"}}}},
+    *({"dataset_reader": name} for name in ("ag_news", "ud_pos")),
+    {"dataset_reader": {"tokenizer": {"type": "spacy_blank"}}},
+]
+NAMES_NOTHING_OF_OURS = [
+    {"model": {"type": "simple_tagger"}},
+    {"train_data_path": "data/ag_news", "dataset_reader": {"type": "ag_news_of_others"}},
+]
+
+
+def is_quiet_for(command: str, args: Namespace) -> bool:
+    found: List[bool] = []
+
+    def run(_: Namespace) -> None:
+        found.append(is_quiet())
+        raise KeyError  # so that nothing closes
+
+    with pytest.raises(KeyError):
+        run_plainly(command, run, args)
+    return found == [True]
+
+
+@pytest.mark.parametrize("config", NAMES_OURS + NAMES_NOTHING_OF_OURS)
+def test_a_run_is_quiet_where_its_config_names_a_part_of_the_package(
+    config: Dict[str, Any], arguments: Namespace
+) -> None:
+    arguments.debug = True
+    Path(arguments.param_path).write_text(json.dumps(config))
+    assert is_quiet_for("train", arguments) is (config in NAMES_OURS)
+    arguments.verbose = True
+    assert not is_quiet_for("train", arguments)
+
+
+def test_all_names_in_configs_are_known_as_names_of_the_package() -> None:
+    for registry, names in REGISTERED.items():
+        if registry.__module__.startswith("allennlp.") and registry not in (Predictor, Subcommand):
+            assert all(OURS.search(json.dumps({"type": name})) for name in names)
+
+
+def test_an_override_makes_a_run_of_an_old_archive_quiet(
+    arguments: Namespace, tmp_path: Path
+) -> None:
+    arguments.debug = True
+    archive = tmp_path / "old"
+    archive.mkdir()
+    (archive / "config.json").write_text('{"model": {"elmo": {"type": "elmo_token_embedder"}}}')
+    arguments.archive_file = str(archive)
+    assert not is_quiet_for("evaluate", arguments)
+    arguments.overrides = '{"model.elmo.type": "elmo_scratch_from_official"}'
+    assert is_quiet_for("evaluate", arguments)
+
+
+def test_the_next_command_takes_the_packages_of_this_one(
+    arguments: Namespace, bilm_archive: Path, capsys: pytest.CaptureFixture
+) -> None:
+    arguments.archive_file, arguments.include_package = str(bilm_archive), ["my_mixes"]
+    arguments.input_file, arguments.output_file = "dev.txt", None
+    run_plainly("evaluate", lambda args: {"perplexity": 7.0}, arguments)
+    step = capsys.readouterr().out.splitlines()[-1]
+    assert step.endswith(f"--weight-file {bilm_archive} --include-package my_mixes")
 
 
 def test_other_trainings_print_what_they_did(
