@@ -11,7 +11,8 @@ HEAD = """\
 
 The package's own subcommands of `allennlp`, with all they take; `--help` says the same. As all
 subcommands of AllenNLP's they also take `--include-package`, the name of a package with
-[classes of your own](../using/allennlp.md#classes-of-your-own). [The terminal](../terminal.md) shows what they print.
+[classes of your own](../using/allennlp.md#classes-of-your-own). [The terminal](../terminal.md)
+shows what they print.
 
 `python -m benchmarks.reference --write` makes this page from the parsers."""
 
