@@ -370,15 +370,20 @@ def mistake_of(error: Exception, args: Namespace) -> Optional[str]:
 
 
 def _of_unknown_name(message: str) -> str:
-    """AllenNLP lists all names that it knows in place of one that it doesn't know."""
-    listed = re.match(r"(\S+) not in acceptable choices for (\S+): \[(.*?)\]\. ", message)
+    """
+    AllenNLP lists all names that it knows in place of one that it doesn't know, and advises a path,
+    which an archive may not name.
+    """
+    choices = r"((?:.+: )?)(\S+) not in acceptable choices for (\S+): \[(.*?)\]\. "
+    listed = re.match(choices, message)
     if listed is None:
         return message
-    known = re.findall(r"'([^']+)'", listed[3])
-    nearest = get_close_matches(listed[1], known, n=1)
+    file, name, place, names = listed.groups()
+    known = re.findall(r"'([^']+)'", names)
+    nearest = get_close_matches(name, known, n=1)
     told = f"Did you mean {nearest[0]!r}?" if nearest else f"Expected one of {', '.join(known)}."
     return (
-        f"{listed[2]}: there is no {listed[1]!r}. {told} A class of your own needs "
+        f"{file}{place}: there is no {name!r}. {told} A class of your own needs "
         "--include-package PACKAGE"
     )
 

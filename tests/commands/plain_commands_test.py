@@ -71,6 +71,10 @@ def raising(error: BaseException) -> Any:
             ConfigurationError("blm not in acceptable choices for model.type: ['x', 'bilm']. You"),
             "model.type: there is no 'blm'. Did you mean 'bilm'?",
         ),
+        (
+            ConfigurationError("a.tar.gz: x not in acceptable choices for b.type: ['y', 'z']. You"),
+            "a.tar.gz: b.type: there is no 'x'. Expected one of y, z. .* --include-package PACKAGE",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(error: Exception, told: str, arguments: Namespace) -> None:
