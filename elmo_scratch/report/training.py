@@ -26,7 +26,7 @@ from elmo_scratch.report.errors import Errors
 from elmo_scratch.report.metrics import SCORES
 from elmo_scratch.report.run import Run, State
 from elmo_scratch.report.untrusted import printable
-from elmo_scratch.terminal import last_checkpoint, way_on
+from elmo_scratch.terminal import counted, last_checkpoint, way_on
 
 SHARE, GAMMA = "layer_share_", "gamma_"
 """How the metrics of `elmo_scratch_mix_shares` begin."""
@@ -123,7 +123,7 @@ def _facts(run: Run) -> Table:
     facts.append(("model", run.model_type))
     for title, setting in DATA.items():
         if run.settings.get(setting):
-            facts.append((title, _as_text(run.settings[setting])))
+            facts.append((title, _data(run.settings[setting])))
     sizes = (f"{size:,} {namespace}" for namespace, size in run.vocabulary.items())
     facts.append(("vocabulary", ", ".join(sizes)))
     facts.append(("epochs", _epochs(run)))
@@ -169,9 +169,9 @@ def _environment(run: Run) -> List[Tuple[str, str]]:
     names = ("processor", "system", "gpu")
     machine = [str(found[name]) for name in names if isinstance(found.get(name), str)]
     if type(found.get("num_processors")) is int:
-        machine.append(f"{found['num_processors']} processors")
+        machine.append(counted(found["num_processors"], "processor"))
     if type(found.get("num_threads")) is int:
-        machine.append(f"{found['num_threads']} threads")
+        machine.append(counted(found["num_threads"], "thread"))
     if type(found.get("memory_bytes")) is int:
         machine.append(f"{found['memory_bytes'] / 2**30:.0f} GiB of memory")
     started = found.get("started")
@@ -180,6 +180,12 @@ def _environment(run: Run) -> List[Tuple[str, str]]:
         ("machine", ", ".join(machine)),
         ("started", started if isinstance(started, str) else ""),
     ]
+
+
+def _data(value: Any) -> str:
+    """What a setting names as data: a path, several of them, or what a reader of others takes."""
+    is_several = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return ", ".join(value) if is_several else _as_text(value)
 
 
 def _as_text(value: Any) -> str:

@@ -4,7 +4,7 @@ from typing import Any, List
 from xml.etree import ElementTree
 
 from elmo_scratch.report import Contents, read_run, report_of, write_page
-from tests.report.run_folders import write_run
+from tests.report.run_folders import write_json, write_run
 
 HOSTILE = '<script>document.title = "hijacked"</script>'
 
@@ -32,6 +32,13 @@ def test_what_comes_from_data_is_text(tmp_path: Path) -> None:
     assert "<img" not in page and "<b>" not in page
     assert "&lt;script&gt;document.title" in page
     assert "\x00" not in page and "\x1b" not in page
+
+
+def test_several_texts_and_one_thread_are_told_as_people_do(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", config={"train_data_path": ["a.txt", "b.txt"]})
+    write_json(run / "environment.json", {"num_processors": 2, "num_threads": 1})
+    page = page_of(tmp_path / "report.html", run)
+    assert "a.txt, b.txt" in page and "2 processors, 1 thread<" in page
 
 
 def test_pictures_are_described_and_take_the_colours_of_the_page(tmp_path: Path) -> None:
