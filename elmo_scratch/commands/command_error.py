@@ -35,7 +35,7 @@ from allennlp.common.util import SigTermReceived
 from elmo_scratch.command_line import CommandLine
 from elmo_scratch.files.paths import is_address, resolve_path
 from elmo_scratch.files.signals import Terminated
-from elmo_scratch.interop.archives.archive import LANGUAGE_MODEL
+from elmo_scratch.interop.archives.weights import LANGUAGE_MODEL
 from elmo_scratch.terminal import (
     closing_lines,
     course_of_training,

@@ -74,12 +74,15 @@ def local_file(source: Union[str, PathLike]) -> Path:
     return path
 
 
+def cache_dir() -> Path:
+    """The folder that keeps what was fetched or unpacked."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named).expanduser() if named else Path.home() / ".cache" / "elmo_scratch"
+
+
 def default_cache_dir() -> Path:
     """The default folder of prepared corpora."""
-    named = os.environ.get(CACHE_VARIABLE)
-    if named:
-        return Path(named).expanduser()
-    return Path.home() / ".cache" / "elmo_scratch" / "corpora"
+    return cache_dir() if os.environ.get(CACHE_VARIABLE) else cache_dir() / "corpora"
 
 
 TIMEOUT = (4, 30)

@@ -25,7 +25,7 @@ from cached_path.util import find_latest_cached
 from elmo_scratch.data.vocabulary_file import MARKS, read_vocabulary_file
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.identity import identity_of
-from elmo_scratch.files.paths import CACHE_VARIABLE, FetchError, download, is_address, local_file
+from elmo_scratch.files.paths import FetchError, cache_dir, download, is_address, local_file
 from elmo_scratch.interop.official.options import Options
 from elmo_scratch.interop.zipped_models import (
     OPTIONS_NAME,
@@ -293,8 +293,7 @@ def _places() -> List[str]:
 
 def _cache() -> Path:
     """The folder for fetched and unpacked models."""
-    cache = os.getenv(CACHE_VARIABLE) or "~/.cache/elmo_scratch"
-    return Path(os.path.expanduser(cache)) / "models"
+    return cache_dir() / "models"
 
 
 def _fetched_files(name: str, wanted: _Wanted, place: str) -> Tuple[Path, Path]:

@@ -16,8 +16,8 @@ from allennlp.nn.parallel import TorchDdpAccelerator
 from allennlp.nn.util import dist_reduce_sum, get_text_field_mask
 
 from elmo_scratch.alphabet import BEGIN_SENTENCE_WORD, END_SENTENCE_WORD
-from elmo_scratch.interop.archives.archive import LANGUAGE_MODEL
 from elmo_scratch.interop.archives.blueprint import WordList
+from elmo_scratch.interop.archives.weights import LANGUAGE_MODEL
 from elmo_scratch.interop.static_vectors import read_static_vectors
 from elmo_scratch.kernels import MixedPrecision, without_autocast
 from elmo_scratch.metrics import Perplexity, WordPrediction

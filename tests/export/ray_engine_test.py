@@ -17,9 +17,8 @@ from elmo_scratch.export import (
     ModelSource,
     RayEngine,
     export_layers,
-    ray_engine,
 )
-from elmo_scratch.export.export import SENTENCES_A_TASK, cut
+from elmo_scratch.export.export import SENTENCES_A_TASK, _start, _Worker, cut
 from elmo_scratch.export.parts import PartFolder, PartWriting
 from elmo_scratch.export.plan import Span, facts_of
 from tests.export.conftest import FILES, LINES, assert_same, data_sets
@@ -98,7 +97,7 @@ def test_workers_that_fill_the_processors_run_nothing_beside_the_bilm(
     settings = ExportSettings()
     folder, facts = PartFolder(tmp_path / "x.hdf5"), facts_of(text, new_layers(), settings)
     writing = PartWriting(text, Span(0, len(LINES)), folder, facts, settings)
-    worker = ray_engine._Worker(SOURCE, writing, [], is_alone)
+    worker = _Worker(SOURCE, writing, [], is_alone)
     assert worker._layers.is_alone == is_alone
     assert is_alone or not worker._layers.leaves_a_processor
 
@@ -125,10 +124,10 @@ class RayThatEnds:
 def test_a_signal_while_ray_starts_is_answered_as_before() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as stop, command_errors("elmo", "x.hdf5"):
-        ray_engine._start(RayThatEnds(None))
+        _start(RayThatEnds(None))
     assert stop.value.code == 143
     with pytest.raises(ConnectionError):
-        ray_engine._start(RayThatEnds(ConnectionError("nobody there")))
+        _start(RayThatEnds(ConnectionError("nobody there")))
     assert signal.getsignal(signal.SIGTERM) == before
 
 

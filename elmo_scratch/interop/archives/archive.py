@@ -24,6 +24,7 @@ from elmo_scratch.interop.archives.blueprint import BiLmBlueprint, BiLmChanges, 
 from elmo_scratch.interop.archives.sidecar import kept_bilm_config, kept_softmax_config
 from elmo_scratch.interop.archives.weights import (
     BILM_PREFIX,
+    LANGUAGE_MODEL,
     SOFTMAX_PREFIX,
     UNREADABLE,
     Source,
@@ -54,9 +55,6 @@ def fill_with_nan(bilm: BiLm) -> BiLm:
             weight.fill_(float("nan"))
     return bilm
 
-
-LANGUAGE_MODEL = "elmo_scratch_bilm"
-"""The registered name of the model whose archives are read here; others of its kind begin so."""
 
 FROM_OFFICIAL, FROM_ARCHIVE = f"{LANGUAGE_MODEL}_from_official", f"{LANGUAGE_MODEL}_from_archive"
 """The registered names of the same model when its training starts from another biLM's weights."""

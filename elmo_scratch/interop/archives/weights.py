@@ -17,6 +17,9 @@ from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.interop.archives.blueprint import BiLmBlueprint, WithoutDrawing
 from elmo_scratch.modules import BiLm
 
+LANGUAGE_MODEL = "elmo_scratch_bilm"
+"""The registered name of a language model; others of its kind begin so."""
+
 Source = Union[str, PathLike]
 Tensors = Dict[str, torch.Tensor]
 

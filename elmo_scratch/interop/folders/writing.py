@@ -15,10 +15,14 @@ from safetensors.torch import save
 
 from elmo_scratch.data.spelling import CharacterWordIndexer, WordIndexer
 from elmo_scratch.files.atomic import atomic_writes, check_folder
-from elmo_scratch.interop.archives.archive import LANGUAGE_MODEL
 from elmo_scratch.interop.archives.blueprint import ListedWordIndexer, WordList, config_of
 from elmo_scratch.interop.archives.sidecar import NO_FACTS, TrainingFacts
-from elmo_scratch.interop.archives.weights import BILM_PREFIX, SOFTMAX_PREFIX, Tensors
+from elmo_scratch.interop.archives.weights import (
+    BILM_PREFIX,
+    LANGUAGE_MODEL,
+    SOFTMAX_PREFIX,
+    Tensors,
+)
 from elmo_scratch.interop.folders.config import DTYPES, FolderConfig, write_words
 from elmo_scratch.interop.folders.reading import (
     CARD_NAME,
