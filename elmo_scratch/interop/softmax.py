@@ -13,7 +13,6 @@ from copy import deepcopy
 from os import PathLike
 from typing import Any, Dict, NamedTuple, Optional, Union
 
-import h5py
 import numpy
 import torch
 from allennlp.common import Params
@@ -21,6 +20,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.paths import local_file
 from elmo_scratch.interop.archives.weights import SOFTMAX_PREFIX, Tensors, type_of
+from elmo_scratch.interop.layer_files.hdf5_input import open_hdf5
 from elmo_scratch.interop.official.files import find_tensors
 from elmo_scratch.modules import OutputSoftmax
 from elmo_scratch.modules.softmaxes import SampledSoftmax
@@ -156,7 +156,7 @@ def read_official_softmax(
     expected = {WEIGHT: (num_words, dim), BIAS: (num_words,)}
     path = local_file(softmax_file)
     try:
-        with h5py.File(path, "r") as file:
+        with open_hdf5(path) as file:
             found = find_tensors(file, source)
             for name, shape in expected.items():
                 if name not in found:

@@ -172,8 +172,3 @@ TARGETS: Dict[str, Target] = {
     ),
     "zip": Target("model.zip", read_bilm, [_zipped()]),
 }
-
-KNOWN = {
-    "layers": "HDF5's own library (2.0.0) never ends on some damaged texts of attributes",
-}
-"""Readers that are known to fail, and why."""

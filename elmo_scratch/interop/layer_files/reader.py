@@ -22,6 +22,7 @@ from elmo_scratch.interop.layer_files.facts import (
     numbers_checksum,
     text_checksum,
 )
+from elmo_scratch.interop.layer_files.hdf5_input import open_hdf5
 from elmo_scratch.interop.layer_files.sentence_map import (
     SentenceIndex,
     entries_of,
@@ -45,20 +46,20 @@ PLAIN_FILTERS = (h5z.FILTER_SHUFFLE, h5z.FILTER_FLETCHER32)
 """HDF5 filters that don't change how much room numbers take."""
 
 
-def refused_size(file: h5py.File, found: h5d.DatasetID) -> str:
+def refused_size(file: h5py.File, found: h5d.DatasetID, properties: h5p.PropDCID) -> str:
     """
-    The reason not to read a data set: it would take far more memory than the file can have numbers
-    for. Empty if it may be read.
+    The reason not to read a data set of these properties: it would take far more memory than the
+    file can have numbers for. Empty if it may be read.
 
     A data set that was never written has any shape and takes no room in its file. A data set that
     is stored in chunks is unpacked a whole chunk at a time, however few numbers it has.
     """
-    properties = found.get_create_plist()
-    filters = [properties.get_filter(place)[0] for place in range(properties.get_nfilters())]
-    if sum(code not in PLAIN_FILTERS for code in filters) > 1:
-        return "is packed more than once, so that it can't be told what it would take in memory"
-    is_chunked = properties.get_layout() == h5d.CHUNKED
-    chunk = properties.get_chunk() if is_chunked else ()
+    chunk: Tuple[int, ...] = ()
+    if properties.get_layout() == h5d.CHUNKED:  # Nothing else can be packed.
+        filters = [properties.get_filter(place)[0] for place in range(properties.get_nfilters())]
+        if sum(code not in PLAIN_FILTERS for code in filters) > 1:
+            return "is packed more than once, so that it can't be told what it would take in memory"
+        chunk = properties.get_chunk()
     num_bytes = max(math.prod(found.shape), math.prod(chunk)) * found.get_type().get_size()
     if num_bytes <= HDF5_ALWAYS:
         return ""
@@ -142,8 +143,9 @@ class DataSet:
             raise self._refusal(f"of the type {found.dtype}")
         self.shape: Tuple[int, ...] = space.get_simple_extent_dims()
         self.dtype = KINDS[kind.get_size()]
-        self._check_place(found.get_create_plist())
-        self._check_size(found)
+        properties = found.get_create_plist()
+        self._check_place(properties)
+        self._check_size(found, properties)
         return found
 
     def _check_place(self, properties: h5p.PropDCID) -> None:
@@ -154,9 +156,9 @@ class DataSet:
         if layout == h5d.CONTIGUOUS and properties.get_external_count():
             raise self._refusal("stored in another file")
 
-    def _check_size(self, found: h5d.DatasetID) -> None:
+    def _check_size(self, found: h5d.DatasetID, properties: h5p.PropDCID) -> None:
         """Refuses a shape that would take far more memory than the stored bytes account for."""
-        reason = refused_size(self._file, found)
+        reason = refused_size(self._file, found, properties)
         if reason:
             raise ConfigurationError(f"{self._place} has the shape {self.shape} and {reason}")
 
@@ -188,7 +190,7 @@ def opened(path: Path) -> h5py.File:
         reason = "expected a file, but it is a folder" if path.is_dir() else "there is no such file"
         raise ConfigurationError(f"{path}: {reason}")
     try:
-        return h5py.File(path, "r")
+        return open_hdf5(path)
     except Exception as error:
         raise unreadable(path, error) from None
 

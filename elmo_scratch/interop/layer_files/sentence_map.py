@@ -14,6 +14,7 @@ from typing import IO, Iterable, Iterator, NamedTuple, Optional, Tuple
 import h5py
 import numpy
 
+from elmo_scratch.interop.layer_files.hdf5_input import HEAP_HEAD, OBJECT_HEAD
 from elmo_scratch_compat.bounds import INDEX_ENTRY
 
 DIGEST_SIZE = 16
@@ -87,12 +88,6 @@ def is_last(digests: IO[bytes]) -> numpy.ndarray:
         result[numpy.concatenate(places)[order[:-1][is_repeated]]] = False
     return result
 
-
-HEAP_HEAD = struct.Struct("<4sB3xQ")
-"""The head of a global heap: its signature, its version and its size in bytes."""
-
-OBJECT_HEAD = struct.Struct("<HH4xQ")
-"""The head of an object in a heap: its number, its reference count and its size in bytes."""
 
 REFERENCE = struct.Struct("<IQI")
 """How a data set stores a string: its size, the address of its heap, and its number there."""

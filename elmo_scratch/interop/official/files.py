@@ -19,6 +19,7 @@ from h5py import h5o
 
 from elmo_scratch.alphabet import NUM_CHARACTERS
 from elmo_scratch.files.atomic import atomic_writes
+from elmo_scratch.interop.layer_files.hdf5_input import open_hdf5
 from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
 from elmo_scratch.interop.layer_files.reader import refused_size
 from elmo_scratch.interop.named_models import BUCKETS, NAMED_MODELS, official_file
@@ -271,7 +272,7 @@ def read_tensors(
     source, path = str(weight_file), official_file(weight_file)
     tensors: Dict[str, numpy.ndarray] = {}
     try:
-        with h5py.File(path, "r") as file:
+        with open_hdf5(path) as file:
             found = find_tensors(file, source)
             _check_shapes(found, source, options, options_source)
             unused = neutral_shapes(options)
@@ -350,7 +351,7 @@ def find_tensors(file: h5py.File, source: str) -> Dict[str, h5py.Dataset]:
         if isinstance(member, h5py.Group):
             paths += [f"{path}/{name.decode()}" for name in member.id]
             continue
-        reason = refused_size(file, member.id)
+        reason = refused_size(file, member.id, member.id.get_create_plist())
         if reason:
             raise ConfigurationError(f"{source}: {path} has the shape {member.shape} and {reason}")
         found[path] = member

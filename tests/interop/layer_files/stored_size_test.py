@@ -27,7 +27,7 @@ def test_what_takes_much_must_be_stored(
             for start in range(0, length, HDF5_COMPRESSIBLE * 2**16):
                 data[start : start + 2**16] = numpy.ones(min(2**16, length - start))
         file.flush()
-        reason = refused_size(file, data.id)
+        reason = refused_size(file, data.id, data.id.get_create_plist())
     assert is_refused == reason.startswith(f"would take {4 * length} bytes of memory, but no more")
     assert is_refused or reason == ""
 
@@ -38,7 +38,7 @@ def test_a_chunk_is_unpacked_whole(tmp_path: Path) -> None:
         data = file.create_dataset(
             "a", data=[1.0], maxshape=(None,), dtype="float32", chunks=chunks, compression="gzip"
         )
-        assert refused_size(file, data.id).startswith(
+        assert refused_size(file, data.id, data.id.get_create_plist()).startswith(
             f"would take {HDF5_ALWAYS + 4} bytes of memory"
         )
 
@@ -54,4 +54,7 @@ def test_what_is_packed_twice_is_refused(times: int, is_refused: bool, tmp_path:
             properties.set_filter(code, h5z.FLAG_OPTIONAL, (4,))
         space = h5s.create_simple((4,))
         found = h5d.create(file.id, b"a", h5t.IEEE_F32LE, space, properties)
-        assert refused_size(file, found).startswith("is packed more than once") == is_refused
+        assert (
+            refused_size(file, found, properties).startswith("is packed more than once")
+            == is_refused
+        )
