@@ -7,6 +7,8 @@ form of 1.8: numbers, the index of sentences, and texts in attributes.
 """
 
 import json
+import re
+import struct
 import zlib
 from numbers import Integral
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
@@ -14,7 +16,9 @@ from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
 import h5py
 import numpy
 from allennlp.common.checks import ConfigurationError
+from h5py import h5t
 
+from elmo_scratch.interop.layer_files.sentence_map import REFERENCE
 from elmo_scratch.modules.lstm import STATES
 
 CHOICES: Dict[str, Tuple[Any, ...]] = {
@@ -107,6 +111,13 @@ class LayerFileFacts(NamedTuple):
 def _value(file: h5py.File, name: str) -> Any:
     """An attribute that is a text or a whole number; `()`, which equals neither, for any other."""
     try:
+        attribute = file.attrs.get_id(name)
+        kind = attribute.get_type()
+        is_text = isinstance(kind, h5t.TypeStringID) and kind.is_variable_str()
+        is_plain = attribute.shape == () and not kind.committed()
+        # The parts of other kinds could be texts of any length.
+        if not is_plain or not (is_text or isinstance(kind, h5t.TypeIntegerID)):
+            return ()
         value = file.attrs[name]
     except Exception:
         # Damaged files make h5py raise nearly every kind of error there is.
@@ -120,6 +131,50 @@ CHECKSUM = "checksum"
 """The name of the attribute. Files of 0.2.0 and of AllenNLP 0.9 have none."""
 
 MODULUS = 2**64
+
+
+def stored_checksum(file: h5py.File) -> Any:
+    """The attribute `checksum`; `None` if there is none, `()` if it makes no sense."""
+    return _value(file, CHECKSUM) if CHECKSUM in file.attrs else None
+
+
+ATTRIBUTE_NAME = re.compile(
+    b"(?:%s)\0" % b"|".join(name.encode() for name in (*LayerFileFacts._fields, CHECKSUM))
+)
+ATTRIBUTE_HEADS = {1: (8, 8), 2: (8, 1), 3: (9, 1)}
+"""By the version of an attribute: the bytes before its name, and what the sizes are padded to."""
+
+VARIABLE_LENGTH = 9
+"""The class of a type, in its first four bits, whose values lie in a global heap."""
+
+
+def check_attributes(block: bytes, file_size: int) -> None:
+    """
+    Raises `ValueError` if a block of a file of so many bytes has a fact whose text is said to be
+    longer than the file. HDF5 takes memory for as much before it looks at the text.
+
+    # Source
+
+    The HDF5 File Format Specification, IV.A.2.m "Attribute Message".
+    """
+    for found in ATTRIBUTE_NAME.finditer(block):
+        start = found.start()
+        for version, (head, step) in ATTRIBUTE_HEADS.items():
+            if start < head or block[start - head] != version:
+                continue
+            flags, *sizes = struct.unpack_from("<BHHH", block, start - head + 1)
+            # Version 1 has no flags. This package has never written a type apart from its values.
+            if version > 1 and flags & 1:
+                raise ValueError("expected an attribute beside its type")
+            name_size, type_size, space_size = (size + -size % step for size in sizes)
+            kind = start + name_size
+            place = kind + type_size + space_size
+            if place + REFERENCE.size <= len(block) and block[kind] & 15 == VARIABLE_LENGTH:
+                length, _, _ = REFERENCE.unpack_from(block, place)
+                if length > file_size:
+                    raise ValueError(
+                        f"an attribute is told to have {length} bytes, but the file has fewer"
+                    )
 
 
 def numbers_checksum(name: bytes, pieces: Iterable[numpy.ndarray]) -> int:

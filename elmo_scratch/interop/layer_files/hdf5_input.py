@@ -10,7 +10,7 @@ import os
 import struct
 import weakref
 from pathlib import Path
-from typing import Any, Set, Tuple
+from typing import Any, Callable, Optional, Set, Tuple
 
 import h5py
 from h5py import h5f, h5fd, h5p
@@ -48,31 +48,8 @@ How often a file may be looked into: so often always, and once more for so many 
 free block or a child has 16 bytes at least, but blocks that share them would take forever.
 """
 
-
-def open_hdf5(path: Path) -> h5py.File:
-    """
-    Opens a file to read. What HDF5 would not survive is an error when it is read.
-
-    # Raises
-
-    OSError
-        If there is no such file.
-    Exception
-        Of nearly every kind, if the file is damaged: those of h5py.
-    """
-    access = h5p.create(h5p.FILE_ACCESS)
-    access.set_fclose_degree(h5f.CLOSE_STRONG)
-    access.set_fileobj_driver(h5fd.fileobj_driver, CheckedInput(path))
-    opened = h5f.open(os.fsencode(path), h5f.ACC_RDONLY, fapl=access)
-    file = h5py.File(opened)
-    # HDF5 closes what is left open when the process ends: too late for a driver in Python.
-    weakref.finalize(file, _close, opened)
-    return file
-
-
-def _close(opened: h5f.FileID) -> None:
-    if opened.valid:
-        h5py.File(opened).close()
+Look = Callable[[bytes, int], None]
+"""A further look at a block of a file of so many bytes. It raises `ValueError`."""
 
 
 class CheckedInput:
@@ -88,11 +65,12 @@ class CheckedInput:
     "Global Heap". The loops are in `H5HG__cache_heap_deserialize` and `H5HL__fl_deserialize`.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, look: Optional[Look] = None) -> None:
         self._file = -1
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._size = os.fstat(self._file).st_size
         self._place = 0
+        self._look = look
         self._looks = ALWAYS_LOOKS + self._size // BYTES_A_LOOK
         self._checked: Set[Tuple[int, int]] = set()
         head = os.pread(self._file, 16, 0)
@@ -129,6 +107,8 @@ class CheckedInput:
         if check is not None and (self._place, size) not in self._checked:
             check(self, self._place, size)
             self._checked.add((self._place, size))
+        if self._look is not None:
+            self._look(view.tobytes(), self._size)
         return size
 
     def _unpacked(self, kind: struct.Struct, place: int) -> Any:
@@ -195,3 +175,36 @@ class CheckedInput:
         b"MDCI": _refuse_image,
     }
     """The checks of blocks by their signatures."""
+
+
+def open_hdf5(path: Path, look: Optional[Look] = None) -> h5py.File:
+    """
+    Opens a file to read. What HDF5 would not survive is an error when it is read.
+
+    # Parameters
+
+    path : `Path`
+        The file.
+    look : `Look`, optional (default = `None`)
+        A further look at each block.
+
+    # Raises
+
+    OSError
+        If there is no such file.
+    Exception
+        Of nearly every kind, if the file is damaged: those of h5py.
+    """
+    access = h5p.create(h5p.FILE_ACCESS)
+    access.set_fclose_degree(h5f.CLOSE_STRONG)
+    access.set_fileobj_driver(h5fd.fileobj_driver, CheckedInput(path, look))
+    opened = h5f.open(os.fsencode(path), h5f.ACC_RDONLY, fapl=access)
+    file = h5py.File(opened)
+    # HDF5 closes what is left open when the process ends: too late for a driver in Python.
+    weakref.finalize(file, _close, opened)
+    return file
+
+
+def _close(opened: h5f.FileID) -> None:
+    if opened.valid:
+        h5py.File(opened).close()

@@ -15,11 +15,12 @@ from h5py import h5d, h5l, h5o, h5p, h5s, h5t, h5z
 
 from elmo_scratch.files.identity import Stamp, stamp_of
 from elmo_scratch.interop.layer_files.facts import (
-    CHECKSUM,
     MODULUS,
     LayerFileFacts,
+    check_attributes,
     facts_checksum,
     numbers_checksum,
+    stored_checksum,
     text_checksum,
 )
 from elmo_scratch.interop.layer_files.hdf5_input import open_hdf5
@@ -258,7 +259,10 @@ class LayerFile:
         file = self._open()
         try:
             self.has_index = has_sentence_index(file)
-            self.facts = LayerFileFacts.read(file, str(path)) or self._derived_facts()
+            with open_hdf5(self._place, check_attributes) as again:
+                facts = LayerFileFacts.read(again, str(path))
+                self._checksum = stored_checksum(again)
+            self.facts = facts or self._derived_facts()
             # Files of AllenNLP 0.9 don't say whether keys are numbers.
             self._is_numbered = self.facts.keys is None and (
                 self.has_index or has_numbers_for_keys(file)
@@ -446,7 +450,6 @@ class LayerFile:
         `ConfigurationError` if the file holds another sum.
         """
         try:
-            expected = self._open().attrs.get(CHECKSUM)
             checksums += facts_checksum(self.facts)
             if self.has_index:
                 checksums += text_checksum(read_long_string(self._open(), SENTENCE_INDEX))
@@ -454,10 +457,11 @@ class LayerFile:
             raise
         except Exception as error:
             raise unreadable(self.path, error) from None
-        if expected is not None and expected != checksums % MODULUS:
+        checksum = checksums % MODULUS
+        if self._checksum not in (None, checksum):
             raise ConfigurationError(
                 f"{self.path}: expected the numbers and sentences that were written, with the "
-                f"checksum {expected}, but theirs is {checksums % MODULUS}. The disk or a copy has "
+                f"checksum {self._checksum}, but theirs is {checksum}. The disk or a copy has "
                 "damaged the file: copy it again, or make it anew."
             )
 

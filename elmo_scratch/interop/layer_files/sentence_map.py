@@ -1,6 +1,7 @@
 """The data set `sentence_to_index`: a JSON map from sentences to the keys of their layers."""
 
 import json
+import os
 import re
 import struct
 from array import array
@@ -138,7 +139,11 @@ def read_long_string(file: h5py.File, name: str) -> Iterator[bytes]:
     """
     string = file[name]
     with open(file.filename, "rb") as heap:
-        size = _find_string(string, heap)
+        reference = _reference_of(string, heap)
+        # HDF5 takes memory for as many bytes as the reference says.
+        if reference is not None and reference[0] > os.path.getsize(file.filename):
+            raise ValueError(f"it is told to have {reference[0]} bytes, but the file has fewer")
+        size = None if reference is None else _find_string(heap, *reference)
         if size is None:
             yield string[0]
             return
@@ -147,16 +152,26 @@ def read_long_string(file: h5py.File, name: str) -> Iterator[bytes]:
             size -= len(block)
 
 
-def _find_string(string: h5py.Dataset, heap: IO[bytes]) -> Optional[int]:
+def _reference_of(string: h5py.Dataset, file: IO[bytes]) -> Optional[Tuple[int, int, int]]:
+    """
+    The reference that a data set of one string stores, `REFERENCE`; `None` where it is packed, or
+    lies among the properties of the data set.
+    """
+    stored = b""
+    if string.chunks is None:
+        place = string.id.get_offset()
+        if place is not None:
+            file.seek(place)
+            stored = file.read(REFERENCE.size)
+    elif not string.id.get_create_plist().get_nfilters() and string.id.get_num_chunks() == 1:
+        _, stored = string.id.read_direct_chunk((0,))
+    return REFERENCE.unpack(stored) if len(stored) == REFERENCE.size else None
+
+
+def _find_string(heap: IO[bytes], size: int, address: int, number: int) -> Optional[int]:
     """
     Seeks the bytes of a string in a file and returns their number; `None` if they aren't found.
     """
-    if string.chunks != (1,) or string.id.get_num_chunks() != 1:
-        return None
-    if string.id.get_chunk_info(0).size != REFERENCE.size:
-        return None
-    _, reference = string.id.read_direct_chunk((0,))
-    size, address, number = REFERENCE.unpack(reference)
     heap.seek(address)
     start, _ = _heap_ends(size)
     return size if number == 1 and heap.read(len(start)) == start else None

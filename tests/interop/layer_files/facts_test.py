@@ -1,11 +1,15 @@
+import struct
 from pathlib import Path
 from typing import Any, Optional, Tuple
 
 import h5py
+import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import LayerFileFacts
+from elmo_scratch.interop.layer_files.facts import check_attributes
+from elmo_scratch.interop.layer_files.hdf5_input import open_hdf5
 from tests.interop.layer_files.tiny_layers import FACTS
 
 
@@ -83,3 +87,42 @@ def test_vectors_have_the_axes_that_were_kept(
     facts = FACTS._replace(kept=kept, pool=pool)
     assert facts.admits(right)
     assert not facts.admits(wrong)
+
+
+@pytest.mark.parametrize("libver", ["earliest", "v108"])
+@pytest.mark.parametrize("others", [0, 9])
+def test_a_text_longer_than_its_file_is_an_error(libver: str, others: int, tmp_path: Path) -> None:
+    """More than eight attributes lie in a heap of their own from HDF5 1.8 on."""
+    path = tmp_path / "layers.hdf5"
+    with h5py.File(path, "w", libver=libver) as file:
+        file.attrs["kept"] = "average"
+        for number in range(others):
+            file.attrs[f"other {number}"] = number
+    content = path.read_bytes()
+    reference = struct.pack("<IQ", 7, content.index(b"GCOL"))
+    assert content.count(reference) == 1
+    path.write_bytes(content.replace(reference, struct.pack("<I", 2**32 - 1) + reference[4:]))
+    with pytest.raises(ValueError, match="told to have 4294967295 bytes, but the file has fewer"):
+        with open_hdf5(path, check_attributes) as file:
+            file.attrs["kept"]
+
+
+@pytest.mark.parametrize("value", [["kept"] * 2, [1], 1.5, numpy.bytes_(b"average")])
+def test_other_attributes_are_not_read(value: Any, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "layers.hdf5", "w") as file:
+        FACTS.write(file)
+        file.attrs["kept"] = value
+    with pytest.raises(ConfigurationError, match="`kept` to be one of"):
+        read(tmp_path / "layers.hdf5")
+
+
+def test_an_attribute_apart_from_its_type_is_an_error(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "layers.hdf5", "w") as file:
+        FACTS.write(file)
+        file["type"] = h5py.string_dtype()
+        file.attrs.create("kept", "average", dtype=file["type"])
+    with pytest.raises(ConfigurationError, match="`kept` to be one of"):
+        read(tmp_path / "layers.hdf5")
+    with pytest.raises(ValueError, match="expected an attribute beside its type"):
+        with open_hdf5(tmp_path / "layers.hdf5", check_attributes) as file:
+            file.attrs["kept"]

@@ -1,5 +1,6 @@
 import itertools
 import json
+import struct
 from pathlib import Path
 from typing import List
 
@@ -99,3 +100,20 @@ def test_pieces_of_another_size_are_an_error(size: int, tmp_path: Path) -> None:
     with h5py.File(tmp_path / "file.hdf5", "w") as file:
         with pytest.raises(ValueError, match="expected 4 bytes, but got"):
             write_long_string(file, "text", 4, [text_of(size)])
+
+
+@pytest.mark.parametrize("chunks", [None, (1,)])
+def test_a_string_longer_than_its_file_is_an_error(chunks: object, tmp_path: Path) -> None:
+    path = tmp_path / "file.hdf5"
+    with h5py.File(path, "w") as file:
+        string = file.create_dataset("text", (1,), dtype=h5py.string_dtype(), chunks=chunks)
+        string[0] = "a text"
+    content = path.read_bytes()
+    reference = struct.pack("<IQ", 6, content.index(b"GCOL"))
+    assert content.count(reference) == 1
+    path.write_bytes(content.replace(reference, struct.pack("<I", 2**32 - 1) + reference[4:]))
+    with h5py.File(path, "r") as file:
+        with pytest.raises(
+            ValueError, match="told to have 4294967295 bytes, but the file has fewer"
+        ):
+            list(read_long_string(file, "text"))
