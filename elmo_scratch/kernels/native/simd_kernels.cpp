@@ -49,7 +49,7 @@ void NAME(convolve_backward)(const Words<Number> *words, const Filters<Number> *
                               threads);
 }
 
-// panels.py calls these, and checks what they are given. Both levels of float32 read the same
+// library.py calls these, and checks what they are given. Both levels of float32 read the same
 // panels.
 #if INSTRUCTIONS == AVX2
 void pack_panels_float32(const PanelMatrix *matrix, float *packed, int threads, int has_tiles) {
