@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Dict, List
 
 from allennlp.common.checks import ConfigurationError
-from expected import OF_CORE, expected_seconds, seconds_until_the_end
+from expected import expected_seconds, tell_time
 from plan import QUICK, chosen_tasks, planned_tasks, seeds_there
 from report import write_reports
 from results import Row, collected, support_vector_machine
@@ -31,8 +31,7 @@ from elmo_scratch.data.ag_news_reader import AgNewsRow, ag_news_rows
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.machine import num_processors
 from elmo_scratch.report import check_matplotlib
-from elmo_scratch.search.tasks import Task, Undone, run_all, study_in
-from elmo_scratch.terminal import duration
+from elmo_scratch.search.tasks import Undone, run_all, study_in
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -129,7 +128,7 @@ def main() -> None:
     unknown = [task for task in planned if task.fingerprint() not in known]
     tasks = chosen_tasks(unknown, args.only)
     if not args.overrides:
-        _tell_time(tasks, len(train), args.jobs)
+        tell_time(tasks, expected_seconds(tasks, len(train)), args.jobs)
     with study_in(args.folder, parser):
         undone = run_all(tasks, args.jobs)
         rows = collected(there, known)
@@ -139,19 +138,6 @@ def main() -> None:
             print(f"\ntables  {args.folder / 'study.md'}\nreport  {page}\n        {pdf}")
     if undone.failed:
         sys.exit(_told(undone, len(tasks), args.folder))
-
-
-def _tell_time(tasks: List[Task], num_texts: int, jobs: int) -> None:
-    """Says how much there is to do, and about how long that takes."""
-    undone = sum(not task.is_done for task in tasks)
-    if undone:
-        seconds = expected_seconds(tasks, num_texts)
-        wall = duration(seconds_until_the_end(tasks, seconds, jobs))
-        print(
-            f"{undone} of {len(tasks)} steps to go, {jobs} at a time: about {wall} (h:min:s) "
-            f"where each has {OF_CORE}",
-            flush=True,
-        )
 
 
 def _write_results(

@@ -24,7 +24,7 @@ import numpy
 from allennlp.common import FromParams, Params
 from allennlp.common.checks import ConfigurationError
 from bag_of_words import bag_of_words
-from expected import OF_CORE, expected_seconds, seconds_until_the_end
+from expected import expected_seconds, tell_time
 from folds import SIMILAR, Fold, drawn_folds, same_news
 from part import write_rows
 from plan import ALLENNLP, BEST, WITHOUT, chosen_tasks, planned_tasks
@@ -35,7 +35,6 @@ from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.identity import identity_of
 from elmo_scratch.files.machine import num_processors
 from elmo_scratch.search.tasks import Task, run_all, study_in
-from elmo_scratch.terminal import duration
 
 SVM = "TF-IDF, linear SVM"
 """The row that scikit-learn reaches, of both parts."""
@@ -344,7 +343,7 @@ def main() -> None:
             twins = sum(numpy.bincount(groups)[groups] > 1)
             print(f"{len(rows):,} texts, of which {twins:,} tell news that others tell too")
             tasks = _undone_elsewhere(chosen_tasks(planned, args.only), known)
-            _tell_time(tasks, len(folds[0].train), args.jobs)
+            tell_time(tasks, _expected(tasks, len(folds[0].train)), args.jobs)
             undone = run_all(tasks, args.jobs)
             found = [*measured_in(planned, known), *support_vector_machines(folds)]
             table = markdown(found, len(rows))
@@ -375,24 +374,16 @@ def _undone_elsewhere(tasks: Sequence[Task], known: Mapping[str, Measured]) -> L
     return chosen[::-1]
 
 
-def _tell_time(tasks: Sequence[Task], num_texts: int, jobs: int) -> None:
-    """Says how much there is to do, and about how long that takes."""
-    undone = sum(not task.is_done for task in tasks)
-    if undone:
-        # Tasks are known by their names without the fold's.
-        plain = {task.name: task._replace(name=task.name.split(", ", 1)[1]) for task in tasks}
-        seconds = {
-            name: SECONDS_OF_MEASURING
-            if name.endswith(MEASURING)
-            else expected_seconds([task], num_texts)[task.name]
-            for name, task in plain.items()
-        }
-        wall = duration(seconds_until_the_end(tasks, seconds, jobs))
-        print(
-            f"{undone} of {len(tasks)} steps to go, {jobs} at a time: about {wall} (h:min:s) "
-            f"where each has {OF_CORE}",
-            flush=True,
-        )
+def _expected(tasks: Sequence[Task], num_texts: int) -> Dict[str, float]:
+    """What each task will take on a core, in seconds, by its name."""
+    seconds = {}
+    for task in tasks:
+        # They are known by their names without the fold's.
+        plain = task._replace(name=task.name.split(", ", 1)[1])
+        seconds[task.name] = expected_seconds([plain], num_texts)[plain.name]
+        if task.name.endswith(MEASURING) and not task.is_done:
+            seconds[task.name] = SECONDS_OF_MEASURING
+    return seconds
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from statistics import median
 from typing import Dict, Mapping, Sequence, Tuple
 
 from elmo_scratch.search.tasks import Task
+from elmo_scratch.terminal import duration
 
 MEASURED = Path(__file__).with_name("study.json")
 """Of 15,872 texts; it has the seconds of each training of a row."""
@@ -86,3 +87,15 @@ def seconds_until_the_end(tasks: Sequence[Task], seconds: Mapping[str, float], j
         clock, name = heapq.heappop(running)
         done.add(name)
     return clock
+
+
+def tell_time(tasks: Sequence[Task], seconds: Mapping[str, float], jobs: int) -> None:
+    """Says how much there is to do, if anything is, and about how long that takes."""
+    undone = sum(not task.is_done for task in tasks)
+    if undone:
+        wall = duration(seconds_until_the_end(tasks, seconds, jobs))
+        print(
+            f"{undone} of {len(tasks)} steps to go, {jobs} at a time: about {wall} (h:min:s) "
+            f"where each has {OF_CORE}",
+            flush=True,
+        )
