@@ -64,9 +64,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: List[pytest.Item]) -> None:
     """
-    Of large grids marks the cases as exhaustive that stand for all pairs of values, except for
-    those that stand for all values, and leaves out the others. What is skipped on this machine
-    can't stand for what runs. Puts the longest files first.
+    Chooses the cases of large grids. Those that stand for all values run by default, those that
+    stand for all pairs of values are exhaustive, and the others are left out. A case that is
+    skipped on this machine stands for none that runs. The longest files come first.
     """
     left_out: List[pytest.Item] = []
     grids = groupby(sorted(items, key=grid_of), key=grid_of)
