@@ -1,5 +1,6 @@
 """Writes a report as a PDF, by Matplotlib alone."""
 
+import io
 import logging
 from contextlib import contextmanager
 from functools import lru_cache
@@ -232,11 +233,12 @@ def write_pdf(report: Report, path: Path) -> None:
 
     # Without a date, the same report gives the same bytes.
     metadata = {"Title": report.title, "Creator": "elmo_scratch", "CreationDate": None}
+    # Matplotlib would end by an error of zlib if the disk were full.
+    written = io.BytesIO()
     with (
         drawing(FONT_SIZE * SCALE),
         _without_advice(),
-        atomic_write(path) as part,
-        PdfPages(part, metadata=metadata) as file,
+        PdfPages(written, metadata=metadata) as file,
     ):
         fonts = fonts_for(report)
         fonts.use()
@@ -249,6 +251,8 @@ def write_pdf(report: Report, path: Path) -> None:
         pages.words_for_pictures()
         pages.missing_letters()
         pages.finish()
+    with atomic_write(path) as part:
+        part.write_bytes(written.getvalue())
 
 
 def _write_blocks(pages: "_Pages", blocks: Sequence[Block]) -> None:

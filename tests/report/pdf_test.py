@@ -229,3 +229,27 @@ def test_bold_letters_are_as_wide_as_they_are() -> None:
 )
 def test_the_widest_columns_share_what_the_others_leave(wanted: list, widths: list) -> None:
     assert shared_out(wanted, 7.0) == pytest.approx(widths)
+
+
+def test_a_file_that_may_not_grow_is_an_error_of_the_system(tmp_path: Path) -> None:
+    """Matplotlib, which compresses while it writes, would end by an error of zlib."""
+    program = (
+        "import resource, signal, sys\n"
+        "from pathlib import Path\n"
+        "from elmo_scratch.report import Report, write_pdf\n"
+        "from elmo_scratch.report.document import Paragraph, Section\n"
+        "words = ' '.join(f'word{number * 7919 % 10007}' for number in range(1500))\n"
+        "report = Report('Long', [Section('Long', [Paragraph(words)])])\n"
+        "write_pdf(report, Path(sys.argv[1]) / 'first.pdf')\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n"
+        "try:\n"
+        "    write_pdf(report, Path(sys.argv[1]) / 'second.pdf')\n"
+        "except OSError as error:\n"
+        "    print(error.strerror)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "File too large\n", done.stderr[-1000:]
+    assert [path.name for path in tmp_path.iterdir()] == ["first.pdf"]
