@@ -11,6 +11,7 @@ from typing import Any, Dict
 
 from elmo_scratch_compat.sparse_gradients import clip_sparse, clip_sparse_norms
 from elmo_scratch_compat.terminal import epoch_line, is_quiet, tell
+from elmo_scratch_compat.unfinished import remove_leftovers
 from elmo_scratch_compat.whole_files import written_beside
 
 LOCK = "training.lock"
@@ -72,6 +73,9 @@ def keep_folders_of_trainings(util: Any) -> None:
     """
     With `--force` AllenNLP removes a folder in which another process trains. That one would write
     its next checkpoints beside those of the new training, which takes them for its own.
+
+    With `--recover` a training writes no file of its finished epochs again, so that what a killed
+    one has left beside them would stay. It goes here.
     """
     original = util.create_serialization_dir
 
@@ -86,6 +90,8 @@ def keep_folders_of_trainings(util: Any) -> None:
                 "folder by -s."
             )
         original(params, serialization_dir, recover, force)
+        if recover:
+            remove_leftovers(serialization_dir)
 
     util.create_serialization_dir = create_serialization_dir
 

@@ -14,7 +14,7 @@ LONGEST_NAME = 255
 LOCK = "lock"
 """The file in such a folder that its writer keeps locked."""
 
-ENDING = re.compile(r"\.[0-9a-f]{12}\.\d{1,10}\.part")
+ENDING = r"\.[0-9a-f]{12}\.\d{1,10}\.part"
 """
 The end of the name of such a folder, after a full stop and the name of what is written: random
 digits, and the number of the process, which people may want to know.
@@ -66,16 +66,14 @@ def unfinished(target: str, *, folder: Optional[str] = None, told: str = "") -> 
         os.close(lock)
 
 
-def remove_leftovers(folder: str, name: str) -> None:
-    """Removes what writers of `name` have left in a folder if they are no more."""
-    beginning = _beginning(name)
+def remove_leftovers(folder: str, name: Optional[str] = None) -> None:
+    """Removes what writers of `name`, or of any name, have left in a folder if they are no more."""
+    beginning = re.escape(_beginning(name)) if name is not None else r"\.[\s\S]+"
     with suppress(OSError), os.scandir(folder) as entries:
         found = [
             entry.path
             for entry in entries
-            if entry.name.startswith(beginning)
-            and ENDING.fullmatch(entry.name[len(beginning) :])
-            and entry.is_dir(follow_symlinks=False)
+            if re.fullmatch(beginning + ENDING, entry.name) and entry.is_dir(follow_symlinks=False)
         ]
         for path in found:
             _remove_if_dead(path)

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, Callable, ContextManager
 
 import pytest
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.training import util
 
 from elmo_scratch.files.atomic import atomic_write, atomic_writes
 from elmo_scratch_compat.unfinished import LOCK, remove_leftovers, unfinished
@@ -161,3 +163,14 @@ def test_errors_name_what_is_written_and_no_temporary_path(writer: Writer, tmp_p
     with pytest.raises(FileNotFoundError) as nowhere, writer(tmp_path / "no" / "out") as part:
         Path(part).write_text("new")
     assert nowhere.value.filename == str(tmp_path / "no" / "out")
+
+
+def test_a_recovered_training_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    left = tmp_path / ".metrics_epoch_0.json.0123456789ab.7.part"
+    left.mkdir()
+    (left / LOCK).touch()
+    Params({"a": 1}).to_file(str(tmp_path / "config.json"))
+    with unfinished(str(tmp_path / "metrics.json")) as living:
+        util.create_serialization_dir(Params({"a": 1}), str(tmp_path), recover=True, force=False)
+        assert not left.exists() and Path(living).parent.exists()
+    assert os.listdir(tmp_path) == ["config.json"]
