@@ -173,6 +173,26 @@ def _number(text: str) -> float:
     return int(number) if number.is_integer() else number
 
 
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Adds the argument `--jobs`, as `run_all` takes it."""
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=num_processors(),
+        help="trainings at a time, each with its share of the processors (default: one each)",
+    )
+
+
+def check_settings(tasks: Sequence[Task], parser: argparse.ArgumentParser) -> None:
+    """Ends the program by a word from `parser` if a folder holds what other settings have made."""
+    others = [task for task in tasks if task.is_another()]
+    if others:
+        parser.error(
+            f"{others[0].folder} holds what other settings or texts have made ({len(others)} of "
+            f"{len(tasks)} such). Take another folder, or remove those"
+        )
+
+
 @contextmanager
 def study_in(folder: Path, parser: argparse.ArgumentParser) -> Iterator[None]:
     """

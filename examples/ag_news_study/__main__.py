@@ -29,9 +29,8 @@ from table import markdown
 
 from elmo_scratch.data.ag_news_reader import AgNewsRow, ag_news_rows
 from elmo_scratch.files.atomic import atomic_write
-from elmo_scratch.files.machine import num_processors
 from elmo_scratch.report import check_matplotlib
-from elmo_scratch.search.tasks import Undone, run_all, study_in
+from elmo_scratch.search.tasks import Undone, add_jobs, check_settings, run_all, study_in
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -45,13 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--seeds", type=int, help="trainings of each kind (default: 5, of `--quick` 1)"
     )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=num_processors(),
-        help="trainings at a time, at most, each with its share of the processors (default: one "
-        "each)",
-    )
+    add_jobs(parser)
     parser.add_argument(
         "--overrides",
         type=_settings,
@@ -119,12 +112,7 @@ def main() -> None:
             f"of the {len(known)} trainings in {files} {len(strangers)} have other settings, texts "
             "or overrides than any of this study"
         )
-    others = [task for task in there if task.is_another()]
-    if others:
-        parser.error(
-            f"{others[0].folder} holds what other settings or texts have made ({len(others)} of "
-            f"{len(there)} such). Take another folder, or remove those"
-        )
+    check_settings(there, parser)
     unknown = [task for task in planned if task.fingerprint() not in known]
     tasks = chosen_tasks(unknown, args.only)
     if not args.overrides:

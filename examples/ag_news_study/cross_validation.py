@@ -33,8 +33,7 @@ from training import training_of
 from elmo_scratch.data.ag_news_reader import AgNewsRow, ag_news_rows
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.identity import identity_of
-from elmo_scratch.files.machine import num_processors
-from elmo_scratch.search.tasks import Task, run_all, study_in
+from elmo_scratch.search.tasks import Task, add_jobs, check_settings, run_all, study_in
 
 SVM = "TF-IDF, linear SVM"
 """The row that scikit-learn reaches, of both parts."""
@@ -217,7 +216,7 @@ def by_fold(found: Sequence[Measured]) -> Dict[Tuple[str, str], Dict[int, float]
 
 
 def standard_error(numbers: Sequence[float]) -> float:
-    """Of the mean of several numbers; NaN of a single one."""
+    """The standard error of the mean of several numbers; NaN for a single one."""
     return stdev(numbers) / len(numbers) ** 0.5 if len(numbers) > 1 else float("nan")
 
 
@@ -287,12 +286,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--seeds", type=int, default=1, help="trainings of each row in each fold (default: 1)"
     )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=num_processors(),
-        help="trainings at a time, each with its share of the processors (default: one each)",
-    )
+    add_jobs(parser)
     parser.add_argument(
         "--overrides",
         type=json.loads,
@@ -335,11 +329,7 @@ def main() -> None:
                 folder = args.folder.resolve() / f"fold_{number}"
                 write_fold(fold, folder)
                 planned += fold_tasks(folder, number, range(args.seeds), args.overrides)
-            if others := [task for task in planned if task.is_another()]:
-                parser.error(
-                    f"{others[0].folder} holds what other settings or texts have made. Take "
-                    "another folder, or remove that"
-                )
+            check_settings(planned, parser)
             twins = sum(numpy.bincount(groups)[groups] > 1)
             print(f"{len(rows):,} texts, of which {twins:,} tell news that others tell too")
             tasks = _undone_elsewhere(chosen_tasks(planned, args.only), known)

@@ -34,8 +34,7 @@ from forms import FORMS, HELPS, Plan, chosen
 from gains import read_scores, score_of, write_results
 from labelled import write_texts
 
-from elmo_scratch.files.machine import num_processors
-from elmo_scratch.search.tasks import run_all, study_in
+from elmo_scratch.search.tasks import add_jobs, check_settings, run_all, study_in
 
 
 def parse_arguments() -> Tuple[argparse.ArgumentParser, argparse.Namespace]:
@@ -46,12 +45,7 @@ def parse_arguments() -> Tuple[argparse.ArgumentParser, argparse.Namespace]:
     parser.add_argument("data", type=Path, help="the folder of the published files")
     parser.add_argument("--folder", type=Path, required=True, help="where everything is written")
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each (default: 3)")
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=num_processors(),
-        help="trainings at a time, each with its share of the processors (default: one each)",
-    )
+    add_jobs(parser)
     parser.add_argument(
         "--only",
         type=re.compile,
@@ -96,12 +90,7 @@ def main() -> None:
                         plan.add_form(name, share, title, form, files, seed)
         except ConfigurationError as error:
             parser.error(error.message)
-        others = [task.folder for task in plan.tasks if task.is_another()]
-        if others:
-            parser.error(
-                f"{others[0]} and {len(others) - 1} other folders hold what other settings or "
-                "texts have made. Take another `--folder`, or remove them"
-            )
+        check_settings(plan.tasks, parser)
         undone = run_all(chosen(plan.tasks, args.only, known), args.jobs)
         done = {
             task.fingerprint(): score_of(task) for task in plan.tasks if task.row and task.is_done

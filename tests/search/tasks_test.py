@@ -14,7 +14,14 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.signals import Terminated
 from elmo_scratch.search import tasks as tasks_module
-from elmo_scratch.search.tasks import Task, TrainingConfigs, run_all, study_in
+from elmo_scratch.search.tasks import (
+    Task,
+    TrainingConfigs,
+    add_jobs,
+    check_settings,
+    run_all,
+    study_in,
+)
 from tests.forked import raise_signal_once, run_forked
 
 
@@ -178,6 +185,22 @@ def test_what_a_killed_study_has_left_running_is_ended(tmp_path: Path) -> None:
         left.kill()
         other.kill()
     assert task.is_done
+
+
+def test_what_other_settings_have_made_ends_the_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    parser = argparse.ArgumentParser()
+    add_jobs(parser)
+    assert parser.parse_args(["--jobs", "3"]).jobs == 3
+    tasks = [echoing(tmp_path, "a"), echoing(tmp_path, "b")]
+    run_all(tasks[:1], 1)
+    check_settings(tasks, parser)
+    with pytest.raises(SystemExit) as ended:
+        check_settings([task._replace(settings={"other": 1}) for task in tasks], parser)
+    assert ended.value.code == 2
+    told = f"{tmp_path / 'a'} holds what other settings or texts have made (1 of 2 such)"
+    assert told in capsys.readouterr().err
 
 
 def test_a_folder_serves_one_study_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -28,7 +28,7 @@ FREE_BLOCK = struct.Struct("<QQ")
 """A free block in a local heap: the place of the next one, and its size."""
 
 LAST_FREE_BLOCK = 1
-"""What stands in place of a next free block, where there is none."""
+"""The last free block has this in the place of the next one."""
 
 TREE_NODE = struct.Struct("<4sBBHQQ")
 """The head of a B-tree's node: signature, kind, level, number of children, and its neighbours."""

@@ -32,4 +32,4 @@ def test_it_runs_from_the_text_to_the_table(data: Path, tmp_path: Path) -> None:
     # With other settings the folder is not touched.
     other = words + ["--overrides", '{"trainer.num_epochs": 2}', "--folder", str(folder)]
     done = run_program(STUDY, *other)
-    assert done.status == 2 and "hold what other settings or texts have made" in done.errors
+    assert done.status == 2 and "holds what other settings or texts have made" in done.errors
