@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import shlex
+import shutil
 import signal
 import sys
 import tarfile
@@ -189,6 +190,10 @@ TRAININGS = ("train", "elmo-train")
 """The commands that train by a config."""
 
 
+NOT_BEGUN = re.compile(r"config\.json|meta\.json|out(_worker\d+)?\.log|training\.lock|vocabulary")
+"""Matches the names of all that a training has in its folder before it begins."""
+
+
 def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) -> Any:
     """
     Runs a command of AllenNLP.
@@ -209,6 +214,8 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
     SystemExit
         With status 130 if the command is interrupted, 143 if it is terminated.
     """
+    own = Path(args.serialization_dir) if command in TRAININGS else None
+    is_new = own is not None and not own.exists()
     try:
         config = _config(command, args)
         is_quiet = OURS.search(json.dumps(config)) is not None and not args.verbose
@@ -227,8 +234,17 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
         mistake = None if args.debug else mistake_of(error, args)
         if mistake is None:
             raise
-        _log_to_files(error)
+        if own is not None and is_new and _has_not_begun(own):
+            # The same line, once it is mended, needs no `--force`.
+            shutil.rmtree(own)
+        else:
+            _log_to_files(error)
         raise CommandError(command, mistake) from None
+
+
+def _has_not_begun(folder: Path) -> bool:
+    """Whether there is a folder of a training that was refused before its first step."""
+    return folder.is_dir() and all(NOT_BEGUN.fullmatch(one.name) for one in folder.iterdir())
 
 
 def _config(command: str, args: Namespace) -> Dict[str, Any]:

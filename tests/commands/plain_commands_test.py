@@ -106,6 +106,36 @@ def test_a_folder_in_use_says_how_to_go_on_there(
 
 
 @pytest.mark.parametrize(
+    "also, is_left",
+    [([], False), (["out_worker1.log"], False), (["environment.json"], True), (["my.txt"], True)],
+)
+def test_a_refused_training_leaves_no_folder_that_is_in_the_way(
+    also: List[str], is_left: bool, arguments: Namespace
+) -> None:
+    folder = Path(arguments.serialization_dir)
+    folder.rmdir()
+
+    def run(args: Namespace) -> None:
+        create_serialization_dir(Params({}), folder, False, False)
+        (folder / "vocabulary").mkdir()
+        for name in ["config.json", "meta.json", "out.log", *also]:
+            (folder / name).touch()
+        raise ConfigurationError("no such setting")
+
+    with pytest.raises(ConfigurationError, match="no such setting"):
+        run_plainly("train", run, arguments)
+    assert folder.exists() == is_left
+
+
+def test_a_refused_training_leaves_a_folder_that_was_there(arguments: Namespace) -> None:
+    log = Path(arguments.serialization_dir) / "out.log"
+    log.touch()
+    with pytest.raises(ConfigurationError, match="no such setting"):
+        run_plainly("train", raising(ConfigurationError("no such setting")), arguments)
+    assert log.exists()
+
+
+@pytest.mark.parametrize(
     "error",
     [
         RuntimeError("Cannot access accelerator device when none is available."),

@@ -84,6 +84,9 @@ class Campaign:
         """What is wrong after a fault, and after the same command has run once more."""
         self._begin()
         outcome = self._run(case.fault, case.number)
+        # A log may be written in more pieces this time: then another call has the number.
+        made = outcome.calls[case.number - 1] if case.number <= len(outcome.calls) else case.call
+        planned, case = case, case._replace(call=made.replace("\t", " "))
         found = [*self._wrong_end(case, outcome), *self._third_things(case)]
         if outcome.status == 0 and outcome.error is None:
             found += [
@@ -93,8 +96,12 @@ class Campaign:
             ]
         again = self._run()
         if again.error is not None or again.status:
-            return [*found, f"the next run fails: {again.error or again.status} {self.said()}"]
-        return [*found, *self._differences("after the next run")]
+            found.append(f"the next run fails: {again.error or again.status} {self.said()}")
+        else:
+            found += self._differences("after the next run")
+        if found and NAMED_AT_RANDOM.sub("", case.call) != NAMED_AT_RANDOM.sub("", planned.call):
+            found.append(f"the call was {case.call}")
+        return found
 
     def said(self) -> str:
         """The end of what the last run has printed."""
