@@ -10,6 +10,14 @@ TRUST: Dict[str, Any] = {
 }
 """The argument `--trust` of commands that read a model."""
 
+TOKENIZE: Dict[str, Any] = {
+    "type": str,
+    "metavar": "LANGUAGE",
+    "help": "cut the sentences into words by spaCy's rules for this language, such as en, de or "
+    "hi; by default words stand between white space",
+}
+"""The argument `--tokenize` of commands that read a text."""
+
 
 def no_mistake(args: argparse.Namespace) -> str:
     """Returns `""`: any arguments of the subcommand go together."""

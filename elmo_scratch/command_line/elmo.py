@@ -3,7 +3,7 @@
 import argparse
 from typing import Any, Dict
 
-from elmo_scratch.command_line.command_line import TRUST, CommandLine
+from elmo_scratch.command_line.command_line import TOKENIZE, TRUST, CommandLine
 
 WARM_UP_SENTENCES = 100
 """The number of sentences of the input that warm the biLM up if no other text is given."""
@@ -82,6 +82,7 @@ RUN: Dict[str, Dict[str, Any]] = {
         "sentence a line, its tokens between white space. conllu: the words of a treebank, without "
         'multiword tokens and empty nodes. jsonl: {"tokens": ["New York", "sleeps"]} a line',
     },
+    "--tokenize": TOKENIZE,
     "--batch-size": {"type": int, "default": 64, "help": "sentences a batch (default: 64)"},
     "--max-tokens": {
         "type": int,
@@ -122,10 +123,11 @@ RUN: Dict[str, Dict[str, Any]] = {
 """The arguments for batches, devices, resuming and sharing the work."""
 
 DESCRIPTION = """
-Reads one sentence a line, its tokens separated by white space, or a treebank in CoNLL-U, or JSON
-lines, and writes an HDF5 file with one data set a sentence. Its key is the number of the sentence,
-from "0"; the data set `sentence_to_index` holds a JSON map from each sentence to its key. The file
-appears when it is whole; until then what is done lies beside it, in OUTPUT.parts, for --resume.
+Reads one sentence a line, its tokens between white space or cut by --tokenize, or a treebank in
+CoNLL-U, or JSON lines, and writes an HDF5 file with one data set a sentence. Its key is the number
+of the sentence, from "0"; the data set `sentence_to_index` holds a JSON map from each sentence to
+its key. The file appears when it is whole; until then what is done lies beside it, in OUTPUT.parts,
+for --resume.
 """
 
 

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any, Dict
 
-from elmo_scratch.command_line.command_line import TRUST, CommandLine
+from elmo_scratch.command_line.command_line import TOKENIZE, TRUST, CommandLine
 
 SHOWN: Dict[str, Dict[str, Any]] = {
     "--word": {
@@ -65,6 +65,7 @@ MODEL: Dict[str, Dict[str, Any]] = {
         "default": -1,
         "help": "the number of a GPU, or -1 for the processor (default)",
     },
+    "--tokenize": TOKENIZE,
     "--trust": TRUST,
 }
 """The arguments for the biLM that reads a text."""

@@ -2,7 +2,7 @@
 
 import argparse
 
-from elmo_scratch.command_line.command_line import CommandLine
+from elmo_scratch.command_line.command_line import TOKENIZE, CommandLine
 
 CHOICES = ("own_small", "ptb", "small", "original")
 
@@ -38,13 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="a text to validate on; by default a twentieth of the sentences is held out",
     )
-    parser.add_argument(
-        "--tokenize",
-        type=str,
-        metavar="LANGUAGE",
-        help="cut the sentences into words by spaCy's rules for this language, such as en, de or "
-        "hi; by default words stand between white space",
-    )
+    parser.add_argument("--tokenize", **TOKENIZE)
     parser.add_argument(
         "--recipe",
         type=str,

@@ -309,10 +309,11 @@ def _use(command: str, archive: Path, config: Dict[str, Any]) -> str:
     """The command that uses a model that `command` has trained or evaluated."""
     name = shlex.quote(str(archive))
     if str(config["model"].get("type", "")).startswith(LANGUAGE_MODEL):
-        # The text of `elmo-train` is the user's own; `allennlp elmo` takes tokens.
-        is_cut = command == "elmo-train" and "tokenizer" in config["dataset_reader"]
-        text = "CUT_AS_IN_TRAINING" if is_cut else "TEXT"
-        return f"allennlp elmo {text} layers.hdf5 --all --weight-file {name}"
+        line = f"allennlp elmo TEXT layers.hdf5 --all --weight-file {name}"
+        tokenizer = config["dataset_reader"].get("tokenizer", {})
+        if command == "elmo-train" and tokenizer:  # Another config may have any tokenizer.
+            line += f" --tokenize {tokenizer['language']}"
+        return line
     return f"allennlp predict {name} TEXTS.jsonl"
 
 

@@ -73,7 +73,8 @@ class Elmo(PackageSubcommand):
                 output_file = shard.file_of(output_file)
             name = "standard input" if args.input_file == STANDARD_INPUT else args.input_file
             form = args.input_format or form_by_name(args.input_file)
-            text = InputText(name, file_of_input(args.input_file, name, opened), form)
+            file = file_of_input(args.input_file, name, opened)
+            text = InputText(name, file, form, language=args.tokenize)
             span = None if shard is None else shard.span_of(text.num_sentences)
             settings = ExportSettings(
                 **{name: getattr(args, name) for name in ExportSettings._fields}

@@ -16,7 +16,7 @@ from allennlp.common.tqdm import Tqdm
 from elmo_scratch.command_line.elmo_explore import ELMO_EXPLORE
 from elmo_scratch.commands.command_error import PackageSubcommand, check_arguments, command_errors
 from elmo_scratch.data.lines import text_lines
-from elmo_scratch.data.sentence_forms import SENTENCE_FORMS, form_by_name
+from elmo_scratch.data.sentence_forms import cut_sentences, form_by_name
 from elmo_scratch.explore import (
     ExportedTokens,
     layer_page,
@@ -125,6 +125,10 @@ def _source(args: argparse.Namespace) -> Optional[ModelSource]:
     """Returns the model that reads the text; `None` if the input is a file of layers."""
     named = [name for name in (args.archive, args.options_file, args.weight_file) if name]
     holds_layers = h5py.is_hdf5(args.input_file)
+    if holds_layers and args.tokenize is not None:
+        raise ConfigurationError(
+            f"{args.input_file}: it holds layers of words already: leave --tokenize out"
+        )
     if not named:
         if not holds_layers:
             raise ConfigurationError(
@@ -153,8 +157,8 @@ def _export(args: argparse.Namespace, source: ModelSource, layer_file: Path) -> 
     """
     file, form = local_file(args.input_file), form_by_name(args.input_file)
     most = None if args.word is not None else args.max_sentences
-    shown = InputText(args.input_file, file, form, most=most)
-    sentences = SENTENCE_FORMS[form](text_lines(file, args.input_file), args.input_file)
+    shown = InputText(args.input_file, file, form, language=args.tokenize, most=most)
+    sentences = cut_sentences(text_lines(file, args.input_file), args.input_file, form)
     num_sentences = sum(1 for _ in sentences)
     # It tells the size of a file that nobody will see.
     with without_information("elmo_scratch.export.export"):

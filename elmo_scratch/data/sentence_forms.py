@@ -1,14 +1,15 @@
 """
-The forms in which files hold sentences that are cut into tokens already: JSON lines, and CoNLL-U,
-the format of Universal Dependencies.
+The forms in which files hold sentences: a text of one a line, JSON lines, and CoNLL-U, the format
+of Universal Dependencies. Their sentences are cut into tokens, or spaCy's rules cut those of a
+text.
 """
 
 import json
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.lines import ending_of, told_of_rows
+from elmo_scratch.data.lines import ending_of, line_tokens, told_of_rows
 
 NUM_COLUMNS = 10
 """A word in CoNLL-U has its number, form, lemma, UPOS, XPOS, features, head, relation, and two
@@ -160,6 +161,41 @@ SENTENCE_FORMS: Dict[str, Callable[[Iterable[str], str], Iterator[CutSentence]]]
     "jsonl": json_sentences,
 }
 """The reader of each form: from the lines of a file, and its name in errors, to its sentences."""
+
+
+def cut_sentences(
+    lines: Iterable[str], name: str, form: str, language: Optional[str] = None
+) -> Iterator[CutSentence]:
+    """
+    # Parameters
+
+    lines : `Iterable[str]`
+        The lines of a file.
+    name : `str`
+        Its name in errors.
+    form : `str`
+        Its form in `SENTENCE_FORMS`.
+    language : `str`, optional (default = tokens stand between white space)
+        The language by whose rules spaCy cuts the sentences of a text, such as `"hi"`.
+
+    # Raises
+
+    ConfigurationError
+        If spaCy doesn't know the language, the form has tokens, or a line is of another form.
+    """
+    if language is None:
+        yield from SENTENCE_FORMS[form](lines, name)
+        return
+    if form != "text":
+        raise ConfigurationError(
+            f"{name}: its sentences are cut into tokens already. Leave --tokenize out"
+        )
+    from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer
+
+    tokenizer = SpacyBlankTokenizer(language)
+    for place, line in enumerate(told_of_rows(lines, name), start=1):
+        tokens = [token.ensure_text() for token in line_tokens(tokenizer, line)]
+        yield CutSentence(place, spaced_line(tokens), tokens)
 
 
 def form_by_name(name: str) -> str:

@@ -16,7 +16,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.explore.neighbours import Neighbour, Query, answers, occurrences, spread
 from elmo_scratch.explore.tokens import ExportedTokens, cosines, unit_vectors
-from elmo_scratch.terminal import clipped, printable, text_width
+from elmo_scratch.terminal import clipped, counted, printable, text_width
 
 SENSES_FILE = Path(__file__).parent / "senses.tsv"
 """A line has a word, the name of its sense, and a sentence that holds the word once."""
@@ -229,11 +229,11 @@ def word_lines(
     layers = range(tokens.num_layers)[::-1]
     queries = [Query(row, layer, tokens.is_static(layer)) for row in shown for layer in layers]
     found = iter(answers(tokens, queries, k, done))
-    times = f"{len(rows):,} occurrence{'s' if len(rows) > 1 else ''}"
+    times = counted(len(rows), "occurrence")
     some = f", {len(shown)} of them shown," if len(shown) < len(rows) else ""
     lines = _wrapped(
-        f"{printable(word)}: {times}{some} in {len(tokens.sentences):,} sentences of "
-        f"{printable(tokens.name)}"
+        f"{printable(word)}: {times}{some} in "
+        f"{counted(len(tokens.sentences), 'sentence')} of {printable(tokens.name)}"
     )
     for number, row in enumerate(shown, start=1):
         lines += ["", _in_context(tokens, row, f"[{number}]")]

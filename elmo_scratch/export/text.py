@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Se
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.lines import text_lines
-from elmo_scratch.data.sentence_forms import SENTENCE_FORMS, CutSentence, form_by_name
+from elmo_scratch.data.sentence_forms import CutSentence, cut_sentences, form_by_name
 from elmo_scratch.files.identity import Stamp, stamp_of
 from elmo_scratch.interop.layer_files.reader import FORBIDDEN, NO_NAMES, SENTENCE_INDEX
 from elmo_scratch.interop.layer_files.sentence_map import DIGEST_SIZE, is_last
@@ -49,6 +49,8 @@ class InputText:
         Its file, or its lines.
     form : `str`, optional (default = by the ending of the file's name, else `"text"`)
         The form in `SENTENCE_FORMS`.
+    language : `str`, optional (default = tokens stand between white space)
+        The language by whose rules spaCy cuts the sentences of a text.
     most : `int`, optional (default = all)
         Only the first sentences, at most so many.
 
@@ -65,12 +67,13 @@ class InputText:
         source: Union[Path, Sequence[str]],
         form: Optional[str] = None,
         *,
+        language: Optional[str] = None,
         most: Optional[int] = None,
     ) -> None:
         self.name = name
         if form is None:
             form = form_by_name(source.name) if isinstance(source, Path) else "text"
-        self._form, self._most = form, most
+        self._form, self._language, self._most = form, language, most
         self._unit = "sentence" if form == "conllu" else "line"
         # Another process may have another working folder.
         if isinstance(source, Path):
@@ -152,7 +155,9 @@ class InputText:
         """
         if self._current_stamp() == self._stamp:
             return
-        current = InputText(self.name, self._source, self._form, most=self._most)
+        current = InputText(
+            self.name, self._source, self._form, language=self._language, most=self._most
+        )
         if current.digest != self.digest:
             raise ConfigurationError(f"{self.name}: the text has changed since it was checked")
         self._stamp = current._stamp
@@ -206,7 +211,7 @@ class InputText:
             if not isinstance(self._source, Path)
             else text_lines(self._source, name=self.name)
         )
-        return islice(SENTENCE_FORMS[self._form](lines, self.name), self._most)
+        return islice(cut_sentences(lines, self.name, self._form, self._language), self._most)
 
 
 def _digest(line: str) -> bytes:

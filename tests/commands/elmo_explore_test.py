@@ -89,6 +89,19 @@ def test_an_archive_reads_a_text(
     assert "will take about" not in caplog.text  # a file that is gone when the command ends
 
 
+def test_a_text_is_cut_by_the_rules_of_its_language(
+    explore: Callable[..., None],
+    bilm_archive: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    (tmp_path / "raw.txt").write_text("A crane, and a crane.\n")
+    words = ["raw.txt", "--archive", bilm_archive, "--word", "crane"]
+    explore(*words, "--tokenize", "en")
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first == "crane: 2 occurrences in 1 sentence of raw.txt"
+
+
 def test_labels_reach_the_page(explore: Callable[..., None], tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("rare\n" * len(SENTENCES), "utf-8")
     explore("layers.hdf5", "-o", "layers.html", "--labels", "labels.txt")
@@ -127,6 +140,7 @@ def test_files_for_tensorboard_are_written(
         (["text.txt", "--word", "a"], "For a text name the model.*--archive model.tar.gz"),
         (["layers.hdf5", "--word", "bnk"], "Did you mean bank"),
         (["layers.hdf5", "--word", "a", "--archive", "m"], "holds layers already: leave .* m out"),
+        (["layers.hdf5", "--word", "a", "--tokenize", "en"], "words already: leave --tokenize out"),
         (["text.txt", "--word", "a", "--archive", "m", "--weight-file", "w"], "expected one model"),
         (["layers.hdf5", "--word", "a", "-k", "0"], "--neighbours of 1 or more, got 0"),
         (["layers.hdf5", "--word", "a", "--labels", "l"], "name one with -o"),

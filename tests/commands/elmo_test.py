@@ -727,6 +727,17 @@ def test_in_a_process_of_its_own_an_error_is_exit_status_1_and_one_line(tmp_path
     assert os.listdir(tmp_path) == []
 
 
+def test_a_text_is_cut_as_in_the_training(
+    export: Callable[..., h5py.File], bilm_archive: Path, tmp_path: Path
+) -> None:
+    text = tmp_path / "raw.txt"
+    text.write_text("I don't know.\n")
+    expected = SentenceLayers.from_archive(bilm_archive)([["I", "do", "n't", "know", "."]])
+    with export("--all", "--tokenize", "en", text=text) as file:
+        numpy.testing.assert_allclose(file["0"][...], expected[0], atol=1e-6)
+        assert json.loads(file["sentence_to_index"][0]) == {"I do n't know .": "0"}
+
+
 def test_treebanks_and_json_lines_have_the_vectors_of_their_tokens(
     export: Callable[..., h5py.File], bilm_archive: Path, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from elmo_scratch.data.sentence_forms import (
     CutSentence,
     TreebankWord,
     conllu_sentences,
+    cut_sentences,
     form_by_name,
     json_sentences,
     spaced_line,
@@ -51,6 +52,22 @@ def test_json_lines_have_tokens_with_spaces() -> None:
         CutSentence(2, "", []),
         CutSentence(3, "a▁b", ["a\u3000b"]),
     ]
+
+
+def test_rules_of_a_language_cut_the_lines_of_a_text() -> None:
+    lines = ["  I don't know.\n", " \u3000\n", "Rock\u00a0n roll"]
+    assert list(cut_sentences(lines, "a.txt", "text", "en")) == [
+        CutSentence(1, "I do n't know .", ["I", "do", "n't", "know", "."]),
+        CutSentence(2, "", []),
+        CutSentence(3, "Rock n roll", ["Rock", "n", "roll"]),
+    ]
+
+
+def test_sentences_are_cut_once_and_by_rules_that_there_are() -> None:
+    with pytest.raises(ConfigurationError, match="^a.jsonl: .* already. Leave --tokenize out"):
+        list(cut_sentences(['{"tokens": ["a"]}'], "a.jsonl", "jsonl", "en"))
+    with pytest.raises(ConfigurationError, match="the language 'qqq'"):
+        list(cut_sentences(["a"], "a.txt", "text", "qqq"))
 
 
 @pytest.mark.parametrize(

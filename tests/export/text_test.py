@@ -175,6 +175,13 @@ def test_sentences_of_a_treebank_are_numbered_one_after_the_other(tmp_path: Path
         text.check_keys()
 
 
+def test_a_text_is_cut_by_the_rules_of_its_language() -> None:
+    text = InputText("text", ["I don't."], language="en")
+    assert list(text.sentences()) == [Sentence(0, "I do n't .", ["I", "do", "n't", "."])]
+    assert text.digest != InputText("text", ["I don't."]).digest
+    text.check_unchanged()
+
+
 def test_tokens_that_look_alike_in_a_line_are_another_text() -> None:
     lines = ['{"tokens": ["a b"]}'], ['{"tokens": ["a\u2581b"]}'], ['{"tokens": ["a", "b"]}']
     assert len({InputText("text", line, "jsonl").digest for line in lines}) == 3
