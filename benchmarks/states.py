@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from elmo_scratch import SentenceLayers
 from elmo_scratch.data import SpacyBlankTokenizer
-from elmo_scratch.data.ag_news_reader import AgNewsRow, ag_news_rows
+from elmo_scratch.data.readers import AgNewsRow, ag_news_rows
 from elmo_scratch.export import ModelSource
 
 STATES = ("carry", "reset", "warm")

@@ -10,14 +10,13 @@ from allennlp.data.tokenizers import WhitespaceTokenizer
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from elmo_scratch.data.ag_news_reader import restored
 from elmo_scratch.data.lines import BYTE_ORDER_MARK, line_tokens
+from elmo_scratch.data.readers import restored
 from elmo_scratch.data.spelling import are_words
 from elmo_scratch.interop import WordList
 from elmo_scratch.modules import BiLm, OutputSoftmax
-from elmo_scratch.scoring.indexing import ReaderIndexer
-from elmo_scratch.scoring.lines import sentence_record
-from elmo_scratch.scoring.sentence_scorer import SentenceScorer
+from elmo_scratch.scoring.scores import sentence_record
+from elmo_scratch.scoring.sentence_scorer import ReaderIndexer, SentenceScorer
 
 
 @Predictor.register("ag_news")

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 
 from elmo_scratch import ElmoVectorizer
-from elmo_scratch.data.ag_news_reader import ag_news_rows
+from elmo_scratch.data.readers import ag_news_rows
 
 NEWS = Path(__file__).parent.parent / "fixtures/news"
 

@@ -11,7 +11,7 @@ import torch
 
 from elmo_scratch import LayerMix, SentenceLayers
 from elmo_scratch.data import SpacyBlankTokenizer
-from elmo_scratch.data.ag_news_reader import ag_news_rows
+from elmo_scratch.data.readers import ag_news_rows
 
 NEWS = Path(__file__).parent.parent / "fixtures/news"
 EPOCHS, BATCH_SIZE = 10, 16

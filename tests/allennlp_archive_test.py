@@ -13,7 +13,7 @@ from allennlp.common.testing import ModelTestCase
 from allennlp.models.archival import Archive, load_archive
 
 from elmo_scratch import OfficialEmbedder
-from elmo_scratch.data.ag_news_reader import ag_news_rows
+from elmo_scratch.data.readers import ag_news_rows
 from tests.tiny_elmo import OPTIONS, OfficialFiles, write_files
 from tests.tiny_training import EXT_VARS, train
 

@@ -114,7 +114,7 @@ def test_the_map_for_newcomers_has_every_room() -> None:
 def test_an_import_that_goes_up_or_sideways_is_seen() -> None:
     source = (
         "def boundary_ids():\n"
-        "    from elmo_scratch.data.sentences_reader import SentencesReader\n"
+        "    from elmo_scratch.data.readers import SentencesReader\n"
         "    from elmo_scratch import interop\n"
         "    import elmo_scratch.models.classifier as classifier, elmo_scratch.modules\n"
     )

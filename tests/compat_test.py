@@ -280,7 +280,7 @@ def test_a_config_calls_nothing_of_another_kind(registry: Type[Registrable], pat
 @pytest.mark.parametrize(
     ("registry", "path"),
     [
-        (DatasetReader, "elmo_scratch.data.ag_news_reader.AgNewsReader"),
+        (DatasetReader, "elmo_scratch.data.readers.AgNewsReader"),
         (Optimizer, "torch.optim.NAdam"),
         (Seq2SeqEncoder, "allennlp.modules.seq2seq_encoders.PassThroughEncoder"),
         (Activation, "torch.nn.GELU"),

@@ -19,7 +19,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.predictors import Predictor
 
 from elmo_scratch import Elmo, OfficialEmbedder, batch_to_ids
-from elmo_scratch.data.ag_news_reader import ag_news_rows
+from elmo_scratch.data.readers import ag_news_rows
 from elmo_scratch.interop.official.options import Options
 from tests.tiny_elmo import OPTIONS, SENTENCES, WIDTH, OfficialFiles, write_files
 from tests.tiny_training import EXT_VARS, train

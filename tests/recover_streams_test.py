@@ -9,7 +9,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.streams import windows
+from elmo_scratch.data import streams
 from tests.tiny_training import CONFIGS, config_on_fixtures
 from tests.training.tiny_runs import EPOCHS, Place, differences, outcome, run, run_until
 
@@ -55,7 +55,7 @@ def test_a_training_on_streams_goes_on_to_the_bit(
 ) -> None:
     monkeypatch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path / "cache"))
     # As in a text that is longer than what is read at once.
-    monkeypatch.setattr(windows, "POSITIONS_AT_ONCE", 20)
+    monkeypatch.setattr(streams, "POSITIONS_AT_ONCE", 20)
     config = config_with(kind)
     config["data_loader"]["unroll_steps"] = 40
     run(config, tmp_path / "through")

@@ -19,7 +19,7 @@ from elmo_scratch.commands.command_error import PackageSubcommand, check_argumen
 from elmo_scratch.commands.elmo import STANDARD_INPUT, file_of_input
 from elmo_scratch.files.atomic import atomic_write, check_place
 from elmo_scratch.scoring import SentenceScore, SentenceScorer, TextScore, json_lines, table_lines
-from elmo_scratch.scoring.lines import json_total, table_total
+from elmo_scratch.scoring.scores import json_total, table_total
 from elmo_scratch.terminal import closing_lines, duration
 from elmo_scratch_compat.strangers import trusted
 

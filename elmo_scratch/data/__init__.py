@@ -11,29 +11,29 @@ from typing import TYPE_CHECKING
 from elmo_scratch.files.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from elmo_scratch.data.ag_news_reader import AgNewsReader as AgNewsReader
     from elmo_scratch.data.corpus import PreparedCorpus as PreparedCorpus
     from elmo_scratch.data.corpus_vocabulary import CorpusVocabulary as CorpusVocabulary
     from elmo_scratch.data.indexers import CharacterIndexer as CharacterIndexer
     from elmo_scratch.data.indexers import CodePointIndexer as CodePointIndexer
-    from elmo_scratch.data.sentences_reader import SentencesReader as SentencesReader
+    from elmo_scratch.data.readers import AgNewsReader as AgNewsReader
+    from elmo_scratch.data.readers import SentencesReader as SentencesReader
+    from elmo_scratch.data.readers import UdPosReader as UdPosReader
     from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer as SpacyBlankTokenizer
     from elmo_scratch.data.spelling import batch_to_ids as batch_to_ids
     from elmo_scratch.data.streams import StreamLoader as StreamLoader
-    from elmo_scratch.data.ud_pos_reader import UdPosReader as UdPosReader
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "AgNewsReader": "ag_news_reader",
+            "AgNewsReader": "readers",
             "CharacterIndexer": "indexers",
             "CodePointIndexer": "indexers",
             "CorpusVocabulary": "corpus_vocabulary",
             "PreparedCorpus": "corpus",
-            "SentencesReader": "sentences_reader",
+            "SentencesReader": "readers",
             "SpacyBlankTokenizer": "spacy_blank_tokenizer",
             "StreamLoader": "streams",
-            "UdPosReader": "ud_pos_reader",
+            "UdPosReader": "readers",
             "batch_to_ids": "spelling",
         },
     )

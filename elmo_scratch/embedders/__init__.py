@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from elmo_scratch.embedders.elmo import Elmo as Elmo
     from elmo_scratch.embedders.layer_file import LayerFileEmbedder as LayerFileEmbedder
     from elmo_scratch.embedders.layer_file import LayerFileIndexer as LayerFileIndexer
-    from elmo_scratch.embedders.many_langs_embedder import ManyLangsEmbedder as ManyLangsEmbedder
-    from elmo_scratch.embedders.official_embedder import OfficialEmbedder as OfficialEmbedder
     from elmo_scratch.embedders.output_encoder import OutputEncoder as OutputEncoder
+    from elmo_scratch.embedders.published_embedders import ManyLangsEmbedder as ManyLangsEmbedder
+    from elmo_scratch.embedders.published_embedders import OfficialEmbedder as OfficialEmbedder
     from elmo_scratch.embedders.sentence_layers import SentenceLayers as SentenceLayers
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -21,8 +21,8 @@ else:
             "Elmo": "elmo",
             "LayerFileEmbedder": "layer_file",
             "LayerFileIndexer": "layer_file",
-            "ManyLangsEmbedder": "many_langs_embedder",
-            "OfficialEmbedder": "official_embedder",
+            "ManyLangsEmbedder": "published_embedders",
+            "OfficialEmbedder": "published_embedders",
             "OutputEncoder": "output_encoder",
             "SentenceLayers": "sentence_layers",
         },

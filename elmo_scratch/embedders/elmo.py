@@ -15,7 +15,7 @@ from elmo_scratch.data.spelling import WordIndexer, are_words, batch_to_ids, war
 from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
 from elmo_scratch.interop import read_bilm, write_bilm_folder
 from elmo_scratch.interop.archives.sidecar import NO_FACTS, TrainingFacts
-from elmo_scratch.interop.hub import push_folder
+from elmo_scratch.interop.named_models import push_folder
 from elmo_scratch.interop.official import read_official_bilm
 from elmo_scratch.interop.official.files import bilm_weights, mix_weights
 from elmo_scratch.interop.softmax import LoadedMixes

@@ -25,13 +25,12 @@ from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.files.machine import num_processors
 from elmo_scratch.interop import read_bilm, write_bilm_folder
 from elmo_scratch.interop.archives.sidecar import NO_FACTS, TrainingFacts
-from elmo_scratch.interop.hub import push_folder
 from elmo_scratch.interop.many_langs import (
     is_many_langs_folder,
     many_langs_files,
     read_many_langs,
 )
-from elmo_scratch.interop.named_models import official_file, resolve_model
+from elmo_scratch.interop.named_models import official_file, push_folder, resolve_model
 from elmo_scratch.interop.official.files import read_official_bilm
 from elmo_scratch.kernels import LstmState, MixedPrecision, device_of
 from elmo_scratch.modules.bilm import BiLm, read_in_pieces

@@ -21,9 +21,14 @@ from elmo_scratch.interop.archives.blueprint import (
 from elmo_scratch.interop.archives.sidecar import NO_FACTS, TrainingFacts
 from elmo_scratch.interop.folders.reading import MODEL_FILES, is_model_folder, read_model_folder
 from elmo_scratch.interop.folders.writing import write_bilm_folder
-from elmo_scratch.interop.hub import HUB, hub_folder, push_folder
 from elmo_scratch.interop.many_langs import is_many_langs_folder
-from elmo_scratch.interop.named_models import official_file, resolve_model
+from elmo_scratch.interop.named_models import (
+    HUB,
+    hub_folder,
+    official_file,
+    push_folder,
+    resolve_model,
+)
 from elmo_scratch.interop.official.files import (
     load_tensors,
     read_official_options,

@@ -20,7 +20,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.files.paths import local_file
 from elmo_scratch.interop.archives.weights import SOFTMAX_PREFIX, Tensors, type_of
-from elmo_scratch.interop.layer_files.hdf5_input import open_hdf5
+from elmo_scratch.interop.layer_files.hdf5 import open_hdf5
 from elmo_scratch.interop.official.files import find_tensors
 from elmo_scratch.modules import OutputSoftmax
 from elmo_scratch.modules.softmaxes import SampledSoftmax

@@ -16,7 +16,7 @@ from elmo_scratch.report.untrusted import printable, read_json_object
 from elmo_scratch.terminal import validation_metric
 from elmo_scratch.training.checkpointer import LOCK, MAX_NAME, training_process
 from elmo_scratch.training.environment import ENVIRONMENT
-from elmo_scratch.training.recovery import METRICS
+from elmo_scratch.training.exact_resume import METRICS
 
 FINAL, VOCABULARY = "metrics.json", "vocabulary"
 """AllenNLP's names of files in the output folder of a training."""

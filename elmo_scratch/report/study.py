@@ -5,7 +5,6 @@ import math
 from typing import Any, Dict, List, Tuple
 
 from elmo_scratch.report.charts import best_dots, dots, scatter, stacked
-from elmo_scratch.report.classes import class_table, matrix, most_confused
 from elmo_scratch.report.comparison import Verdict, verdicts, verdicts_in_words
 from elmo_scratch.report.document import (
     Block,
@@ -22,6 +21,7 @@ from elmo_scratch.report.document import (
     shown_metric,
     shown_seconds,
 )
+from elmo_scratch.report.errors import class_table, matrix, most_confused
 from elmo_scratch.report.metrics import Confusion
 from elmo_scratch.report.results import Study, Way
 from elmo_scratch.report.run import Measure

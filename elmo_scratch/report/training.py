@@ -7,7 +7,6 @@ from typing import Any, Dict, List, Optional, Tuple
 from allennlp.models.archival import CONFIG_NAME
 
 from elmo_scratch.report.charts import Series, curves
-from elmo_scratch.report.classes import class_table, matrix, most_confused
 from elmo_scratch.report.document import (
     Block,
     Cell,
@@ -22,7 +21,7 @@ from elmo_scratch.report.document import (
     shown_metric,
     shown_seconds,
 )
-from elmo_scratch.report.errors import Errors
+from elmo_scratch.report.errors import Errors, class_table, matrix, most_confused
 from elmo_scratch.report.metrics import SCORES
 from elmo_scratch.report.run import Run, State
 from elmo_scratch.report.untrusted import printable

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from elmo_scratch.files.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from elmo_scratch.scoring.lines import json_lines as json_lines
-    from elmo_scratch.scoring.lines import table_lines as table_lines
     from elmo_scratch.scoring.scores import LikelyWord as LikelyWord
     from elmo_scratch.scoring.scores import SentenceScore as SentenceScore
     from elmo_scratch.scoring.scores import TextScore as TextScore
+    from elmo_scratch.scoring.scores import json_lines as json_lines
+    from elmo_scratch.scoring.scores import table_lines as table_lines
     from elmo_scratch.scoring.sentence_scorer import SentenceScorer as SentenceScorer
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -24,8 +24,8 @@ else:
             "SentenceScore": "scores",
             "SentenceScorer": "sentence_scorer",
             "TextScore": "scores",
-            "json_lines": "lines",
-            "table_lines": "lines",
+            "json_lines": "scores",
+            "table_lines": "scores",
         },
     )
 

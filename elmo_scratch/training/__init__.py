@@ -3,13 +3,13 @@ Additions to AllenNLP's trainer for long trainings: checkpoints that are whole, 
 goes on as if nothing had happened, a stop before weights turn NaN, and metrics to watch.
 """
 
+from elmo_scratch.training.callbacks import MixShares as MixShares
+from elmo_scratch.training.callbacks import Norms as Norms
+from elmo_scratch.training.callbacks import Speed as Speed
+from elmo_scratch.training.callbacks import StopAtNan as StopAtNan
 from elmo_scratch.training.checkpointer import WholeCheckpointer as WholeCheckpointer
 from elmo_scratch.training.exact_resume import ExactResume as ExactResume
 from elmo_scratch.training.fused_adagrad import FusedAdagrad as FusedAdagrad
-from elmo_scratch.training.metrics_callbacks import MixShares as MixShares
-from elmo_scratch.training.metrics_callbacks import Norms as Norms
-from elmo_scratch.training.metrics_callbacks import Speed as Speed
-from elmo_scratch.training.stop_at_nan import StopAtNan as StopAtNan
 
 __all__ = [
     "ExactResume",

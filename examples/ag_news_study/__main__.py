@@ -27,7 +27,7 @@ from results import Row, collected, support_vector_machine
 from results_file import read_trainings, write_results
 from table import markdown
 
-from elmo_scratch.data.ag_news_reader import AgNewsRow, ag_news_rows
+from elmo_scratch.data.readers import AgNewsRow, ag_news_rows
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.report import check_matplotlib
 from elmo_scratch.search.tasks import Undone, add_jobs, check_settings, run_all, study_in

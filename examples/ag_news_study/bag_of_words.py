@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from elmo_scratch.data.ag_news_reader import AgNewsRow, ag_news_rows, ag_news_text
+from elmo_scratch.data.readers import AgNewsRow, ag_news_rows, ag_news_text
 
 
 class Answers(NamedTuple):

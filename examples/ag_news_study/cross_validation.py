@@ -30,7 +30,7 @@ from part import write_rows
 from plan import ALLENNLP, BEST, WITHOUT, chosen_tasks, planned_tasks
 from training import training_of
 
-from elmo_scratch.data.ag_news_reader import AgNewsRow, ag_news_rows
+from elmo_scratch.data.readers import AgNewsRow, ag_news_rows
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.files.identity import identity_of
 from elmo_scratch.search.tasks import Task, add_jobs, check_settings, run_all, study_in

@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import StratifiedGroupKFold
 
-from elmo_scratch.data.ag_news_reader import AgNewsRow
+from elmo_scratch.data.readers import AgNewsRow
 
 CHOOSING = 10
 """One text in so many of those to learn from chooses the epoch."""

@@ -18,7 +18,7 @@ from typing import Dict, List, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.ag_news_reader import CLASS_NAMES, AgNewsRow, ag_news_rows
+from elmo_scratch.data.readers import CLASS_NAMES, AgNewsRow, ag_news_rows
 from elmo_scratch.files.atomic import atomic_write
 
 NUMBERS = {name: number for number, name in CLASS_NAMES.items()}

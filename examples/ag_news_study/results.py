@@ -7,7 +7,7 @@ from bag_of_words import bag_of_words
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 from training import SCORES, Training, training_of
 
-from elmo_scratch.data.ag_news_reader import AgNewsRow
+from elmo_scratch.data.readers import AgNewsRow
 from elmo_scratch.search.tasks import Task
 
 

@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from tqdm import tqdm
 
 from elmo_scratch.data import SpacyBlankTokenizer
-from elmo_scratch.data.ag_news_reader import ag_news_rows
+from elmo_scratch.data.readers import ag_news_rows
 from elmo_scratch.files.atomic import atomic_write
 
 

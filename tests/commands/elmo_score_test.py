@@ -11,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch import SentenceScorer
 from elmo_scratch.scoring import SentenceScore, TextScore, table_lines
-from elmo_scratch.scoring.lines import table_total
+from elmo_scratch.scoring.scores import table_total
 from tests import FIXTURES_ROOT
 from tests.commands.conftest import Allennlp
 from tests.scoring.official_models import official_model

@@ -8,8 +8,8 @@ import numpy
 import pytest
 from gensim.models import KeyedVectors
 
+from elmo_scratch import static_vectors
 from elmo_scratch.commands import elmo_vectors
-from elmo_scratch.static_vectors import word2vec
 from tests import FIXTURES_ROOT
 from tests.commands.conftest import Allennlp
 
@@ -94,7 +94,7 @@ def test_settings_reach_the_method(
 ) -> None:
     asked = []
 
-    class Method(word2vec.Word2Vec):
+    class Method(static_vectors.Word2Vec):
         def __post_init__(self) -> None:
             asked.append(astuple(self))
 
@@ -224,7 +224,7 @@ def test_what_the_command_line_or_a_file_causes_is_one_line(
 def test_without_gensim_the_way_out_is_named(
     allennlp: Allennlp, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(word2vec, "find_spec", lambda _: None)
+    monkeypatch.setattr(static_vectors, "find_spec", lambda _: None)
     message = fails(lambda: allennlp("elmo-vectors", SENSES, "out.txt", "--method", "word2vec"))
     assert "pip install 'gensim>=4.3.3'" in message
     allennlp("elmo-vectors", SENSES, "out.txt", "--method", "svd", "--dim", 16)

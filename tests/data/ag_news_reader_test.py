@@ -9,7 +9,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.tokenizers import WhitespaceTokenizer
 
 from elmo_scratch.data import AgNewsReader
-from elmo_scratch.data.ag_news_reader import mended
+from elmo_scratch.data.readers import mended
 from tests import FIXTURES_ROOT
 
 DEV = FIXTURES_ROOT / "news" / "dev.csv"

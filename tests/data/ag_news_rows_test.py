@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.ag_news_reader import CLASS_NAMES, AgNewsRow, ag_news_rows
+from elmo_scratch.data.readers import CLASS_NAMES, AgNewsRow, ag_news_rows
 from tests import FIXTURES_ROOT
 
 
@@ -99,7 +99,7 @@ def test_a_header_is_skipped(path: Path, header: str) -> None:
 
 def test_the_log_tells_of_a_header_once(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path.write_text('Class Index,Title,Description\n"1","t","d"\n')
-    with caplog.at_level("INFO", "elmo_scratch.data.ag_news_reader"):
+    with caplog.at_level("INFO", "elmo_scratch.data.readers"):
         for _ in range(2):
             list(ag_news_rows(path))
     told = f"{path}: skipped the header row Class Index,Title,Description"

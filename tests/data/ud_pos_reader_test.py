@@ -9,7 +9,7 @@ from allennlp.data.data_loaders.multiprocess_data_loader import WorkerInfo
 from allennlp.data.tokenizers import Token
 
 from elmo_scratch.data import UdPosReader
-from elmo_scratch.data.ud_pos_reader import TaggedSentence, tagged_sentences
+from elmo_scratch.data.readers import TaggedSentence, tagged_sentences
 from tests import FIXTURES_ROOT
 
 DEV = FIXTURES_ROOT / "tasks" / "ud" / "dev.conllu"

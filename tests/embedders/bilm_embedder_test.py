@@ -16,7 +16,7 @@ from allennlp.models.archival import load_archive
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.predictors import Predictor
 
-from elmo_scratch.data.ag_news_reader import ag_news_rows
+from elmo_scratch.data.readers import ag_news_rows
 from elmo_scratch.embedders import BiLmEmbedder
 from elmo_scratch.embedders.layer_cache import MemoryStore
 from elmo_scratch.interop import PretrainedBiLm

@@ -15,9 +15,9 @@ from typing import Callable, Dict, List, NamedTuple, Sequence
 
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.ag_news_reader import ag_news_rows
 from elmo_scratch.data.corpus.shards import shard_blocks
 from elmo_scratch.data.lines import text_lines
+from elmo_scratch.data.readers import ag_news_rows
 from elmo_scratch.data.vocabulary_file import read_vocabulary_file
 from elmo_scratch.export import InputText
 from elmo_scratch.export.parts import PartFolder

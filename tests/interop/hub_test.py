@@ -9,7 +9,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch import Elmo, ElmoEmbedder, SentenceLayers, batch_to_ids, read_bilm
-from elmo_scratch.interop import hub as hub_module
+from elmo_scratch.interop import named_models as hub_module
 from tests import PROJECT_ROOT
 from tests.local_hub import LocalHub, local_hub
 

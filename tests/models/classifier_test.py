@@ -16,7 +16,7 @@ from allennlp.modules import Seq2VecEncoder, TextFieldEmbedder
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from elmo_scratch.data import AgNewsReader
-from elmo_scratch.data.ag_news_reader import ag_news_rows
+from elmo_scratch.data.readers import ag_news_rows
 from elmo_scratch.models import Classifier
 from tests import FIXTURES_ROOT
 from tests.tiny_training import CONFIGS, logging_as_before, params_on_fixtures

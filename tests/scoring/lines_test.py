@@ -4,8 +4,7 @@ import math
 import pytest
 
 from elmo_scratch.scoring import LikelyWord, SentenceScore, TextScore, json_lines, table_lines
-from elmo_scratch.scoring.lines import COLUMNS, json_total, table_total
-from elmo_scratch.scoring.scores import score_from_json
+from elmo_scratch.scoring.scores import COLUMNS, json_total, score_from_json, table_total
 from elmo_scratch.terminal import text_width
 
 HALF = math.log(0.5)

@@ -20,7 +20,7 @@ from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.softmaxes import FullSoftmax
 from elmo_scratch.modules.token_encoders import WordEncoder
 from elmo_scratch.scoring import LikelyWord, SentenceScore, TextScore
-from elmo_scratch.scoring.indexing import ListIndexer
+from elmo_scratch.scoring.sentence_scorer import ListIndexer
 from tests import FIXTURES_ROOT
 from tests.scoring.official_models import official_model
 from tests.tiny_archives import BILM, LINES, WORD_BILM, archive_of, config_of, write_lines

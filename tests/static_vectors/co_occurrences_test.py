@@ -3,8 +3,8 @@ from typing import Dict, Tuple
 
 import pytest
 
-from elmo_scratch.static_vectors import VectorText, method
-from elmo_scratch.static_vectors.ppmi_svd import count_co_occurrences
+from elmo_scratch import static_vectors
+from elmo_scratch.static_vectors import VectorText, count_co_occurrences
 from tests.static_vectors.tiny_texts import lines_of_topics, text_of
 
 Pairs = Dict[Tuple[str, str], int]
@@ -55,7 +55,7 @@ def test_it_is_what_one_would_count_one_by_one(window: int) -> None:
 
 def test_blocks_do_not_change_the_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = ["a b", *lines_of_topics(60), "c"]
-    monkeypatch.setattr(method, "TOKENS_AT_ONCE", 20)
+    monkeypatch.setattr(static_vectors, "TOKENS_AT_ONCE", 20)
     text = text_of(*lines)
     assert len(list(text.blocks())) > 25
     assert counted(text, 3) == counted_one_by_one(lines, 3)

@@ -6,7 +6,7 @@ from scipy.sparse import csr_matrix, random
 from scipy.sparse.linalg import eigsh
 from threadpoolctl import threadpool_limits
 
-from elmo_scratch.static_vectors.ppmi_svd import largest_singular
+from elmo_scratch.static_vectors import largest_singular
 
 MATRIX = csr_matrix(random(300, 300, density=0.1, random_state=0, dtype=numpy.float32))
 

@@ -4,7 +4,7 @@ import numpy
 import pytest
 from scipy.sparse import csr_matrix
 
-from elmo_scratch.static_vectors.ppmi_svd import positive_mutual_information
+from elmo_scratch.static_vectors import positive_mutual_information
 
 # Three words: the first beside the second 4 times, beside the third once, and so on.
 COUNTS = csr_matrix(numpy.array([[2, 4, 1], [4, 0, 0], [1, 0, 6]], dtype=numpy.int32))

@@ -1,7 +1,7 @@
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.static_vectors.method import check_option
+from elmo_scratch.static_vectors import check_option
 
 
 @pytest.mark.parametrize("value", [1, 1.5, 10**9])

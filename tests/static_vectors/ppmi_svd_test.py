@@ -4,8 +4,7 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.static_vectors import PpmiSvd
-from elmo_scratch.static_vectors.ppmi_svd import count_co_occurrences, positive_mutual_information
+from elmo_scratch.static_vectors import PpmiSvd, count_co_occurrences, positive_mutual_information
 from tests.static_vectors.tiny_texts import lines_of_topics, share_of_right_neighbours, text_of
 
 TEXT = text_of(*lines_of_topics())

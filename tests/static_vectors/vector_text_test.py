@@ -4,7 +4,8 @@ from typing import List
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.static_vectors import VectorText, method
+from elmo_scratch import static_vectors
+from elmo_scratch.static_vectors import VectorText
 from tests.static_vectors.tiny_texts import numbered, text_of
 
 LINES = ["b a b", "c", "B a A b d", "b"]
@@ -48,7 +49,7 @@ def test_in_lower_case_words_are_counted_together() -> None:
 
 
 def test_a_text_comes_in_blocks_of_whole_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(method, "TOKENS_AT_ONCE", 4)
+    monkeypatch.setattr(static_vectors, "TOKENS_AT_ONCE", 4)
     assert sentences_of(text_of(*LINES)) == [
         [["b", "a", "b"], ["c"]],
         [["B", "a", "A", "b", "d"]],  # longer than a block
@@ -59,14 +60,14 @@ def test_a_text_comes_in_blocks_of_whole_sentences(monkeypatch: pytest.MonkeyPat
 def test_words_that_no_file_can_hold_get_no_vector(caplog: pytest.LogCaptureFixture) -> None:
     text = numbered("New_York is", "New_York was")
     text = text._replace(words=[word.replace("_", " ") for word in text.words])
-    with caplog.at_level(logging.WARNING, logger=method.__name__):
+    with caplog.at_level(logging.WARNING, logger=static_vectors.__name__):
         assert VectorText(text, min_count=1).words == ["is", "was"]
     assert "1 words hold white space" in caplog.text
     assert "'New York'" in caplog.text
 
 
 def test_it_says_how_much_of_the_text_is_left(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger=method.__name__):
+    with caplog.at_level(logging.INFO, logger=static_vectors.__name__):
         text_of(*LINES, min_count=2)
     assert "2 of 6 distinct words get vectors: 60.00 % of 10 tokens" in caplog.text
 

@@ -6,9 +6,8 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.static_vectors import Word2Vec, word2vec
-from elmo_scratch.static_vectors import method as module
-from elmo_scratch.static_vectors.method import Block, VectorText
+from elmo_scratch import static_vectors
+from elmo_scratch.static_vectors import Block, VectorText, Word2Vec
 from tests.static_vectors.tiny_texts import lines_of_topics, share_of_right_neighbours, text_of
 
 TEXT = text_of(*lines_of_topics())
@@ -64,7 +63,7 @@ def test_threads_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_blocks_do_not_change_the_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Word2Vec(**SMALL).vectors_of(TEXT)
-    monkeypatch.setattr(module, "TOKENS_AT_ONCE", 50)
+    monkeypatch.setattr(static_vectors, "TOKENS_AT_ONCE", 50)
     assert numpy.array_equal(Word2Vec(**SMALL).vectors_of(TEXT), whole)
 
 
@@ -75,9 +74,9 @@ def test_sentences_are_read_to_their_ends(monkeypatch: pytest.MonkeyPatch) -> No
         def update(self, number: int) -> None:
             read.append([str(number)])
 
-    monkeypatch.setattr(word2vec, "TOKENS_OF_A_SENTENCE", 2)
+    monkeypatch.setattr(static_vectors, "TOKENS_OF_A_SENTENCE", 2)
     text = text_of("a b c", "d", "a b c d e")
-    read.extend(word2vec._Sentences(text, Progress()))
+    read.extend(static_vectors._Sentences(text, Progress()))
     sentences = [words for words in read if not words[0].isdigit()]
     assert sentences == [["a", "b"], ["c"], ["d"], ["a", "b"], ["c", "d"], ["e"]]
     assert [words for words in read if words[0].isdigit()] == [["3"], ["1"], ["5"]]
@@ -101,7 +100,7 @@ def test_what_reading_fails_with_is_raised_and_nothing_hangs(
 
 @pytest.mark.parametrize("largest", ["window", "negatives"])
 def test_the_largest_numbers_do_not_overflow(largest: str) -> None:
-    settings: Any = {"dim": 2, "epochs": 1, "sample": 0.0, largest: word2vec.AT_MOST}
+    settings: Any = {"dim": 2, "epochs": 1, "sample": 0.0, largest: static_vectors.AT_MOST}
     assert numpy.isfinite(Word2Vec(**settings).vectors_of(text_of("a b c"))).all()
 
 
@@ -112,13 +111,13 @@ def test_the_largest_numbers_do_not_overflow(largest: str) -> None:
 def test_there_is_a_warning_if_nothing_is_trained(
     lines: list, sample: float, is_warned: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING, word2vec.__name__):
+    with caplog.at_level(logging.WARNING, static_vectors.__name__):
         Word2Vec(**SMALL, sample=sample).vectors_of(text_of(*lines))
     assert ("Nothing was trained" in caplog.text) == is_warned
 
 
 def test_without_gensim_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word2vec, "find_spec", lambda _: None)
+    monkeypatch.setattr(static_vectors, "find_spec", lambda _: None)
     with pytest.raises(ConfigurationError, match="pip install 'gensim>=4.3.3'"):
         Word2Vec()
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from allennlp.training.moving_average import ExponentialMovingAverage
 
-from elmo_scratch.training.metrics_callbacks import averaged_weights
+from elmo_scratch.training.callbacks import averaged_weights
 
 
 def trainer_of(model: torch.nn.Module, decay: float) -> Any:

@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 from typing import Any, Dict
 
-from elmo_scratch.training.metrics_callbacks import add_to_epoch_metrics
+from elmo_scratch.training.callbacks import add_to_epoch_metrics
 
 
 def test_numbers_come_to_the_metrics_and_to_their_file(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@ from typing import Any, List
 
 import pytest
 
-from elmo_scratch.training import forecast
-from elmo_scratch.training.forecast import Forecast, in_words
+from elmo_scratch.training import callbacks
+from elmo_scratch.training.callbacks import Forecast, in_words
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ def test_a_time_is_said_as_people_do(seconds: float, words: str) -> None:
 def test_it_tells_twice_how_long_a_training_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     told: List[str] = []
     now = iter(range(1000, 2000))
-    monkeypatch.setattr(forecast, "tell", told.append)
-    monkeypatch.setattr(forecast, "time", SimpleNamespace(monotonic=lambda: next(now)))
+    monkeypatch.setattr(callbacks, "tell", told.append)
+    monkeypatch.setattr(callbacks, "time", SimpleNamespace(monotonic=lambda: next(now)))
     trainer: Any = SimpleNamespace(
         data_loader=[None] * 100, _num_epochs=5, _num_gradient_accumulation_steps=2
     )

@@ -10,7 +10,7 @@ from tensorboardX.proto.event_pb2 import Event
 
 from elmo_scratch.modules.mixes import FunctionMix, TopMix, TrainableMix
 from elmo_scratch.training import MixShares
-from elmo_scratch.training.metrics_callbacks import mix_numbers
+from elmo_scratch.training.callbacks import mix_numbers
 from tests.tiny_training import CONFIGS, params_on_fixtures, train
 from tests.training.tiny_runs import run, tiny_config
 

@@ -11,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.interop import BiLmBlueprint, WordList
 from elmo_scratch.modules.token_encoders import WordEncoder
 from elmo_scratch.training import Norms
-from elmo_scratch.training.metrics_callbacks import gradient_norms
+from elmo_scratch.training.callbacks import gradient_norms
 from tests.tiny_archives import WORD_BILM
 from tests.training.tiny_runs import BATCHES, EPOCHS, run, tiny_config
 

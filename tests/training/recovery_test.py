@@ -8,7 +8,7 @@ from allennlp.training.callbacks import ConfidenceChecksCallback
 from allennlp.training.learning_rate_schedulers import LinearWithWarmup, SlantedTriangular
 from allennlp.training.moving_average import ExponentialMovingAverage
 
-from elmo_scratch.training.recovery import (
+from elmo_scratch.training.exact_resume import (
     Progress,
     add_last_epoch,
     end_confidence_checks,

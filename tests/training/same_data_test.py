@@ -2,7 +2,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from elmo_scratch.training.recovery import check_same_data, check_shared_data, data_identity
+from elmo_scratch.training.exact_resume import check_same_data, check_shared_data, data_identity
 
 
 class Loader:

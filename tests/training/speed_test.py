@@ -12,7 +12,7 @@ from allennlp.training import GradientDescentTrainer
 
 from elmo_scratch.modules.mixes import TopMix
 from elmo_scratch.training import Speed
-from elmo_scratch.training.metrics_callbacks import num_text_tokens
+from elmo_scratch.training.callbacks import num_text_tokens
 from tests.metrics.workers import run_in_two_workers
 from tests.tiny_training import BILM_WIDTH, CONFIGS, config_on_fixtures, train
 from tests.training.tiny_runs import EPOCHS, run, tiny_config

@@ -11,7 +11,7 @@ from allennlp.data import Batch, DatasetReader, Token, Vocabulary
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from elmo_scratch.data.indexers import CharacterIndexer
-from elmo_scratch.data.sentences_reader import SentencesReader
+from elmo_scratch.data.readers import SentencesReader
 from elmo_scratch.data.spelling import (
     CharacterWordIndexer,
     IndexedBatch,

@@ -23,7 +23,7 @@ from elmo_scratch.interop.layer_files.facts import (
     stored_checksum,
     text_checksum,
 )
-from elmo_scratch.interop.layer_files.hdf5_input import open_hdf5
+from elmo_scratch.interop.layer_files.hdf5 import open_hdf5
 from elmo_scratch.interop.layer_files.sentence_map import (
     SentenceIndex,
     entries_of,

@@ -15,7 +15,7 @@ from typing import IO, Iterable, Iterator, NamedTuple, Optional, Tuple
 import h5py
 import numpy
 
-from elmo_scratch.interop.layer_files.hdf5_input import HEAP_HEAD, OBJECT_HEAD
+from elmo_scratch.interop.layer_files.hdf5 import HEAP_HEAD, OBJECT_HEAD
 from elmo_scratch_compat.bounds import INDEX_ENTRY
 
 DIGEST_SIZE = 16

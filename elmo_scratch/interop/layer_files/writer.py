@@ -20,7 +20,7 @@ from elmo_scratch.interop.layer_files.facts import (
     numbers_checksum,
     text_checksum,
 )
-from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
+from elmo_scratch.interop.layer_files.hdf5 import OutputStream
 from elmo_scratch.interop.layer_files.reader import (
     SENTENCE_INDEX,
     LayerFile,

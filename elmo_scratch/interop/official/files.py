@@ -19,8 +19,7 @@ from h5py import h5o
 
 from elmo_scratch.alphabet import NUM_CHARACTERS
 from elmo_scratch.files.atomic import atomic_writes
-from elmo_scratch.interop.layer_files.hdf5_input import open_hdf5
-from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
+from elmo_scratch.interop.layer_files.hdf5 import OutputStream, open_hdf5
 from elmo_scratch.interop.layer_files.reader import refused_size
 from elmo_scratch.interop.named_models import BUCKETS, NAMED_MODELS, official_file
 from elmo_scratch.interop.official.options import MARK_IDS, OfficialBlueprint, Options, build_bilm

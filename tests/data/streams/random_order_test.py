@@ -1,6 +1,6 @@
 import numpy
 
-from elmo_scratch.data.streams.windows import RandomOrder
+from elmo_scratch.data.streams import RandomOrder
 
 
 def whole(size: int, seed: int) -> numpy.ndarray:

@@ -1,7 +1,7 @@
 import numpy
 
 from elmo_scratch.alphabet import character_ids
-from elmo_scratch.data.streams.windows import BEGIN, END, NUM_MARKS, Spelling
+from elmo_scratch.data.streams import BEGIN, END, NUM_MARKS, Spelling
 
 WORDS = ["a", "Straße", "<S>", "日本語", "x" * 49, "</S>", "é" * 30, "<s>", "ordinary"]
 

@@ -6,7 +6,7 @@ from allennlp.data import Vocabulary
 from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer, TokenIndexer
 
 from elmo_scratch.data import CharacterIndexer, SentencesReader
-from elmo_scratch.data.streams.windows import check_marks, stream_indexers
+from elmo_scratch.data.streams import check_marks, stream_indexers
 
 WORDS, CHARACTERS = SingleIdTokenIndexer(), CharacterIndexer()
 

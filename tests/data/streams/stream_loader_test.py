@@ -12,8 +12,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenIndexer
 from elmo_scratch.alphabet import character_ids
 from elmo_scratch.data import AgNewsReader, CharacterIndexer, SentencesReader
 from elmo_scratch.data.corpus import PreparedCorpus
-from elmo_scratch.data.streams import StreamLoader
-from elmo_scratch.data.streams.stream_loader import random_sizes
+from elmo_scratch.data.streams import StreamLoader, random_sizes
 
 TEXT = ["the cat sat", "a dog", "on the mat the cat slept", "dogs <S> bark", "and", "so on"]
 OTHER_TEXT = ["the mat", "was red and wet", "it rained a lot"]

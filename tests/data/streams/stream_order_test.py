@@ -4,8 +4,8 @@ from typing import List
 import numpy
 import pytest
 
-from elmo_scratch.data.streams import windows as stream_order
-from elmo_scratch.data.streams.windows import StreamOrder
+from elmo_scratch.data import streams
+from elmo_scratch.data.streams import StreamOrder
 from tests.data.streams.tiny_text import TinyText
 
 TEXT = TinyText.random(num_shards=7, num_sentences=40)
@@ -89,7 +89,7 @@ def test_it_is_the_same_in_parts_of_any_size(
 ) -> None:
     whole = TEXT.order(8, seed, shuffles_sentences)
     read = [sentences_of(whole, stream) for stream in range(8)]
-    monkeypatch.setattr(stream_order, "SENTENCES_AT_ONCE", at_once)
+    monkeypatch.setattr(streams, "SENTENCES_AT_ONCE", at_once)
     order = TEXT.order(8, seed, shuffles_sentences)
     assert [sentences_of(order, stream) for stream in range(8)] == read
     assert [order.num_positions(stream) for stream in range(8)] == [
@@ -99,7 +99,7 @@ def test_it_is_the_same_in_parts_of_any_size(
 
 
 def test_memory_is_given_back_after_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_order, "SENTENCES_AT_ONCE", 10)
+    monkeypatch.setattr(streams, "SENTENCES_AT_ONCE", 10)
     released = []
     StreamOrder(
         TEXT.sentence_starts, TEXT.shard_starts, 1000, release=lambda: released.append(True)

@@ -3,9 +3,8 @@ from typing import List, NamedTuple
 import numpy
 import pytest
 
-from elmo_scratch.data.streams import windows
-from elmo_scratch.data.streams import windows as stream_order
-from elmo_scratch.data.streams.windows import Positions, read_sentences
+from elmo_scratch.data import streams
+from elmo_scratch.data.streams import Positions, read_sentences
 from tests.data.streams.tiny_text import TinyText
 
 TEXT = TinyText.random(num_shards=5, num_sentences=60)
@@ -83,8 +82,8 @@ def test_nothing_is_lost_wherever_reading_ends(
 ) -> None:
     order = SHORT.order(2, seed=3, shuffles_sentences=True)
     whole = SHORT.windows(order, 1, 5)
-    monkeypatch.setattr(windows, "POSITIONS_AT_ONCE", positions)
-    monkeypatch.setattr(stream_order, "SENTENCES_AT_ONCE", sentences)
+    monkeypatch.setattr(streams, "POSITIONS_AT_ONCE", positions)
+    monkeypatch.setattr(streams, "SENTENCES_AT_ONCE", sentences)
     for skipped in range(len(whole) + 1):
         rest = SHORT.windows(order, 1, 5, skipped)
         assert len(rest) == len(whole) - skipped

@@ -4,7 +4,14 @@ from typing import List, NamedTuple, Optional, Sequence, Union
 
 import numpy
 
-from elmo_scratch.data.streams.windows import BEGIN, END, NUM_MARKS, Positions, StreamOrder, windows
+from elmo_scratch.data.streams import (
+    BEGIN,
+    END,
+    NUM_MARKS,
+    Positions,
+    StreamOrder,
+    windows,
+)
 
 
 class TinyText(NamedTuple):

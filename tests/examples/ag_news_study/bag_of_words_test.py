@@ -1,7 +1,7 @@
 from types import ModuleType
 from typing import Dict
 
-from elmo_scratch.data.ag_news_reader import ag_news_rows
+from elmo_scratch.data.readers import ag_news_rows
 from tests.examples.ag_news_study import DEV, STUDY, TRAIN
 from tests.examples.run_program import run_program
 

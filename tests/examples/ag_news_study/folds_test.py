@@ -7,7 +7,7 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.ag_news_reader import CLASS_NAMES, AgNewsRow
+from elmo_scratch.data.readers import CLASS_NAMES, AgNewsRow
 
 
 def news(number: int, label: str) -> AgNewsRow:

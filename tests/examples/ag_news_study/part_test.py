@@ -8,7 +8,7 @@ from typing import Dict, List
 import pytest
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.data.ag_news_reader import CLASS_NAMES, AgNewsRow, ag_news_rows
+from elmo_scratch.data.readers import CLASS_NAMES, AgNewsRow, ag_news_rows
 from tests.examples.ag_news_study import STUDY, TRAIN
 from tests.examples.run_program import run_program
 

@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop import LayerFileFacts
 from elmo_scratch.interop.layer_files.facts import check_attributes
-from elmo_scratch.interop.layer_files.hdf5_input import open_hdf5
+from elmo_scratch.interop.layer_files.hdf5 import open_hdf5
 from tests.interop.layer_files.tiny_layers import FACTS
 
 

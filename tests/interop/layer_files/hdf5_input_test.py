@@ -12,7 +12,7 @@ import numpy
 import pytest
 
 from elmo_scratch.interop import LayerFile
-from elmo_scratch.interop.layer_files.hdf5_input import CheckedInput, open_hdf5
+from elmo_scratch.interop.layer_files.hdf5 import CheckedInput, open_hdf5
 from tests.forked import run_forked
 from tests.interop.layer_files.tiny_layers import write_layers
 
@@ -161,7 +161,7 @@ def test_a_process_may_end_before_a_file_is_closed(tmp_path: Path) -> None:
     (tmp_path / "file.hdf5").write_bytes(OLD)
     program = f"""
 from pathlib import Path
-from elmo_scratch.interop.layer_files.hdf5_input import open_hdf5
+from elmo_scratch.interop.layer_files.hdf5 import open_hdf5
 import sys
 sys.kept = open_hdf5(Path({str(tmp_path / "file.hdf5")!r}))
 sys.kept["3"][...]

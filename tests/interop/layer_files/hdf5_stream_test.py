@@ -11,7 +11,7 @@ import h5py
 import numpy
 import pytest
 
-from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
+from elmo_scratch.interop.layer_files.hdf5 import OutputStream
 from tests.interop.full_disk import has_such_a_limit, printed_by
 
 FILL_THE_DISK = """
@@ -20,7 +20,7 @@ import resource
 from pathlib import Path
 from typing import List
 
-from elmo_scratch.interop.layer_files.hdf5_stream import OutputStream
+from elmo_scratch.interop.layer_files.hdf5 import OutputStream
 
 for count, size in ((3000, 10), (60, 5000)):
     for limit in (0, 1000, 20_000, 200_000, 1_000_000):

@@ -4,7 +4,7 @@ from typing import Any, Iterator, List
 
 import pytest
 
-from elmo_scratch.interop.layer_files.hdf5_stream import SIGNALS, interruptions_held
+from elmo_scratch.interop.layer_files.hdf5 import SIGNALS, interruptions_held
 
 
 class Ended(BaseException):

@@ -8,8 +8,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.many_langs import read_many_langs
-from elmo_scratch.interop.many_langs.settings import PUBLISHED_NAMES
+from elmo_scratch.interop.many_langs import PUBLISHED_NAMES, read_many_langs
 from tests import FIXTURES_ROOT
 
 Tensors = Dict[str, torch.Tensor]

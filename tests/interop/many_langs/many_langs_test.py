@@ -7,8 +7,7 @@ import numpy
 import pytest
 
 from elmo_scratch import ElmoEmbedder, SentenceLayers
-from elmo_scratch.interop.many_langs import is_many_langs_folder, many_langs_files
-from elmo_scratch.interop.many_langs.settings import settings_files
+from elmo_scratch.interop.many_langs import is_many_langs_folder, many_langs_files, settings_files
 from tests import FIXTURES_ROOT
 
 MODELS = FIXTURES_ROOT / "elmo_for_many_langs"

@@ -1,4 +1,7 @@
-"""Callbacks that add metrics to an epoch: speed, norms, shares of layers, averaged weights."""
+"""
+Callbacks that add metrics to an epoch (speed, norms, shares of layers, averaged weights), tell how
+long a training takes, and stop it before NaN gets into the weights.
+"""
 
 import json
 import logging
@@ -6,6 +9,7 @@ import math
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import torch
@@ -20,6 +24,8 @@ from torch.utils.hooks import RemovableHandle
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.modules import LayerMix, LstmStack, OutputSoftmax, ProjectedLstm, TokenEncoder
 from elmo_scratch.modules.lstm import StackOutput
+from elmo_scratch.terminal import counted
+from elmo_scratch_compat.terminal import tell
 
 
 @contextmanager
@@ -404,3 +410,198 @@ class Speed(TrainerCallback):
             add_to_epoch_metrics(self.serialization_dir, metrics, epoch, numbers)
         self._num_tokens = 0
         self._first = None
+
+
+NUM_BATCHES = 25
+"""As many batches are timed; the first of them, which also warm up, hardly move their median."""
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
+
+
+@TrainerCallback.register("elmo_scratch_forecast")
+class Forecast(TrainerCallback):
+    """
+    Says after 25 batches, and again after the first epoch, which also counts validation, how long
+    the rest of the training takes if it goes on as fast. The terminal of a quiet `allennlp train`
+    and the log get the line.
+
+    Registered as a `TrainerCallback` with name "elmo_scratch_forecast".
+
+    # Parameters
+
+    serialization_dir : `str`
+        Given by the trainer.
+    """
+
+    def __init__(self, serialization_dir: str) -> None:
+        super().__init__(serialization_dir)
+        self._times: List[float] = []
+        self._began: Optional[float] = None
+
+    def on_start(
+        self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
+    ) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        self._began = time.monotonic()
+
+    def on_batch(
+        self,
+        trainer: GradientDescentTrainer,
+        batch_inputs: List[TensorDict],
+        batch_outputs: List[Dict[str, Any]],
+        batch_metrics: Dict[str, Any],
+        epoch: int,
+        batch_number: int,
+        is_training: bool,
+        is_primary: bool = True,
+        batch_grad_norm: Optional[float] = None,
+        **kwargs: Any,
+    ) -> None:
+        if not (is_training and is_primary) or len(self._times) > NUM_BATCHES:
+            return
+        self._times.append(time.monotonic())
+        if len(self._times) == NUM_BATCHES + 1:
+            a_batch = median(
+                after - before for before, after in zip(self._times, self._times[1:], strict=False)
+            )
+            # The trainer calls this once for the batches whose gradients it adds up.
+            steps = -(-len(trainer.data_loader) // trainer._num_gradient_accumulation_steps)
+            left = (trainer._num_epochs - epoch) * steps - batch_number
+            tell(f"{in_words(a_batch * left)} to go, by the first {NUM_BATCHES} batches")
+
+    def on_epoch(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: Dict[str, Any],
+        epoch: int,
+        is_primary: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        left = trainer._num_epochs - epoch - 1
+        if self._began is not None and is_primary and left > 0:
+            an_epoch = time.monotonic() - self._began
+            tell(f"{in_words(an_epoch * left)} to go, by the first epoch")
+        self._began = None
+
+
+def in_words(seconds: float) -> str:
+    """Returns a time as one says it: `"about 40 seconds"`, `"about 12 minutes"`."""
+    for unit, name in ((DAY, "days"), (HOUR, "hours"), (MINUTE, "minutes")):
+        if seconds >= 1.95 * unit:
+            number = seconds / unit
+            return f"about {number:.1f} {name}" if number < 9.95 else f"about {number:.0f} {name}"
+    return f"about {counted(max(1, round(seconds)), 'second')}"
+
+
+@TrainerCallback.register("elmo_scratch_stop_at_nan")
+class StopAtNan(TrainerCallback):
+    """
+    Stops the training when a loss or a gradient is infinite or NaN, before the weights change, and
+    when a weight is, before it is saved. So the last checkpoint is a good one.
+
+    With the trainer's `grad_clipping` infinite gradients have been clipped before this callback can
+    see them; NaN is still found. With `use_amp` the trainer itself skips steps with such gradients,
+    and this callback checks only losses and weights.
+
+    Registered as a `TrainerCallback` with name "elmo_scratch_stop_at_nan".
+
+    # Parameters
+
+    serialization_dir : `str`
+        Given by the trainer.
+
+    # Raises
+
+    ConfigurationError
+        If a loss, gradient or weight is not finite. The message names the epoch, the batch and the
+        last checkpoint.
+    """
+
+    def __init__(self, serialization_dir: str) -> None:
+        super().__init__(serialization_dir)
+        self._hooks: List[RemovableHandle] = []
+
+    def on_start(
+        self, trainer: GradientDescentTrainer, is_primary: bool = True, **kwargs: Any
+    ) -> None:
+        super().on_start(trainer, is_primary, **kwargs)
+        # Hooks, because the trainer's own callbacks come too late: it checks the loss before the
+        # first one, and changes the weights before the next one.
+        self._hooks = [
+            trainer._pytorch_model.register_forward_hook(self._check_loss),
+            trainer.optimizer.register_step_pre_hook(self._check_gradients),
+        ]
+
+    def on_end(
+        self,
+        trainer: GradientDescentTrainer,
+        metrics: Optional[Dict[str, Any]] = None,
+        epoch: Optional[int] = None,
+        is_primary: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def state_dict(self) -> Dict[str, Any]:
+        # The trainer asks for the state at each checkpoint, before anything is written.
+        weights = [(name, weight.detach()) for name, weight in self._parameters()]
+        self._check("the weights of", weights, of_next_batch=False)
+        return {}
+
+    def _check_loss(
+        self, model: torch.nn.Module, inputs: Tuple[Any, ...], outputs: Dict[str, Any]
+    ) -> None:
+        if not model.training or "loss" not in outputs:
+            return
+        loss = outputs["loss"]
+        has_diverged = not bool(loss.isfinite().all())
+        # All workers stop: workers of other machines would wait for one that is gone.
+        if dist_reduce_sum(int(has_diverged)):
+            own = f"the loss is {loss.item()}"
+            self._stop(own if has_diverged else "the loss of another worker is not finite")
+
+    def _check_gradients(self, *step: Any) -> None:
+        gradients = [
+            (name, weight.grad._values() if weight.grad.is_sparse else weight.grad)
+            for name, weight in self._parameters()
+            if weight.grad is not None
+        ]
+        if gradients and not isinstance(self._running()._grad_norm, bool):
+            # Clipping by a norm that is infinite or NaN makes all gradients zero or NaN, so that
+            # the smallest gradient shows whether all are finite.
+            smallest = min((gradient for _, gradient in gradients), key=torch.Tensor.numel)
+            if 0.0 < smallest.abs().sum().item() < math.inf:
+                return
+        self._check("the gradient of", gradients)
+
+    def _check(
+        self, what: str, named: List[Tuple[str, torch.Tensor]], of_next_batch: bool = True
+    ) -> None:
+        if not named:
+            return
+        # If any number is not finite, neither is the sum; so one question to the device is enough.
+        sums = torch.stack([numbers.sum(dtype=torch.float) for _, numbers in named])
+        if not bool(sums.sum().isfinite()):
+            for name, numbers in named:
+                if not bool(numbers.isfinite().all()):
+                    self._stop(f"{what} {name} is not finite", of_next_batch)
+
+    def _stop(self, why: str, of_next_batch: bool = True) -> None:
+        trainer = self._running()
+        checkpoint = trainer._checkpointer and trainer._checkpointer.find_latest_checkpoint()
+        kept = f"is {checkpoint[0]}" if checkpoint else "does not exist: none was written yet"
+        batch = trainer._batches_in_epoch_completed + of_next_batch
+        step = trainer._total_batches_completed + of_next_batch
+        raise ConfigurationError(
+            f"The training has diverged: {why} in epoch {trainer._epochs_completed}, batch {batch} "
+            f"(step {step}). The last good checkpoint {kept}; nothing was written after it. Try a "
+            "lower learning rate, or clip gradients with the trainer's `grad_norm`."
+        )
+
+    def _parameters(self) -> List[Tuple[str, torch.nn.Parameter]]:
+        return list(self._running().model.named_parameters())
+
+    def _running(self) -> GradientDescentTrainer:
+        assert self.trainer is not None
+        return self.trainer
