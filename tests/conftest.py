@@ -31,6 +31,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 LONGEST_FILES = [
+    "tests/examples/ag_news_study/__main___test.py",
+    "tests/faults/faults_test.py",
     "tests/sanitizers_test.py",
     "tests/emulated_tiles_test.py",
     "tests/distributed_test.py",
