@@ -33,7 +33,7 @@ FLOORS = [
 FLOOR_OF: Dict[str, int] = {room: level for level, rooms in enumerate(FLOORS) for room in rooms}
 
 FILES = sorted(PACKAGE.rglob("*.py"))
-MAX_LINES = 600
+MAX_LINES = 800
 
 
 def source_of(file: Path) -> str:
