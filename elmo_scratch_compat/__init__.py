@@ -45,6 +45,7 @@ HELP: Dict[str, str] = {
     "allennlp.data.tokenizers.sentence_splitter": "spacy_models.split_by_rules",
     "allennlp.data.tokenizers.spacy_tokenizer": "spacy_models.tokenize_by_rules",
     "allennlp.data.vocabulary": "vocabularies.read_and_write_whole",
+    "allennlp.evaluation.evaluator": "evaluations.write_whole_results",
     "allennlp.models.archival": "archives.pack_whole_and_unpack_safely",
     "allennlp.models.model": "parents.follow_archives",
     "allennlp.modules.vision.grid_embedder": "absent_torchvision.without_torchvision",

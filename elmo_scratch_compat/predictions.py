@@ -49,7 +49,7 @@ def name_bad_lines(predict: Any) -> None:
             place = next((line.place for line in self._asked if line.value is asked), None)
             if place is None:
                 return make(asked)
-            with _line_named(place, (AttributeError, LookupError, TypeError, ValueError)):
+            with _line_named(place, UNREAD):
                 return make(asked)
 
         self._asked = ()
@@ -65,10 +65,11 @@ def name_bad_lines(predict: Any) -> None:
                     continue
                 try:
                     value = self._predictor.load_line(line)
-                except predict.json.JSONDecodeError as error:
+                except (ValueError, RecursionError) as error:
+                    reason = getattr(error, "msg", error)
                     raise predict.ConfigurationError(
                         f"{place}: expected a JSON object, but got {line.strip()[:SHOWN]!r} "
-                        f"({error.msg}). Texts in the format of the training data need "
+                        f"({reason}). Texts in the format of the training data need "
                         "--use-dataset-reader."
                     ) from None
                 self._unanswered.append(_Asked(place, value))
@@ -94,6 +95,9 @@ class _Asked(NamedTuple):
 
 SHOWN = 60
 """Characters of a line in an error."""
+
+UNREAD = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""The errors of predictors that get something else than they expect."""
 
 
 @contextmanager

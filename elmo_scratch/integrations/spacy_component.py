@@ -288,7 +288,7 @@ def find_copy(folder: Path) -> str:
     """
     try:
         digest = json.loads((folder / POINTER).read_text("utf-8"))["copy"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         digest = ""
     if not (isinstance(digest, str) and re.fullmatch(_DIGEST, digest)):
         raise ConfigurationError(

@@ -17,6 +17,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import CHARACTERS_PER_TOKEN
+from elmo_scratch.data.lines import BYTE_ORDER_MARK
 from elmo_scratch.data.spelling import SpellingWordIndexer
 from elmo_scratch.files.paths import local_file
 from elmo_scratch.files.strict_json import StrictJson
@@ -279,11 +280,15 @@ def read_dictionary(path: Path, marks: Sequence[str]) -> Dict[str, int]:
     with open(local_file(path), "rb") as file:
         for place, raw in enumerate(file, start=1):
             try:
-                line = raw.decode("utf-8").strip()
+                line = raw.decode("utf-8")
             except UnicodeDecodeError:
                 raise ConfigurationError(
                     f"{path}, line {place}: expected UTF-8 text, but got {raw[:80]!r}"
                 ) from None
+            # It may also be an entry.
+            if place == 1 and not line.startswith(f"{BYTE_ORDER_MARK}\t"):
+                line = line.removeprefix(BYTE_ORDER_MARK)
+            line = line.strip()
             entry, tab, number = line.rpartition("\t")
             if "\t" in entry or not _NUMBER.fullmatch(number):
                 raise ConfigurationError(

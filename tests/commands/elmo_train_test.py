@@ -122,3 +122,12 @@ def test_mistakes_are_told_in_a_line(
     with pytest.raises(SystemExit, match=f"^allennlp elmo-train: error: {message}"):
         allennlp("elmo-train", text, "-s", folder)
     assert not (tmp_path / "own").exists()
+
+
+def test_a_table_is_refused_before_anything_is_written(allennlp: Allennlp, tmp_path: Path) -> None:
+    shutil.copy(FIXTURES_ROOT / "news" / "dev.csv", tmp_path / "t.csv")
+    with pytest.raises(SystemExit) as refused:
+        allennlp("elmo-train", "t.csv", "-s", "run")
+    told = "allennlp elmo-train: error: t.csv: a corpus is plain text, .* but this is a table"
+    assert re.match(told, str(refused.value)) and "\n" not in str(refused.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]

@@ -142,6 +142,14 @@ def test_labels_belong_to_lines(tmp_path: Path) -> None:
             read_labels(labels, tokens)
 
 
+def test_a_byte_order_mark_is_no_part_of_a_label(tmp_path: Path) -> None:
+    path = write_explored(tmp_path / "layers.hdf5", ["a b", "c"])
+    labels = tmp_path / "labels.txt"
+    labels.write_text("\ufeffzero\none\n", encoding="utf-8")
+    with LayerFile(path) as layers:
+        assert read_labels(labels, ExportedTokens(layers)) == ["zero", "one"]
+
+
 def test_sentences_for_keys_have_no_labels(tmp_path: Path) -> None:
     path = write_layers(tmp_path / "layers.hdf5", ["a b"], keys=["a b"], has_index=False)
     with LayerFile(path) as layers:

@@ -7,9 +7,13 @@ import numpy
 import pytest
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.embedders import SentenceLayers
 from elmo_scratch.export.export import check_export_place
 from elmo_scratch.export.parts import PartFolder
 from elmo_scratch.export.plan import Span
+from tests import PROJECT_ROOT
+
+GOLDEN = PROJECT_ROOT / "tests" / "golden"
 
 WHOLE = Span(0, 100)
 
@@ -194,6 +198,23 @@ def test_a_state_that_cannot_be_read_is_an_error(folder: PartFolder) -> None:
         path.write_bytes(path.read_bytes()[:50])
         with pytest.raises(ConfigurationError, match="can't be read.*--overwrite"):
             folder.state_before(10)
+
+
+def test_a_state_of_another_bilm_is_an_error_that_tells_the_way_out(folder: PartFolder) -> None:
+    layers = SentenceLayers.from_pretrained(str(GOLDEN / "official"), state="carry")
+    layers([["The", "bank"]])
+    carried = layers.carried()
+    assert carried is not None
+    with folder.opened("a", resume=False, overwrite=False):
+        folder.keep_state(10, carried)
+        folder.carry_on(layers, 10)
+        folder.keep_state(10, {name: part[..., 1:] for name, part in carried.items()})
+        with pytest.raises(ConfigurationError) as error:
+            folder.carry_on(layers, 10)
+    told = str(error.value.message)
+    assert f"{folder.path}/000000000010.state.npz: the state to go on from is of another b" in told
+    assert "expected a state whose 'hidden' has the shape" in told and "\n" not in told
+    assert told.endswith(f"Start anew with --overwrite, or without the folder {folder.path}.")
 
 
 def test_a_file_in_its_place_is_an_error(folder: PartFolder) -> None:

@@ -175,6 +175,17 @@ def test_sentences_of_a_treebank_are_numbered_one_after_the_other(tmp_path: Path
         text.check_keys()
 
 
+@pytest.mark.parametrize("name", ["text.conllu", "text.jsonl"])
+def test_a_byte_order_mark_is_no_part_of_the_first_sentence(name: str, tmp_path: Path) -> None:
+    written = {
+        "text.conllu": "1\tThe" + "\t_" * 8 + "\n\n",
+        "text.jsonl": '{"tokens": ["The"]}\n',
+    }
+    path = tmp_path / name
+    path.write_text(f"\ufeff{written[name]}", encoding="utf-8")
+    assert list(InputText("text", path).sentences()) == [Sentence(0, "The", ["The"])]
+
+
 def test_a_text_is_cut_by_the_rules_of_its_language() -> None:
     text = InputText("text", ["I don't."], language="en")
     assert list(text.sentences()) == [Sentence(0, "I do n't .", ["I", "do", "n't", "."])]

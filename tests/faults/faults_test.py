@@ -16,7 +16,13 @@ from tests.faults.writers import WRITERS, Writer, older
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no cc here")
 
 
-SLOW = ("allennlp train", "allennlp predict", "allennlp elmo-search", "allennlp elmo-report")
+SLOW = (
+    "allennlp train",
+    "allennlp evaluate",
+    "allennlp predict",
+    "allennlp elmo-search",
+    "allennlp elmo-report",
+)
 """Writers that take a second or more for a run."""
 
 

@@ -41,6 +41,7 @@ ARCHIVE, LAYERS = GOLDEN / "characters" / "model.tar.gz", GOLDEN / "layers" / "w
 TOUR = GOLDEN / "texts" / "tour.txt"
 
 OFFICIAL_FILES = ("weights.hdf5", "vocab.txt", "options.json")
+METRICS, ANSWERS = "metrics.json", "answers.jsonl"
 PROJECTOR = ("vectors.tsv", "metadata.tsv", "projector_config.pbtxt")
 
 Read = Callable[[Path], Any]
@@ -220,6 +221,13 @@ def prepare_predict(folder: Path) -> None:
     write_lines(folder / "lines.jsonl", [json.dumps({"sentence": line}) for line in LINES])
 
 
+def evaluate(folder: Path) -> None:
+    """Writes metrics and the answer to each text."""
+    given = [GOLDEN / "classifiers" / "words.tar.gz", GOLDEN / "texts" / "news_dev.csv"]
+    files = ["--output-file", folder / METRICS, "--predictions-output-file", folder / ANSWERS]
+    allennlp("evaluate", *given, *files)
+
+
 def report(folder: Path) -> None:
     """Writes a report of a file of layers as a page and as a PDF."""
     told = report_of(read_contents([LAYERS]))
@@ -253,6 +261,7 @@ WRITERS: Dict[str, Writer] = {
         optional=r"run/environment\.json",
         read=TENSORS,
     ),
+    "allennlp evaluate": Writer(evaluate, older(METRICS, ANSWERS)),
     "allennlp predict": Writer(predict, prepare_predict),
     "allennlp elmo": Writer(export, older("layers.hdf5"), underway=r"layers\.hdf5\.parts(/.*)?"),
     "allennlp elmo-join": Writer(join, copy_shards, underway=r"pooled\.hdf5\.parts(/.*)?"),

@@ -8,8 +8,9 @@ from typing import List
 import pytest
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.data.corpus.prepared_corpus import CHECKSUMS, MANIFEST, PART, make_once
 from elmo_scratch.files.atomic import atomic_write, atomic_writes, check_folder, check_place
-from elmo_scratch_compat.whole_files import sync
+from elmo_scratch_compat.whole_files import sync, written_beside
 from tests.forked import run_forked
 
 
@@ -243,19 +244,14 @@ def test_an_error_between_new_files_leaves_none(
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("is_there", [False, True])
-def test_a_name_comes_after_the_content_and_is_waited_for(
-    is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A power cut can't leave a name without its content, nor take back what was finished."""
-    folder = tmp_path / "out"
-    if is_there:
-        folder.mkdir()
+@pytest.fixture
+def events(monkeypatch: pytest.MonkeyPatch) -> List[str]:
+    """What is synced and moved, in that order."""
     rename, fsync = os.replace, os.fsync
     events: List[str] = []
 
     def replace(source: Path, target: Path) -> None:
-        events.append(f"move {target.name}")
+        events.append(f"move {Path(target).name}")
         rename(source, target)
 
     def note(descriptor: int) -> None:
@@ -265,6 +261,17 @@ def test_a_name_comes_after_the_content_and_is_waited_for(
 
     monkeypatch.setattr(os, "replace", replace)
     monkeypatch.setattr(os, "fsync", note)
+    return events
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_name_comes_after_the_content_and_is_waited_for(
+    is_there: bool, events: List[str], tmp_path: Path
+) -> None:
+    """A power cut can't leave a name without its content, nor take back what was finished."""
+    folder = tmp_path / "out"
+    if is_there:
+        folder.mkdir()
     with atomic_writes(folder, ["a", "b"]) as temporary:
         (temporary / "a").write_text("new")
         (temporary / "b").write_text("new")
@@ -278,6 +285,24 @@ def test_a_name_comes_after_the_content_and_is_waited_for(
     with atomic_write(tmp_path / "c") as part:
         part.write_text("new")
     assert events == ["sync c", "move c", f"sync {tmp_path.name}"]
+
+
+def test_a_file_of_allennlp_is_synced_before_its_name_changes(
+    events: List[str], tmp_path: Path
+) -> None:
+    with written_beside(str(tmp_path / "c")) as part:
+        Path(part).write_text("new")
+    assert events == ["sync c", "move c", f"sync {tmp_path.name}"]
+
+
+def test_a_folder_that_is_made_once_is_synced_before_its_name_changes(
+    events: List[str], tmp_path: Path
+) -> None:
+    make_once(tmp_path / "out", lambda part: write_all(part, "new"))
+    *synced, folder = events[: events.index("move out")]
+    assert sorted(synced) == sorted(f"sync {name}" for name in (*NAMES, CHECKSUMS, MANIFEST))
+    assert folder == f"sync out{PART}"
+    assert events[-2:] == ["move out", f"sync {tmp_path.name}"]
 
 
 @pytest.mark.parametrize("number", [errno.EINVAL, errno.EIO])

@@ -4,30 +4,38 @@ The readers of files, each behind one door: whatever bytes a file holds, the ans
 """
 
 import bz2
+import copy
 import gzip
 import io
 import lzma
 import shutil
 import zipfile
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Sequence
 
+from allennlp.commands.predict import _PredictManager
 from allennlp.common.checks import ConfigurationError
+from allennlp.predictors import Predictor
 
+from elmo_scratch.data.corpus import PreparedCorpus, prepared_corpus
 from elmo_scratch.data.corpus.shards import shard_blocks
 from elmo_scratch.data.lines import text_lines
 from elmo_scratch.data.readers import ag_news_rows
 from elmo_scratch.data.vocabulary_file import read_vocabulary_file
 from elmo_scratch.export import InputText
 from elmo_scratch.export.parts import PartFolder
+from elmo_scratch.integrations.spacy_component import ElmoComponent
 from elmo_scratch.interop import LayerFile, read_bilm
 from elmo_scratch.interop.many_langs import read_many_langs
 from elmo_scratch.interop.official.files import read_official_bilm, read_official_options
+from elmo_scratch.interop.softmax import read_official_softmax
 from elmo_scratch.interop.static_vectors import read_static_vectors
 from elmo_scratch.report import read_contents
 from elmo_scratch.report.results import read_results
 from elmo_scratch.search.sweep import read_sweep
+from elmo_scratch.training import WholeCheckpointer
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.tiny_archives import unpack
 
@@ -111,6 +119,46 @@ def _read_many_langs(path: Path) -> object:
     return read_many_langs(path.parent)
 
 
+def _read_checkpoint(path: Path) -> object:
+    return WholeCheckpointer(path.parent).load_checkpoint()
+
+
+@lru_cache(maxsize=None)
+def _predictor_of(archive: Path) -> Predictor:
+    return Predictor.from_path(str(archive), import_plugins=False)
+
+
+def _predicted_by(archive: Path) -> Callable[[Path], object]:
+    """Answers each line of a file, as `allennlp predict` does."""
+
+    def read(path: Path) -> None:
+        # The command gives its predictor methods of its own.
+        predictor = copy.copy(_predictor_of(archive))
+        _PredictManager(predictor, str(path), None, 1, False, False).run()
+
+    return read
+
+
+def _prepared(folder: Path) -> PreparedCorpus:
+    """The corpus as another process would find it in a folder, or prepare it."""
+    prepared_corpus._CHECKED.clear()
+    return PreparedCorpus.of(GOLDEN / "texts" / "corpus.txt", cache_dir=str(folder))
+
+
+def _read_corpus(path: Path) -> None:
+    corpus = _prepared(path.parent.parent)
+    words = [corpus.words[number] for number in corpus.tokens]
+    assert words == CORPUS_WORDS, "other words are read than those of the text"
+
+
+def _save_component(folder: Path) -> None:
+    ElmoComponent("elmo", str(FOLDER)).to_disk(folder)
+
+
+def _read_component(path: Path) -> object:
+    return ElmoComponent("elmo", "nowhere").from_disk(path.parent).layers
+
+
 def _zipped() -> bytes:
     """A zip file of official files."""
     written = io.BytesIO()
@@ -129,6 +177,10 @@ PACKED = [pack(TEXT[:200]) for pack in (gzip.compress, bz2.compress, lzma.compre
 NEWS = b"".join((FIXTURES_ROOT / "news" / "dev.csv").read_bytes().splitlines(True)[:9])
 TREEBANK = (FIXTURES_ROOT / "tasks" / "ud" / "dev.conllu").read_bytes().partition(b"\n\n")[0]
 STUDY = PROJECT_ROOT / "examples" / "ag_news_study" / "study.json"
+CORPUS = "e64506d545a526011fb24e8b5c84272b"
+CORPUS_WORDS = (GOLDEN / "texts" / "corpus.txt").read_text("utf-8").split()
+ASKED_NEWS = [b'{"title": "Goal", "description": "They won."}\n{"description": ""}\n']
+ASKED_SCORES = [b'{"sentence": "The bank rose."}\n\n{"words": ["The", "river"]}\n']
 
 
 def _report(path: Path) -> object:
@@ -140,7 +192,16 @@ TARGETS: Dict[str, Target] = {
     "archive_config": Target("config.json", _read_model, fill=_unpacked(WORDS)),
     "archive_vocabulary": Target("vocabulary/tokens.txt", _read_model, fill=_unpacked(WORDS)),
     "archive_weights": Target("weights.th", _read_model, fill=_unpacked(WORDS)),
+    "checkpoint_model": Target(
+        "model_state_e1_b2.th", _read_checkpoint, fill=_copied(STOPPED / "words")
+    ),
+    "checkpoint_training": Target(
+        "training_state_e1_b2.th", _read_checkpoint, fill=_copied(STOPPED / "words")
+    ),
     "conllu": Target("text.conllu", _read_sentences, [TREEBANK + b"\n\n"]),
+    "corpus_checksums": Target(f"{CORPUS}/checksums.json", _read_corpus, fill=_prepared),
+    "corpus_manifest": Target(f"{CORPUS}/manifest.json", _read_corpus, fill=_prepared),
+    "corpus_tokens": Target(f"{CORPUS}/tokens.bin", _read_corpus, fill=_prepared),
     "folder_config": Target("config.json", _read_model, fill=_copied(FOLDER)),
     "folder_vocabulary": Target("vocab.txt", _read_model, fill=_copied(FOLDER)),
     "folder_weights": Target("model.safetensors", _read_model, fill=_copied(FOLDER)),
@@ -152,9 +213,19 @@ TARGETS: Dict[str, Target] = {
     "many_langs_words": Target("word.dic", _read_many_langs, fill=_copied(MANY_LANGS)),
     "news": Target("news.csv", lambda path: list(ag_news_rows(path)), [NEWS]),
     "options": Target("options.json", read_official_options, fill=_copied(OFFICIAL)),
+    "predict_news": Target(
+        "asked.jsonl", _predicted_by(GOLDEN / "classifiers" / "words.tar.gz"), ASKED_NEWS
+    ),
+    "predict_scores": Target("asked.jsonl", _predicted_by(WORDS), ASKED_SCORES),
     "report_config": Target("config.json", _report, fill=_copied(STOPPED / "words")),
     "report_metrics": Target("metrics_epoch_0.json", _report, fill=_copied(STOPPED / "words")),
     "results": Target("study.json", read_results, [STUDY.read_bytes()]),
+    "softmax": Target(
+        "softmax_weights.hdf5",
+        lambda path: read_official_softmax(path, num_words=303, dim=7),
+        fill=_copied(FIXTURES_ROOT / "elmo" / "language_model"),
+    ),
+    "spacy_component": Target("model.json", _read_component, fill=_save_component),
     "state": Target(f"{PARTS}/000000000003.state.npz", _read_state, fill=_copied(LAYERS)),
     "sweep": Target("sweep.yaml", read_sweep, fill=_copied(GOLDEN / "search")),
     "text": Target("text.txt", _read_lines, [TEXT, *PACKED]),

@@ -297,17 +297,21 @@ def is_whole(folder: Path) -> bool:
     """
     try:
         sizes = json.loads((folder / MANIFEST).read_text("utf-8"))
+        if not sizes.keys() <= {*os.listdir(folder)}:
+            return False
         if any((folder / name).stat().st_size != size for name, size in sizes.items()):
             return False
         if CHECKSUMS not in sizes:
             return True
         checksums = json.loads((folder / CHECKSUMS).read_text("utf-8"))
+        if checksums.keys() != sizes.keys() - {CHECKSUMS}:
+            return False
         stamps = tuple(stamp_of(folder / name) for name in (CHECKSUMS, *checksums))
         if _CHECKED.get(folder) != stamps and checksums != _checksums(folder, list(checksums)):
             return False
         _CHECKED[folder] = stamps
         return True
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return False
 
 

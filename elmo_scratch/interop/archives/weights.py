@@ -163,14 +163,19 @@ def check_plain(state: Any) -> None:
 def read_torch_file(path: Union[str, Path]) -> Any:
     """
     Loads a file of `torch.save` without running code in it. Raises one of `UNREADABLE` if a
-    checksum is wrong, or the file is damaged otherwise or holds code.
+    checksum is wrong, or the file is damaged otherwise or holds code or compressed parts.
     """
+    check_not_compressed(path)
     # PyTorch writes checksums, but doesn't compare them.
     with zipfile.ZipFile(path) as file:
         damaged = file.testzip()
     if damaged is not None:
         raise zipfile.BadZipFile(f"the checksum of {damaged} is wrong")
-    return torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (AssertionError, AttributeError, TypeError) as error:
+        # PyTorch makes tensors of whatever arguments a file has for them.
+        raise ValueError(f"what it holds makes no tensors ({error})") from None
 
 
 def read_tensors(path: Union[str, Path]) -> Dict[str, torch.Tensor]:
@@ -180,7 +185,6 @@ def read_tensors(path: Union[str, Path]) -> Dict[str, torch.Tensor]:
     file is damaged or holds something else.
     """
     try:
-        check_not_compressed(path)
         if zipfile.is_zipfile(path):
             state = read_torch_file(path)
         else:

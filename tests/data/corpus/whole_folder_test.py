@@ -116,6 +116,22 @@ def test_a_folder_of_an_older_version_has_no_checksums(folder: Path) -> None:
     make_once(folder, never)
 
 
+def test_a_record_of_a_file_outside_is_not_followed(folder: Path) -> None:
+    make_once(folder, fill)
+    (folder / MANIFEST).write_text(json.dumps({os.devnull: 0}))
+    assert not is_whole(folder)
+
+
+def test_the_checksums_are_those_of_all_files_and_no_others(folder: Path) -> None:
+    for checksums in ({}, {os.devnull: 0}):
+        make_once(folder, fill)
+        (folder / CHECKSUMS).write_text(json.dumps(checksums))
+        sizes = {file.name: file.stat().st_size for file in folder.iterdir()}
+        del sizes[MANIFEST]
+        (folder / MANIFEST).write_text(json.dumps(sizes))
+        assert not is_whole(folder)
+
+
 def test_a_process_reads_all_of_a_folder_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,8 @@
 import os
+from collections import OrderedDict
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Callable, Dict, Tuple
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 import torch
@@ -53,6 +55,38 @@ def test_code_is_not_run_and_nobody_is_advised_to_run_it(tmp_path: Path) -> None
     assert not (tmp_path / "run").exists()
     assert "weights_only" in str(raised.value)
     assert "to `False`" not in reason_of(raised.value)
+
+
+def test_compressed_parts_are_not_unpacked(tmp_path: Path) -> None:
+    write_torch_file(STATE, tmp_path / "state.th")
+    with (
+        ZipFile(tmp_path / "state.th") as plain,
+        ZipFile(tmp_path / "packed.th", "w", ZIP_DEFLATED) as packed,
+    ):
+        for name in plain.namelist():
+            packed.writestr(name, plain.read(name))
+    with pytest.raises(ValueError, match="it holds compressed parts"):
+        read_torch_file(tmp_path / "packed.th")
+
+
+@pytest.mark.parametrize(
+    "function, given",
+    [
+        (OrderedDict, (5,)),
+        (torch._utils._rebuild_tensor_v2, (5,)),  # type: ignore[no-untyped-call]
+        (torch._utils._rebuild_tensor_v2, ("a", 0, (1,), (1,), False, None)),
+    ],
+)
+def test_what_makes_no_tensor_is_an_error_that_is_known(
+    function: Callable[..., Any], given: Tuple[Any, ...], tmp_path: Path
+) -> None:
+    class Made:
+        def __reduce__(self) -> Any:
+            return function, given
+
+    torch.save({"weight": Made()}, tmp_path / "state.th")
+    with pytest.raises(ValueError, match="what it holds makes no tensors"):
+        read_torch_file(tmp_path / "state.th")
 
 
 def test_a_place_without_a_folder_is_an_error_of_the_system(tmp_path: Path) -> None:

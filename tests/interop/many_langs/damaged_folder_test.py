@@ -1,3 +1,4 @@
+import codecs
 import json
 import os
 import shutil
@@ -8,7 +9,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.interop.many_langs import PUBLISHED_NAMES, read_many_langs
+from elmo_scratch.interop.many_langs import PUBLISHED_NAMES, read_dictionary, read_many_langs
 from tests import FIXTURES_ROOT
 
 Tensors = Dict[str, torch.Tensor]
@@ -75,6 +76,20 @@ def test_a_dictionary_that_was_cut_off_does_not_fit(folder: Path) -> None:
     (folder / "word.dic").write_bytes(b"".join(lines[:-1]))
     with pytest.raises(ConfigurationError, match=r"word_emb_layer.* shape \(60, 5\).*\(61, 5\)"):
         read_many_langs(folder)
+
+
+def test_a_byte_order_mark_is_dropped(folder: Path) -> None:
+    expected = read_many_langs(folder).blueprint.word_indexer
+    for name in ("word.dic", "char.dic"):
+        path = folder / name
+        path.write_bytes(codecs.BOM_UTF8 + path.read_bytes())
+    assert read_many_langs(folder).blueprint.word_indexer == expected
+
+
+def test_a_byte_order_mark_may_be_a_character_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "char.dic"
+    path.write_text("\ufeff\t1\na\t0\n\u3000\t2\n", encoding="utf-8")
+    assert read_dictionary(path, []) == {"\ufeff": 2, "a": 1, "\u3000": 3}
 
 
 def test_a_word_that_is_not_utf8_is_named_by_its_line(folder: Path) -> None:
