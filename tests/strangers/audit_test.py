@@ -1,12 +1,15 @@
 """An archive, a folder or a file from a stranger is data, as Python's own audit events tell."""
 
 import os
+import shutil
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Sequence
 
+import h5py
 import pytest
+from allennlp import commands
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import load_archive
 
@@ -17,6 +20,7 @@ from tests.strangers.hostile_archives import (
     CHARACTERS,
     GOLDEN,
     WORDS,
+    Change,
     hostile,
     with_config,
     with_text,
@@ -66,12 +70,17 @@ sys.addaudithook(_hear)  # for the rest of the process: there is no way to remov
 @contextmanager
 def audited(*places: Path) -> Iterator[List[str]]:
     """Yields what is heard in the block; below `places` files may be written."""
+    before = {*sys.modules}
     _heard.clear()
     _places.extend(places)
     try:
         yield _heard
     finally:
         _places.clear()
+        # `importlib.import_module` raises no event.
+        for name in sorted({*sys.modules} - before):
+            if name.partition(".")[0] not in IMPORTABLE and f"import {name}" not in _heard:
+                _heard.append(f"import {name}")
 
 
 READERS = [
@@ -101,17 +110,21 @@ HOSTILE = [
 ]
 
 
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Lets the package import what it imports when it is first used."""
+    for archive in (CHARACTERS, WORDS):
+        for read in READERS:
+            read(archive, tmp_path_factory.mktemp("used"))
+
+
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> List[Path]:
+def places(used: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> List[Path]:
     """Folders for the output, for temporary files, and for the files of strangers."""
     found = [tmp_path / name for name in ("target", "temporary", "strangers")]
     for place in found:
         place.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(found[1]))
-    # What the package itself imports when it is first used.
-    for archive in (CHARACTERS, WORDS):
-        for read in READERS:
-            read(archive, found[0])
     return found
 
 
@@ -145,6 +158,149 @@ def test_reading_what_is_hostile_does_nothing_either(places: List[Path]) -> None
     assert heard == []
     assert num_refused > 3 * len(archives)
     assert list(temporary.iterdir()) == []
+
+
+Words = Callable[[Path, Path], List[Any]]
+"""The words of a command line, by what it reads and the folder that it may write to."""
+
+TEXT = "the river rose\n"
+ANSWERED = '{"sentence": "the river"}\n'
+
+COMMANDS: Dict[str, Words] = {
+    "elmo": lambda source, target: [
+        *(target / "text.txt", target / "layers.hdf5", "--all", "--overwrite"),
+        *("--weight-file", source),
+    ],
+    "elmo-explore": lambda source, target: [
+        *(target / "text.txt", "--weight-file", source, "-o", target / "page.html", "--overwrite")
+    ],
+    "elmo-export": lambda source, target: [source, target / "exported", "--overwrite"],
+    "elmo-score": lambda source, target: [
+        *(source, target / "text.txt", "-o", target / "scores.jsonl", "--overwrite")
+    ],
+    "evaluate": lambda source, target: [
+        *(source, target / "text.txt", "--output-file", target / "metrics.json")
+    ],
+    "predict": lambda source, target: [
+        *(source, target / "asked.jsonl", "--output-file", target / "answers.jsonl", "--silent")
+    ],
+}
+"""What reads an archive."""
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, places: List[Path]) -> Callable[..., str]:
+    """Runs a command in the folder for the output, and returns why it was refused, if it was."""
+    target = places[0]
+    (target / "text.txt").write_text(TEXT, "utf-8")
+    (target / "asked.jsonl").write_text(ANSWERED, "utf-8")
+    monkeypatch.chdir(target)
+    # Other plugins are no part of this package.
+    monkeypatch.setattr(commands, "import_plugins", lambda: None)
+
+    def run(name: str, words: List[Any]) -> str:
+        monkeypatch.setattr(sys, "argv", ["allennlp", name, *map(str, words)])
+        try:
+            commands.main("allennlp")
+        except SystemExit as stop:
+            assert isinstance(stop.code, str) and "\n" not in stop.code
+            return stop.code
+        return ""
+
+    return run
+
+
+def hear_archives(
+    name: str, changes: Sequence[Change], run: Callable[..., str], places: List[Path]
+) -> int:
+    """Lets a command read archives under the hook, and returns how many it refused."""
+    target, temporary, strangers = places
+    words = COMMANDS[name]
+    assert not run(name, words(WORDS, target))  # what is imported when it first runs
+    archives = [hostile(strangers / str(number), change) for number, change in enumerate(changes)]
+    with audited(*places) as heard:
+        assert not run(name, words(WORDS, target))
+        num_refused = sum(run(name, words(archive, target)) != "" for archive in archives)
+    assert heard == []
+    assert list(temporary.iterdir()) == []
+    return num_refused
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_does_nothing_else_with_an_archive(
+    name: str, run: Callable[..., str], places: List[Path]
+) -> None:
+    assert hear_archives(name, HOSTILE[::6], run, places) == 2
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands_do_nothing_else_with_other_archives(
+    name: str, run: Callable[..., str], places: List[Path]
+) -> None:
+    assert hear_archives(name, HOSTILE, run, places) > 8
+
+
+SWEEP = """
+method: random
+metric: {name: validation_loss, goal: minimize}
+parameters: {trainer.optimizer.lr: {value: !!python/object/apply:os.system ["touch ran"]}}
+"""
+
+
+def a_sweep(target: Path) -> List[Any]:
+    (target / "sweep.yaml").write_text(SWEEP, "utf-8")
+    (target / "config.json").write_text("{}", "utf-8")
+    return ["elmo-search", "sweep.yaml", "config.json", "-s", "found"]
+
+
+def shards(target: Path) -> List[Any]:
+    """Files of layers, of which one leads to another file."""
+    for shard in (GOLDEN / "layers").glob("pooled.hdf5.*"):
+        shutil.copy(shard, target)
+    with h5py.File(target / "pooled.hdf5.1-of-2", "a") as file:
+        file["999"] = h5py.ExternalLink(str(GOLDEN / "layers" / "words.hdf5"), "0")
+    return ["elmo-join", "pooled.hdf5"]
+
+
+def a_file_of_layers(target: Path) -> List[Any]:
+    shutil.copy(GOLDEN / "layers" / "words.hdf5", target)
+    with h5py.File(target / "words.hdf5", "a") as file:
+        del file["0"]
+        file["0"] = h5py.ExternalLink(str(GOLDEN / "layers" / "words.hdf5"), "0")
+    return ["elmo-explore", "words.hdf5", "-o", "page.html"]
+
+
+@pytest.mark.parametrize(
+    "make, told",
+    [
+        (a_sweep, "could not determine a constructor"),
+        (shards, "it is a link"),
+        (a_file_of_layers, "it is a link"),
+    ],
+)
+def test_a_command_refuses_a_file_and_does_nothing_else(
+    make: Callable[[Path], List[Any]], told: str, run: Callable[..., str], places: List[Path]
+) -> None:
+    name, *words = make(places[0])
+    run(name, words)
+    with audited(*places) as heard:
+        assert told in run(name, words)
+    assert heard == []
+    assert not (places[0] / "ran").exists()
+
+
+@pytest.mark.exhaustive  # drawing takes seconds
+def test_a_report_does_nothing_else_with_the_folder_of_a_training(
+    run: Callable[..., str], places: List[Path]
+) -> None:
+    training = hostile(places[2] / "x", HOSTILE[0]).with_name("model")
+    shutil.copy(GOLDEN / "stopped" / "words" / "metrics_epoch_0.json", training)
+    words = [training, "-o", "report.html"]
+    assert not run("elmo-report", words)
+    with audited(*places) as heard:
+        assert not run("elmo-report", words)
+    assert heard == []
 
 
 def test_the_hook_hears_what_it_listens_for(places: List[Path], tmp_path: Path) -> None:

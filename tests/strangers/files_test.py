@@ -136,12 +136,13 @@ def test_lines_of_old_line_ends_are_cut_in_pieces(
 def test_keys_that_are_no_numbers_of_lines_count_no_lines(key: str, tmp_path: Path) -> None:
     path = tmp_path / "layers.hdf5"
     with h5py.File(path, "w") as file:
-        file["7"] = numpy.zeros((3, 2, 4), "float32")
-        file[key] = numpy.zeros((3, 2, 4), "float32")
-        file["8"] = numpy.zeros((3, 2, 4), "float32")
+        for name in ("7", key, "8"):
+            file[name] = numpy.zeros((3, 2, 4), "float32")
+        # With an index, keys count lines whatever their names are.
+        file.create_dataset("sentence_to_index", (1,), dtype=h5py.string_dtype())[0] = "{}"
     with LayerFile(path) as layers:
-        if layers._is_numbered:
-            assert len(layers[7:9]) == 2
+        assert len(layers[7:9]) == 2
+        assert layers[7].shape == (3, 2, 4)
 
 
 def test_a_surrogate_in_an_index_names_no_data_set(tmp_path: Path) -> None:

@@ -6,9 +6,12 @@ from typing import Any
 
 import pytest
 from allennlp.commands import main
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader
+from allennlp.data import DatasetReader, Vocabulary
+from allennlp.models import Model
 from allennlp.models.archival import load_archive
+from allennlp.modules import TokenEmbedder
 
 from elmo_scratch import SentenceScorer
 from elmo_scratch.interop import read_bilm, read_bilm_archive
@@ -20,7 +23,7 @@ from elmo_scratch_compat.strangers import (
     names_of,
     trusted,
 )
-from tests.strangers.hostile_archives import Change, hostile, with_config
+from tests.strangers.hostile_archives import WORDS, Change, hostile, with_config, with_weights
 
 PROGRAM = """
 import pathlib
@@ -46,17 +49,18 @@ def has_run(program: Path) -> bool:
     return program.with_suffix(".ran").exists()
 
 
+NAMING = [
+    with_config(dataset_reader={"type": "somebodys_program.Reader"}),
+    with_config(dataset_reader__tokenizer="somebodys_program.Reader"),
+    with_config(dataset_reader__token_indexers__tokens__type="somebodys_program.Reader"),
+    with_config(vocabulary={"type": "somebodys_program.Reader"}),
+    with_config(model__bilm__token_encoder__type="somebodys_program.Reader"),
+]
+"""Archives whose configs name the program, each in another place."""
+
+
 @pytest.mark.parametrize("read", [read_bilm, read_bilm_archive, load_archive])
-@pytest.mark.parametrize(
-    "change",
-    [
-        with_config(dataset_reader={"type": "somebodys_program.Reader"}),
-        with_config(dataset_reader__tokenizer="somebodys_program.Reader"),
-        with_config(dataset_reader__token_indexers__tokens__type="somebodys_program.Reader"),
-        with_config(vocabulary={"type": "somebodys_program.Reader"}),
-        with_config(model__bilm__token_encoder__type="somebodys_program.Reader"),
-    ],
-)
+@pytest.mark.parametrize("change", NAMING)
 def test_nothing_is_imported_because_an_archive_names_it(
     read: Any, change: Change, program: Path, tmp_path: Path
 ) -> None:
@@ -64,6 +68,52 @@ def test_nothing_is_imported_because_an_archive_names_it(
     for source in (archive, archive.with_name("model")):
         with pytest.raises(ConfigurationError, match=f"{source}: .*nothing is imported because"):
             read(source)
+    assert not has_run(program)
+
+
+def embedder_of(source: Path) -> TokenEmbedder:
+    """As in a config of one's own that starts from somebody's archive."""
+    config = {"type": "elmo_scratch", "pretrained_file": str(source)}
+    return TokenEmbedder.from_params(Params(config), vocab=Vocabulary())
+
+
+def model_of(source: Path) -> Model:
+    config = {"type": "elmo_scratch_bilm_from_archive", "archive_file": str(source)}
+    return Model.from_params(Params(config), vocab=Vocabulary.from_files(str(WORDS)))
+
+
+@pytest.mark.parametrize("build", [embedder_of, model_of])
+@pytest.mark.parametrize("change", NAMING)
+def test_a_config_of_ones_own_imports_nothing_that_its_archive_names(
+    build: Any, change: Change, program: Path, tmp_path: Path
+) -> None:
+    archive = hostile(tmp_path / "x", change)
+    for source in (archive, archive.with_name("model")):
+        with pytest.raises(ConfigurationError, match=f"{source}: .*nothing is imported because"):
+            build(source)
+    assert not has_run(program)
+
+
+def test_a_model_that_starts_from_an_archive_imports_no_softmax_either(
+    program: Path, tmp_path: Path
+) -> None:
+    def change(folder: Path) -> None:
+        with_config(model__softmax={"type": "somebodys_program.Reader"})(folder)
+        # A softmax with a row for each word would be replaced by one of our own.
+        with_weights(lambda tensors: tensors.update(rows=tensors.pop("softmax.weight")))(folder)
+
+    with pytest.raises(ConfigurationError, match="nothing is imported because"):
+        model_of(hostile(tmp_path / "x", change))
+    assert not has_run(program)
+
+
+@pytest.mark.parametrize("read", [read_bilm, load_archive, embedder_of, model_of])
+def test_a_module_that_ends_the_process_is_not_imported(
+    read: Any, program: Path, tmp_path: Path
+) -> None:
+    program.write_text(f"{PROGRAM}\nraise SystemExit(0)\n")
+    with pytest.raises(ConfigurationError, match="nothing is imported because"):
+        read(hostile(tmp_path / "x", NAMING[0]))
     assert not has_run(program)
 
 
