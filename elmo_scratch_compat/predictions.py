@@ -65,10 +65,12 @@ def name_bad_lines(predict: Any) -> None:
                     continue
                 try:
                     value = self._predictor.load_line(line)
-                except predict.json.JSONDecodeError as error:
+                # Numbers of very many digits and very deep lists have errors of their own.
+                except (ValueError, RecursionError) as error:
+                    reason = getattr(error, "msg", error)
                     raise predict.ConfigurationError(
                         f"{place}: expected a JSON object, but got {line.strip()[:SHOWN]!r} "
-                        f"({error.msg}). Texts in the format of the training data need "
+                        f"({reason}). Texts in the format of the training data need "
                         "--use-dataset-reader."
                     ) from None
                 self._unanswered.append(_Asked(place, value))
