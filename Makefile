@@ -116,5 +116,5 @@ dist: setup  ## build a release into dist/: the sdist and the wheel with compile
 	@ls dist
 
 clean:  ## remove the environment, the caches, the site and the demo's output
-	@rm -rf $(VENV) build dist site *.egg-info runs/demo elmo_scratch/kernels/native/*.so .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) build dist site *.egg-info runs/demo elmo_scratch/kernels/native/*.so .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -45,6 +45,7 @@ def broken_links(page: Path) -> List[str]:
 def test_links_lead_to_files_and_headings() -> None:
     assert len(PAGES) > 10
     assert [link for page in PAGES for link in broken_links(page)] == []
+    assert "](docs/strangers.md)" in (PROJECT_ROOT / "SECURITY.md").read_text("utf-8")
 
 
 def test_a_broken_link_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ class StrictJson:
     def __init__(self, source: str, name: str, record: Any) -> None:
         self._source, self._name = source, name
         if not isinstance(record, dict):
-            where = f"`{name}`" if name else "the file"
+            where = f"`{one_line(name)}`" if name else "the file"
             raise ConfigurationError(
                 f"{source}: expected {where} to be a JSON object, but got {_kind(record)}"
             )
@@ -100,8 +100,8 @@ class StrictJson:
         """Raises an error for a key that was never asked for: it might change the network."""
         for key in sorted(self.unread()):
             raise ConfigurationError(
-                f"{self._source}: the key `{key}`{self._place()} is unknown; expected only "
-                f"{sorted(self._read)}"
+                f"{self._source}: the key `{one_line(key)}`{self._place()} is unknown; expected "
+                f"only {sorted(self._read)}"
             )
 
     def error(self, key: str, expected: str, value: Any) -> ConfigurationError:
@@ -112,7 +112,12 @@ class StrictJson:
         )
 
     def _place(self) -> str:
-        return f" of `{self._name}`" if self._name else ""
+        return f" of `{one_line(self._name)}`" if self._name else ""
+
+
+def one_line(name: str) -> str:
+    """A name from a file, for an error: as JSON if it has line breaks or the like or is long."""
+    return name if name.isprintable() and len(name) <= SHOWN else _shown(name)
 
 
 def _shown(value: Any) -> str:

@@ -20,7 +20,7 @@ from elmo_scratch.alphabet import CHARACTERS_PER_TOKEN
 from elmo_scratch.data.lines import BYTE_ORDER_MARK
 from elmo_scratch.data.spelling import SpellingWordIndexer
 from elmo_scratch.files.paths import local_file
-from elmo_scratch.files.strict_json import StrictJson
+from elmo_scratch.files.strict_json import StrictJson, one_line
 from elmo_scratch.interop.archives.sidecar import (
     archived_path,
     keep_in_archive,
@@ -110,8 +110,9 @@ def read_settings(folder: Path) -> ManyLangsSettings:
     if name in PUBLISHED_NAMES:
         return _settings(name, PUBLISHED)
     raise ConfigurationError(
-        f"{folder}: expected the sizes of the model in a file {name}, by `config_path` of "
-        f"{CONFIG_NAME}, but there is none. Copy it from {named} of where the model was trained."
+        f"{folder}: expected the sizes of the model in a file {one_line(name)}, by "
+        f"`config_path` of {CONFIG_NAME}, but there is none. Copy it from "
+        f"{one_line(named)} of where the model was trained."
     )
 
 
@@ -604,8 +605,8 @@ def _read_checked(
             )
     for name in sorted(set(found) - set(expected)):
         raise ConfigurationError(
-            f"{path}: the tensor {name}, of the shape {tuple(found[name].shape)}, is left over: "
-            f"the model of {settings.source} has none of that name"
+            f"{path}: the tensor {one_line(name)}, of the shape {tuple(found[name].shape)}, is "
+            f"left over: the model of {settings.source} has none of that name"
         )
     return {name: tensor.float() for name, tensor in found.items()}
 

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 import yaml
 from allennlp.common.checks import ConfigurationError
 
-from elmo_scratch.files.strict_json import StrictJson
+from elmo_scratch.files.strict_json import StrictJson, one_line
 from elmo_scratch_compat.bounds import SWEEP_NODES, SWEEP_SIZE
 
 
@@ -186,8 +186,8 @@ def described_parameter(source: str, name: str, description: Any) -> Parameter:
     if not isinstance(kind, str) or kind not in KEYS:
         known = "; ".join(f"{kind} ({needed})" for kind, needed in KEYS.items())
         raise ConfigurationError(
-            f"{source}: `{name}` has the distribution {kind!r}, but what is known is: {known}. "
-            "`log_uniform_values` takes the bounds themselves, not their logarithms."
+            f"{source}: `{one_line(name)}` has the distribution {kind!r}, but what is known is: "
+            f"{known}. `log_uniform_values` takes the bounds themselves, not their logarithms."
         )
     parameter = _DESCRIBED[kind](keys)
     keys.finish()
@@ -373,8 +373,8 @@ def read_sweep(path: Path) -> Sweep:
     for name, parameter in parameters.items():
         if method == "grid" and parameter.grid() is None:
             raise ConfigurationError(
-                f"{path}: the method is grid, but `{name}` has no end of values. Give it a list of "
-                "`values`, or take the method random or bayes."
+                f"{path}: the method is grid, but `{one_line(name)}` has no end of values. Give it "
+                "a list of `values`, or take the method random or bayes."
             )
     sweep = Sweep(
         method,

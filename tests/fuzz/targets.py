@@ -15,6 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Sequence
 
+import h5py
+import numpy
 from allennlp.commands.predict import _PredictManager
 from allennlp.common.checks import ConfigurationError
 from allennlp.predictors import Predictor
@@ -40,7 +42,9 @@ from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.tiny_archives import unpack
 
 GOLDEN = PROJECT_ROOT / "tests" / "golden"
-MANY_LANGS = FIXTURES_ROOT / "elmo_for_many_langs" / "words"
+MANY_LANGS, MANY_LANGS_BOTH = (
+    FIXTURES_ROOT / "elmo_for_many_langs" / name for name in ("words", "both")
+)
 
 FINDINGS = PROJECT_ROOT / "tests" / "fuzz" / "findings"
 """A folder for each target, of contents that were read wrongly once."""
@@ -99,6 +103,40 @@ def _read_layers(path: Path) -> None:
                 file.read(key)
 
 
+def _read_index(path: Path) -> None:
+    """The content as the index of a file of two sentences."""
+    layers = path.with_name("indexed.hdf5")
+    content = path.read_bytes().partition(b"\0")[0]  # HDF5 ends a text there
+    with h5py.File(layers, "w") as file:
+        for key in ("0", "1"):
+            file[key] = numpy.zeros((3, 2, 4), "float32")
+        string = h5py.string_dtype()
+        file.create_dataset("sentence_to_index", (1,), dtype=string)[0] = content
+    with LayerFile(layers) as file:
+        for tokens, key in file.token_sentences():
+            file.read_tokens(key, len(tokens))
+
+
+def _read_record(path: Path) -> int:
+    return PartFolder(path.parent.with_suffix("")).num_done("sha256:0")
+
+
+@lru_cache(maxsize=None)
+def _predictor(archive: Path) -> Predictor:
+    return Predictor.from_path(str(archive))
+
+
+def _predicted(archive: Path) -> Callable[[Path], object]:
+    """Answers the lines of a file as `allennlp predict` does, two at a time."""
+
+    def read(path: Path) -> None:
+        # It changes the predictor that it gets.
+        predictor = copy.copy(_predictor(archive))
+        _PredictManager(predictor, str(path), None, 2, False, False).run()
+
+    return read
+
+
 def _read_state(path: Path) -> object:
     return PartFolder(path.parent.with_suffix("")).state_before(3)
 
@@ -121,22 +159,6 @@ def _read_many_langs(path: Path) -> object:
 
 def _read_checkpoint(path: Path) -> object:
     return WholeCheckpointer(path.parent).load_checkpoint()
-
-
-@lru_cache(maxsize=None)
-def _predictor_of(archive: Path) -> Predictor:
-    return Predictor.from_path(str(archive), import_plugins=False)
-
-
-def _predicted_by(archive: Path) -> Callable[[Path], object]:
-    """Answers each line of a file, as `allennlp predict` does."""
-
-    def read(path: Path) -> None:
-        # The command gives its predictor methods of its own.
-        predictor = copy.copy(_predictor_of(archive))
-        _PredictManager(predictor, str(path), None, 1, False, False).run()
-
-    return read
 
 
 def _prepared(folder: Path) -> PreparedCorpus:
@@ -168,10 +190,14 @@ def _zipped() -> bytes:
     return written.getvalue()
 
 
-WORDS = GOLDEN / "words" / "model.tar.gz"
+WORDS, CLASSIFIER = GOLDEN / "words" / "model.tar.gz", GOLDEN / "classifiers" / "words.tar.gz"
 FOLDER, OFFICIAL, STOPPED = GOLDEN / "folders" / "words", GOLDEN / "official", GOLDEN / "stopped"
 LAYERS = GOLDEN / "layers"
 PARTS = "unfinished.hdf5.parts"
+ASKED = [
+    b'{"description": "Oil prices rose.", "title": "Oil"}\n{"description": "Goals"}\n',
+    b'{"sentence": "the river"}\n{"words": ["the", "New York"]}\n',
+]
 TEXT = (FIXTURES_ROOT / "text" / "tour.txt").read_bytes()
 PACKED = [pack(TEXT[:200]) for pack in (gzip.compress, bz2.compress, lzma.compress)]
 NEWS = b"".join((FIXTURES_ROOT / "news" / "dev.csv").read_bytes().splitlines(True)[:9])
@@ -179,8 +205,6 @@ TREEBANK = (FIXTURES_ROOT / "tasks" / "ud" / "dev.conllu").read_bytes().partitio
 STUDY = PROJECT_ROOT / "examples" / "ag_news_study" / "study.json"
 CORPUS = "e64506d545a526011fb24e8b5c84272b"
 CORPUS_WORDS = (GOLDEN / "texts" / "corpus.txt").read_text("utf-8").split()
-ASKED_NEWS = [b'{"title": "Goal", "description": "They won."}\n{"description": ""}\n']
-ASKED_SCORES = [b'{"sentence": "The bank rose."}\n\n{"words": ["The", "river"]}\n']
 
 
 def _report(path: Path) -> object:
@@ -206,17 +230,18 @@ TARGETS: Dict[str, Target] = {
     "folder_vocabulary": Target("vocab.txt", _read_model, fill=_copied(FOLDER)),
     "folder_weights": Target("model.safetensors", _read_model, fill=_copied(FOLDER)),
     "json_lines": Target("text.jsonl", _read_sentences, [b'{"tokens": ["New York", "sleeps"]}\n']),
+    "layer_index": Target("index.json", _read_index, [b'{"the river": "0", "a bank": "1"}']),
     "layers": Target("words.hdf5", _read_layers, fill=_copied(LAYERS)),
+    "many_langs_characters": Target("char.dic", _read_many_langs, fill=_copied(MANY_LANGS_BOTH)),
     "many_langs_config": Target("config.json", _read_many_langs, fill=_copied(MANY_LANGS)),
     "many_langs_sizes": Target("tiny.json", _read_many_langs, fill=_copied(MANY_LANGS)),
     "many_langs_weights": Target("encoder.pkl", _read_many_langs, fill=_copied(MANY_LANGS)),
     "many_langs_words": Target("word.dic", _read_many_langs, fill=_copied(MANY_LANGS)),
     "news": Target("news.csv", lambda path: list(ag_news_rows(path)), [NEWS]),
     "options": Target("options.json", read_official_options, fill=_copied(OFFICIAL)),
-    "predict_news": Target(
-        "asked.jsonl", _predicted_by(GOLDEN / "classifiers" / "words.tar.gz"), ASKED_NEWS
-    ),
-    "predict_scores": Target("asked.jsonl", _predicted_by(WORDS), ASKED_SCORES),
+    "part_record": Target(f"{PARTS}/export.json", _read_record, fill=_copied(LAYERS)),
+    "predict_news": Target("news.jsonl", _predicted(CLASSIFIER), ASKED[:1]),
+    "predict_sentences": Target("sentences.jsonl", _predicted(WORDS), ASKED[1:]),
     "report_config": Target("config.json", _report, fill=_copied(STOPPED / "words")),
     "report_metrics": Target("metrics_epoch_0.json", _report, fill=_copied(STOPPED / "words")),
     "results": Target("study.json", read_results, [STUDY.read_bytes()]),

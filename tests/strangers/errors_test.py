@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Dict
 
+import h5py
 import pytest
 import torch
 from allennlp.common import Params
@@ -14,10 +15,13 @@ from allennlp.models.archival import load_archive
 
 from elmo_scratch import SentenceScorer
 from elmo_scratch.interop import read_bilm
+from elmo_scratch.interop.many_langs import read_many_langs
 from elmo_scratch_compat.bounds import ARCHIVE_END, ARCHIVE_MEMBERS
 from elmo_scratch_compat.strangers import told_of
+from tests import FIXTURES_ROOT
 from tests.strangers.hostile_archives import (
     CHARACTERS,
+    GOLDEN,
     Change,
     hostile,
     with_config,
@@ -131,6 +135,22 @@ def test_errors_get_the_name_once() -> None:
     with pytest.raises(ConfigurationError) as error, told_of("x.gz", "a biLM", is_named=True):
         raise ConfigurationError("y/z.json: broken")
     assert error.value.message == "y/z.json: broken"
+
+
+def test_a_tensor_whose_name_has_two_lines_is_told_in_one(tmp_path: Path) -> None:
+    official, many_langs = tmp_path / "official", tmp_path / "many_langs"
+    shutil.copytree(GOLDEN / "official", official)
+    with h5py.File(official / "weights.hdf5", "a") as file:
+        file["a\nb"] = [1.0]
+    shutil.copytree(FIXTURES_ROOT / "elmo_for_many_langs" / "words", many_langs)
+    weights = many_langs / "encoder.pkl"
+    torch.save({**torch.load(weights, weights_only=True), "a\nb": torch.ones(1)}, weights)
+    for read, folder in ((read_bilm, official), (read_many_langs, many_langs)):
+        with pytest.raises(
+            ConfigurationError, match=r'the tensor "a\\nb", .* is left over'
+        ) as error:
+            read(folder)
+        assert "\n" not in error.value.message
 
 
 @pytest.mark.parametrize(

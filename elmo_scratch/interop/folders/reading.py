@@ -10,6 +10,7 @@ from safetensors import SafetensorError, safe_open
 
 from elmo_scratch.data.spelling import CharacterWordIndexer, WordIndexer
 from elmo_scratch.files.identity import ReadFiles
+from elmo_scratch.files.strict_json import one_line
 from elmo_scratch.interop.archives.blueprint import (
     NO_WORDS,
     BiLmBlueprint,
@@ -189,7 +190,7 @@ def _check(file: Any, parts: Parts, dtype: str, path: Path) -> None:
     again = f"Do {CONFIG_NAME} and {WEIGHTS_NAME} come from the same model?"
     for name in sorted(set(file.keys()) - set(expected)):
         raise ConfigurationError(
-            f"{path}: the tensor {name} is left over: the config asks for none. {again}"
+            f"{path}: the tensor {one_line(name)} is left over: the config asks for none. {again}"
         )
     for name, tensor in expected.items():
         if name not in file.keys():

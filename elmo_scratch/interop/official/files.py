@@ -19,6 +19,7 @@ from h5py import h5o
 
 from elmo_scratch.alphabet import NUM_CHARACTERS
 from elmo_scratch.files.atomic import atomic_writes
+from elmo_scratch.files.strict_json import one_line
 from elmo_scratch.interop.layer_files.hdf5 import OutputStream, open_hdf5
 from elmo_scratch.interop.layer_files.reader import refused_size
 from elmo_scratch.interop.named_models import BUCKETS, NAMED_MODELS, official_file
@@ -398,8 +399,8 @@ def _check_shapes(
             )
     for name in sorted(set(found) - set(expected) - set(unused)):
         raise ConfigurationError(
-            f"{source}: the tensor {name}, of the shape {found[name].shape}, is left over: the "
-            f"biLM of {options_source} has none of that name"
+            f"{source}: the tensor {one_line(name)}, of the shape {found[name].shape}, is left "
+            f"over: the biLM of {options_source} has none of that name"
         )
     if options.char_cnn is None and words[0] < len(MARK_IDS):
         raise ConfigurationError(
