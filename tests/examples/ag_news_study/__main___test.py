@@ -15,10 +15,11 @@ from tests.examples.run_program import run_program
 
 @pytest.mark.exhaustive
 def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
-    command = [sys.executable, str(STUDY), str(TRAIN), str(DEV), "--folder", str(tmp_path)]
+    command = [str(TRAIN), str(DEV), "--folder", str(tmp_path)]
     command += ["--seeds", "2", "--only", ": words, trainable|random|^titles: frozen"]
     command += ["--overrides", '{"trainer.num_epochs": 1}']
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    program = [sys.executable, str(STUDY), *command]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     table = (tmp_path / "study.md").read_text(encoding="utf-8")
     assert table in done.stdout
@@ -50,7 +51,7 @@ def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
         assert mixed["means"][score] == pytest.approx(statistics.mean(numbers))
         assert mixed["deviations"][score] == pytest.approx(statistics.stdev(numbers))
     # What was chosen before stays in the results.
-    subprocess.run([*command, "--only", "random", "--seeds", "1"], capture_output=True, check=True)
+    assert run_program(STUDY, *command, "--only", "random", "--seeds", "1").status == 0
     after = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
     assert [(row["part"], row["name"]) for row in after][:3] == [
         ("mixes", "words, trainable"),
@@ -64,8 +65,8 @@ def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
     known = ["--results", str(tmp_path / "study.json")]
     more = [*command[:place], str(elsewhere), *command[place + 1 :], *known, "--seeds", "1"]
     more += ["--only", "random|: words, (top|trainable)"]
-    done = subprocess.run(more, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    merging = run_program(STUDY, *more)
+    assert merging.status == 0, merging.errors[-2000:]
     merged = json.loads((elsewhere / "study.json").read_text(encoding="utf-8"))
     by_name = {(row["part"], row["name"]): row for row in merged}
     assert [by_name[row["part"], row["name"]] for row in after[:3]] == after[:3]
@@ -73,28 +74,25 @@ def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
     assert [path.name for path in (elsewhere / "mixes").iterdir()] == ["words-top-seed_0"]
     assert not (elsewhere / "words_with_titles").exists()
     strange = [*more, "--overrides", "{}"]
-    stranger = subprocess.run(strange, capture_output=True, text=True, check=False)
-    assert stranger.returncode == 2
-    assert "of the 6 trainings in " in stranger.stderr
-    assert "6 have other settings, texts or overrides" in stranger.stderr
+    stranger = run_program(STUDY, *strange)
+    assert stranger.status == 2
+    assert "of the 6 trainings in " in stranger.errors
+    assert "6 have other settings, texts or overrides" in stranger.errors
     # As many trainings are planned as seeds are named, however large a seed is.
     forged = tmp_path / "forged.json"
     written = (tmp_path / "study.json").read_text(encoding="utf-8")
     forged.write_text(written.replace('"seed": 1,', f'"seed": {10**12},'), encoding="utf-8")
     of_forged = [str(forged) if word == known[1] else word for word in more]
-    stranger = subprocess.run(of_forged, capture_output=True, text=True, check=False)
-    assert stranger.returncode == 2
-    assert "of the 6 trainings in " in stranger.stderr
-    assert "3 have other settings, texts or overrides" in stranger.stderr
-    again = subprocess.run(
-        [*command[:-1], '{"trainer.num_epochs": 2}'], capture_output=True, text=True, check=False
-    )
-    assert again.returncode == 2
-    assert "holds what other settings or texts have made (8 of " in again.stderr
+    stranger = run_program(STUDY, *of_forged)
+    assert stranger.status == 2
+    assert "of the 6 trainings in " in stranger.errors
+    assert "3 have other settings, texts or overrides" in stranger.errors
+    again = run_program(STUDY, *command[:-1], '{"trainer.num_epochs": 2}')
+    assert again.status == 2
+    assert "holds what other settings or texts have made (8 of " in again.errors
     # Nor may a row that shares nothing with them take their places in the results.
     alone = [*command[:-1], '{"trainer.num_epochs": 2}', "--only", "word2vec$"]
-    done = subprocess.run(alone, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+    assert run_program(STUDY, *alone).status == 2
     # The layers were kept for the second seed.
     assert (tmp_path / "words" / "run" / "model.tar.gz.layers").stat().st_size > 0
 
