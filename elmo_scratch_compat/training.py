@@ -83,7 +83,7 @@ def keep_folders_of_trainings(util: Any) -> None:
     def create_serialization_dir(
         params: Any, serialization_dir: Any, recover: bool, force: bool
     ) -> None:
-        if force and _is_locked(os.path.join(serialization_dir, LOCK)):
+        if force and is_locked(os.path.join(serialization_dir, LOCK)):
             raise util.ConfigurationError(
                 f"{serialization_dir}: another process trains there. Wait until it has ended, or "
                 "stop it, before its folder is removed by --force; or give this training another "
@@ -123,7 +123,7 @@ def _is_processor(device: Any) -> bool:
     return device == -1 or str(device) == "cpu"
 
 
-def _is_locked(path: str) -> bool:
+def is_locked(path: str) -> bool:
     """Whether another process has locked a file."""
     try:
         with open(path, "r+b") as file:

@@ -57,9 +57,9 @@ MODEL: Dict[str, Dict[str, Any]] = {
     },
     "--warm-up-file": {
         "type": str,
-        "help": "with --state warm: that text (default: if an archive comes with such a state, "
-        f"that state; otherwise {WARM_UP_SENTENCES} sentences of the input, the same ones whatever "
-        "the order of its lines)",
+        "help": "with --state warm: that text, cut by --tokenize too (default: if an archive comes "
+        f"with such a state, that state; otherwise {WARM_UP_SENTENCES} sentences of the input, the "
+        "same ones whatever the order of its lines)",
     },
     "--vocab-path": {
         "type": str,

@@ -21,10 +21,10 @@ import threading
 import traceback
 from abc import ABC, abstractmethod
 from argparse import Namespace
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 import torch
 from allennlp.commands.subcommand import Subcommand
@@ -49,6 +49,7 @@ from elmo_scratch_compat.archives import UNPACKABLE
 from elmo_scratch_compat.bounds import CONFIG_SIZE
 from elmo_scratch_compat.plain_members import PlainMember
 from elmo_scratch_compat.terminal import is_of_package, quiet_terminal
+from elmo_scratch_compat.training import LOCK, is_locked
 
 
 class PackageSubcommand(Subcommand, ABC):
@@ -189,7 +190,6 @@ OURS = re.compile(r'"(elmo_scratch|(ag_news|spacy_blank|ud_pos)")')
 TRAININGS = ("train", "elmo-train")
 """The commands that train by a config."""
 
-
 NOT_BEGUN = re.compile(r"config\.json|meta\.json|out(_worker\d+)?\.log|training\.lock|vocabulary")
 """Matches the names of all that a training has in its folder before it begins."""
 
@@ -214,8 +214,7 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
     SystemExit
         With status 130 if the command is interrupted, 143 if it is terminated.
     """
-    own = Path(args.serialization_dir) if command in TRAININGS else None
-    is_new = own is not None and not own.exists()
+    own = _FreeFolder.of(args.serialization_dir) if command in TRAININGS else None
     try:
         config = _config(command, args)
         is_quiet = OURS.search(json.dumps(config)) is not None and not args.verbose
@@ -234,17 +233,50 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
         mistake = None if args.debug else mistake_of(error, args)
         if mistake is None:
             raise
-        if own is not None and is_new and _has_not_begun(own):
-            # The same line, once it is mended, needs no `--force`.
-            shutil.rmtree(own)
-        else:
+        # The same line, once it is mended, needs no `--force`.
+        if own is None or not own.is_given_back_after(error):
             _log_to_files(error)
         raise CommandError(command, mistake) from None
 
 
-def _has_not_begun(folder: Path) -> bool:
-    """Whether there is a folder of a training that was refused before its first step."""
-    return folder.is_dir() and all(NOT_BEGUN.fullmatch(one.name) for one in folder.iterdir())
+class _FreeFolder(NamedTuple):
+    """A folder that a training may take: it is empty, or there is none yet."""
+
+    path: Path
+    is_there: bool
+
+    @classmethod
+    def of(cls, name: str) -> Optional["_FreeFolder"]:
+        """`None` if there is anything at this place."""
+        path = Path(name)
+        if not os.path.lexists(path):
+            return cls(path, False)
+        return cls(path, True) if path.is_dir() and not any(path.iterdir()) else None
+
+    def is_given_back_after(self, error: Exception) -> bool:
+        """
+        Brings the folder back to how it was if `error` has refused a training before its first
+        epoch, and nothing but that training's settings and logs are there. Another process may have
+        taken the folder meanwhile: then it isn't touched.
+        """
+        told = "".join(traceback.format_exception(error))
+        if "_train_epoch" in told or "create_serialization_dir" in told:
+            return False
+        if is_locked(str(self.path / LOCK)) or not self.path.is_dir():
+            return False
+        files = list(self.path.iterdir())
+        if not all(NOT_BEGUN.fullmatch(one.name) for one in files):
+            return False
+        for one in files:
+            if one.is_dir() and not one.is_symlink():
+                shutil.rmtree(one, ignore_errors=True)
+            else:
+                one.unlink(missing_ok=True)
+        if not self.is_there:
+            # On a network file system a file that is still open keeps a name there.
+            with suppress(OSError):
+                self.path.rmdir()
+        return True
 
 
 def _config(command: str, args: Namespace) -> Dict[str, Any]:
@@ -310,11 +342,20 @@ def _use(command: str, archive: Path, config: Dict[str, Any]) -> str:
     name = shlex.quote(str(archive))
     if str(config["model"].get("type", "")).startswith(LANGUAGE_MODEL):
         line = f"allennlp elmo TEXT layers.hdf5 --all --weight-file {name}"
-        tokenizer = config["dataset_reader"].get("tokenizer", {})
-        if command == "elmo-train" and tokenizer:  # Another config may have any tokenizer.
-            line += f" --tokenize {tokenizer['language']}"
-        return line
+        language = _language(config.get("dataset_reader"))
+        return line if language is None else f"{line} --tokenize {shlex.quote(language)}"
     return f"allennlp predict {name} TEXTS.jsonl"
+
+
+def _language(reader: Any) -> Optional[str]:
+    """The language by whose rules alone the reader in a config cuts texts into words."""
+    tokenizer = reader.get("tokenizer") if isinstance(reader, dict) else None
+    if isinstance(tokenizer, str):
+        tokenizer = {"type": tokenizer}
+    if not isinstance(tokenizer, dict) or tokenizer.get("type") != "spacy_blank":
+        return None
+    language = tokenizer.get("language", "en")
+    return language if tokenizer.keys() <= {"type", "language"} else None
 
 
 def _packages(args: Namespace) -> List[str]:

@@ -21,8 +21,8 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.command_line.elmo import ELMO, ELMO_JOIN, WARM_UP_SENTENCES
 from elmo_scratch.commands.command_error import PackageSubcommand, check_arguments, command_errors
-from elmo_scratch.data.lines import split_lines, text_lines
-from elmo_scratch.data.sentence_forms import form_by_name
+from elmo_scratch.data.lines import text_lines
+from elmo_scratch.data.sentence_forms import cut_sentences, form_by_name
 from elmo_scratch.export import (
     Engine,
     ExportSettings,
@@ -176,7 +176,7 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
     warm_up: Optional[List[List[str]]] = None
     default_warm_up: Optional[List[List[str]]] = None
     if args.warm_up_file is not None:
-        warm_up = list(split_lines(args.warm_up_file))
+        warm_up = _warm_up_of(args.warm_up_file, args.tokenize)
     elif args.state == "warm":
         default_warm_up = [sentence.tokens for sentence in text.sample(WARM_UP_SENTENCES)]
     words: List[str] = []
@@ -199,6 +199,15 @@ def _model_source(args: argparse.Namespace, text: InputText) -> ModelSource:
         words,
         args.trust,
     )
+
+
+def _warm_up_of(file: str, language: Optional[str]) -> List[List[str]]:
+    """The sentences of a text to warm up with, cut as the text to embed."""
+    cut = cut_sentences(text_lines(file), file, "text", language)
+    sentences = [sentence.tokens for sentence in cut if sentence.tokens]
+    if not sentences:
+        raise ConfigurationError(f"{file}: expected sentences, but no line holds a token")
+    return sentences
 
 
 @Subcommand.register("elmo-join")

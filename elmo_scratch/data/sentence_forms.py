@@ -167,10 +167,12 @@ def cut_sentences(
     lines: Iterable[str], name: str, form: str, language: Optional[str] = None
 ) -> Iterator[CutSentence]:
     """
+    Yields the sentences of a file.
+
     # Parameters
 
     lines : `Iterable[str]`
-        The lines of a file.
+        The lines of the file.
     name : `str`
         Its name in errors.
     form : `str`
@@ -190,6 +192,7 @@ def cut_sentences(
         raise ConfigurationError(
             f"{name}: its sentences are cut into tokens already. Leave --tokenize out"
         )
+    # spaCy takes a second to import, which only texts to cut need.
     from elmo_scratch.data.spacy_blank_tokenizer import SpacyBlankTokenizer
 
     tokenizer = SpacyBlankTokenizer(language)

@@ -28,7 +28,8 @@ LONGEST_OF_SAMPLE = 512
 class Sentence(NamedTuple):
     """
     A sentence: its `number` in the text, from 0, the sentence as one line, and its tokens. In a
-    text of one sentence a line the number is that of the line, and the line is as it was, stripped.
+    text of one sentence a line the number is that of the line, and the line is as it was, stripped;
+    or, where the rules of a language cut it, its tokens between spaces.
     """
 
     number: int

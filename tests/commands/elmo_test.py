@@ -727,6 +727,28 @@ def test_in_a_process_of_its_own_an_error_is_exit_status_1_and_one_line(tmp_path
     assert os.listdir(tmp_path) == []
 
 
+def test_a_text_to_warm_up_with_is_cut_too(
+    export: Callable[..., h5py.File], bilm_archive: Path, tmp_path: Path
+) -> None:
+    raw, cut = tmp_path / "raw.txt", tmp_path / "cut.txt"
+    raw.write_text("I don't know.\n")
+    cut.write_text("I do n't know .\n")
+    kept = []
+    for text, options in ((raw, ["--tokenize", "en"]), (cut, [])):
+        warm = ["--state", "warm", "--warm-up-file", str(text)]
+        with export("--top", *warm, *options, text=text) as file:
+            kept.append(file["0"][...])
+    numpy.testing.assert_array_equal(*kept)
+
+
+def test_what_is_cut_already_is_not_cut_again(
+    export: Callable[..., h5py.File], tmp_path: Path
+) -> None:
+    (tmp_path / "cut.jsonl").write_text('{"tokens": ["a"]}\n')
+    with pytest.raises(ConfigurationError, match="cut.jsonl: .* Leave --tokenize out"):
+        export("--all", "--tokenize", "en", text=tmp_path / "cut.jsonl")
+
+
 def test_a_text_is_cut_as_in_the_training(
     export: Callable[..., h5py.File], bilm_archive: Path, tmp_path: Path
 ) -> None:

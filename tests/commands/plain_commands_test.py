@@ -13,7 +13,7 @@ from allennlp.common.util import SigTermReceived
 from allennlp.predictors import Predictor
 from allennlp.training.util import create_serialization_dir
 
-from elmo_scratch.commands.command_error import OURS, mistake_of, run_plainly
+from elmo_scratch.commands.command_error import OURS, _use, mistake_of, run_plainly
 from elmo_scratch_compat.terminal import is_quiet
 from tests import FIXTURES_ROOT
 from tests.commands.conftest import Allennlp
@@ -127,6 +127,69 @@ def test_a_refused_training_leaves_no_folder_that_is_in_the_way(
     assert folder.exists() == is_left
 
 
+def test_a_folder_that_was_empty_is_empty_again(arguments: Namespace) -> None:
+    folder = Path(arguments.serialization_dir)
+
+    def run(args: Namespace) -> None:
+        create_serialization_dir(Params({}), folder, False, False)
+        (folder / "config.json").touch()
+        raise ConfigurationError("no such setting")
+
+    with pytest.raises(ConfigurationError, match="no such setting"):
+        run_plainly("train", run, arguments)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_training_that_breaks_in_an_epoch_keeps_its_folder(arguments: Namespace) -> None:
+    folder = Path(arguments.serialization_dir)
+
+    def _train_epoch() -> None:
+        raise RuntimeError("out of memory")
+
+    def run(args: Namespace) -> None:
+        (folder / "out.log").touch()
+        _train_epoch()
+
+    with pytest.raises(ConfigurationError, match="out of memory"):
+        run_plainly("train", run, arguments)
+    assert (folder / "out.log").exists()
+
+
+def test_a_folder_that_another_training_takes_meanwhile_is_not_touched(
+    arguments: Namespace,
+) -> None:
+    folder = Path(arguments.serialization_dir)
+
+    def run(args: Namespace) -> None:
+        (folder / "config.json").touch()
+        create_serialization_dir(Params({}), folder, False, False)
+
+    with pytest.raises(ConfigurationError, match="holds no checkpoint"):
+        run_plainly("train", run, arguments)
+    assert (folder / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+    "reader, words",
+    [
+        ("elmo_scratch_sentences", ""),
+        ({"type": "elmo_scratch_sentences"}, ""),
+        ({"type": "elmo_scratch_sentences", "tokenizer": None}, ""),
+        ({"type": "elmo_scratch_sentences", "tokenizer": "whitespace"}, ""),
+        ({"type": "elmo_scratch_sentences", "tokenizer": "spacy_blank"}, " --tokenize en"),
+        (
+            {"type": "x", "tokenizer": {"type": "spacy_blank", "language": "hi"}},
+            " --tokenize hi",
+        ),
+        ({"type": "x", "tokenizer": {"type": "spacy_blank", "end_tokens": ["."]}}, ""),
+    ],
+)
+def test_the_next_command_cuts_texts_as_the_training_did(reader: Any, words: str) -> None:
+    config = {"model": {"type": "elmo_scratch_bilm"}, "dataset_reader": reader}
+    line = _use("evaluate", Path("model.tar.gz"), config)
+    assert line == f"allennlp elmo TEXT layers.hdf5 --all --weight-file model.tar.gz{words}"
+
+
 def test_a_refused_training_leaves_a_folder_that_was_there(arguments: Namespace) -> None:
     log = Path(arguments.serialization_dir) / "out.log"
     log.touch()
@@ -167,6 +230,7 @@ def test_with_debug_an_error_is_what_it_was(arguments: Namespace) -> None:
 def test_the_log_file_gets_the_traceback(arguments: Namespace, tmp_path: Path) -> None:
     handler = logging.FileHandler(tmp_path / "out.log")
     logging.getLogger().addHandler(handler)
+    (Path(arguments.serialization_dir) / "metrics_epoch_0.json").touch()
     with pytest.raises(ConfigurationError):
         run_plainly("train", raising(RuntimeError("mat1")), arguments)
     handler.close()
@@ -265,7 +329,7 @@ def test_a_language_model_closes_with_its_export(
     allennlp("evaluate", bilm_archive, DEV)
     printed = capsys.readouterr().out.splitlines()
     assert printed[2].startswith("  perplexity ")
-    wanted = f"allennlp elmo TEXT layers.hdf5 --all --weight-file {bilm_archive}"
+    wanted = f"allennlp elmo TEXT layers.hdf5 --all --weight-file {bilm_archive} --tokenize en"
     assert printed[-1] == f"next         {wanted}"
 
 
@@ -340,7 +404,7 @@ def test_the_next_command_takes_the_packages_of_this_one(
     arguments.input_file, arguments.output_file = "dev.txt", None
     run_plainly("evaluate", lambda args: {"perplexity": 7.0}, arguments)
     step = capsys.readouterr().out.splitlines()[-1]
-    assert step.endswith(f"--weight-file {bilm_archive} --include-package my_mixes")
+    assert step.endswith(f"{bilm_archive} --tokenize en --include-package my_mixes")
 
 
 def test_other_trainings_print_what_they_did(

@@ -190,6 +190,7 @@ def test_a_text_is_cut_by_the_rules_of_its_language() -> None:
     text = InputText("text", ["I don't."], language="en")
     assert list(text.sentences()) == [Sentence(0, "I do n't .", ["I", "do", "n't", "."])]
     assert text.digest != InputText("text", ["I don't."]).digest
+    assert text.digest != InputText("text", ["I don't."], language="fr").digest
     text.check_unchanged()
 
 
