@@ -62,7 +62,7 @@ coverage: setup  ## the lines and branches of the package that `test` reaches
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --skip-covered
 
-test-install: setup  ## build a release and install it in an empty environment by the lines of docs/install.md
+test-install: setup  ## build a release and install it in an empty environment by the lines of docs/install.md; an older HDF5 reads what it writes
 	@$(BIN)/python -m pytest -m install
 
 test-large: setup  ## the tests that need 16 GiB of memory

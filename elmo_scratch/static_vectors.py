@@ -2,7 +2,8 @@
 Texts to static vectors, one a word, whatever the sentence: the base class of methods, what a method
 reads, positive mutual information reduced by a truncated SVD, and word2vec.
 
-A text is read in pieces, never as a whole. The same text, settings and seed give the same vectors.
+A corpus is read in pieces; what a dataset reader yields is kept in memory. The same text, settings
+and seed give the same vectors, but for word2vec with several threads.
 """
 
 import logging

@@ -26,8 +26,11 @@ def write_whole_results(evaluator: Any) -> None:
         metrics_output_file: Optional[StrPath] = None,
         predictions_output_file: Optional[StrPath] = None,
     ) -> Any:
-        with _beside(predictions_output_file) as predictions, _beside(metrics_output_file) as told:
-            return evaluate(self, model, data_loader, batch_weight_key, told, predictions)
+        with (
+            _beside(predictions_output_file) as predictions,
+            _beside(metrics_output_file) as metrics,
+        ):
+            return evaluate(self, model, data_loader, batch_weight_key, metrics, predictions)
 
     kind.__call__ = __call__
 

@@ -30,6 +30,13 @@ def write_whole_file(predict: Any) -> None:
     predict._predict = _predict
 
 
+SHOWN = 60
+"""Characters of a line in an error."""
+
+UNREAD = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""The errors of predictors that get something else than they expect."""
+
+
 def name_bad_lines(predict: Any) -> None:
     """
     AllenNLP names neither the file nor the line of an input that is no JSON, or that the predictor
@@ -91,13 +98,6 @@ class _Asked(NamedTuple):
 
     place: str
     value: Any
-
-
-SHOWN = 60
-"""Characters of a line in an error."""
-
-UNREAD = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""The errors of predictors that get something else than they expect."""
 
 
 @contextmanager

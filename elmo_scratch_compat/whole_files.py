@@ -21,12 +21,23 @@ CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 """The error numbers of a file system that syncs no such file or folder."""
 
 
+OPEN_FILES = ("/dev/", "/proc/")
+"""
+Where names stand for what is open already: `/dev/stdout` may be a regular file, which the shell and
+other programs go on writing to.
+"""
+
+SHARED_MEMORY = "/dev/shm/"
+"""A folder of ordinary files among the devices."""
+
+
 @contextmanager
 def written_beside(path: str) -> Iterator[str]:
     """
     Gives the block another name to write to, and moves what it wrote there to `path` if it ends
-    without an error. A link stays, and the file that it leads to is replaced. Devices and pipes are
-    written to as they are, and so are files in a folder where none can be made.
+    without an error. A link stays, and the file that it leads to is replaced. Devices, pipes and
+    what is open already, such as `/dev/stdout`, are written to as they are, and so are files in a
+    folder where none can be made.
     """
     if not _can_be_replaced(path):
         yield path
@@ -76,5 +87,8 @@ def sync(path: StrPath) -> None:
 
 def _can_be_replaced(path: str) -> bool:
     """Whether a file can be made beside a path and moved there."""
+    place = os.path.abspath(path)
+    if place.startswith(OPEN_FILES) and not place.startswith(SHARED_MEMORY):
+        return False
     is_file = os.path.isfile(path) or not os.path.exists(path)
     return is_file and os.access(os.path.dirname(os.path.realpath(path)), os.W_OK | os.X_OK)

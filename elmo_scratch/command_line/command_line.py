@@ -16,6 +16,7 @@ TOKENIZE: Dict[str, Any] = {
     "help": "cut the sentences into words by spaCy's rules for this language, such as en, de or "
     "hi; by default words stand between white space",
 }
+"""The argument `--tokenize` of `elmo`, `elmo-explore` and `elmo-train`."""
 """The argument `--tokenize` of commands that read a text."""
 
 

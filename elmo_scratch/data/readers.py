@@ -246,7 +246,8 @@ class SentencesReader(DatasetReader):
     `corpus/*.txt.gz`), and one text a row from AG News files (names that end in `.csv` or
     `.csv.gz`), or a list of both, into instances with a `TextField` "sentence". Lines and texts
     without a token are skipped. A Hugging Face data set, or its address such as
-    `datasets:wikitext?name=wikitext-2-raw-v1&split=train` (see `data_sets`), is read as lines too.
+    `datasets:wikitext?name=wikitext-2-raw-v1&split=train` (see `data_set_lines`), is read as lines
+    too.
 
     Registered as a `DatasetReader` with name "elmo_scratch_sentences".
 

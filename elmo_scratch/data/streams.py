@@ -1,6 +1,7 @@
 """
-Batches of windows over parallel streams of text, for a language model that carries its state.
-Sentences are ordered at random, for any number of them, without memory for the order.
+Batches of windows over parallel streams of text, for a language model that carries its state: the
+order of sentences, windows, spelling, and the loader. A random order takes no memory, for any
+number of sentences.
 """
 
 from functools import lru_cache
@@ -419,17 +420,6 @@ def check_marks(vocab: Vocabulary, namespace: str) -> None:
         )
 
 
-STREAMS_PER_RELEASE = 8
-"""
-After reading from this many streams the memory of what they read from disk is released. In a new
-order of sentences each read brings 64 KiB of its neighbourhood along.
-"""
-
-
-WORDS_REMEMBERED = 2**16
-"""Words that a reader of sentences keeps in memory."""
-
-
 class NumberedSentence(NamedTuple):
     """The number of a sentence in its corpus, from 0, and its words as they are written."""
 
@@ -466,6 +456,16 @@ def random_sizes(usual: int, total: int, generator: numpy.random.Generator) -> n
         drawn = generator.normal(means, DEVIATION * usual)
         found = numpy.concatenate([found, numpy.maximum(1, numpy.rint(drawn)).astype(numpy.int64)])
     return found[: int(numpy.searchsorted(numpy.cumsum(found), total)) + 1]
+
+
+STREAMS_PER_RELEASE = 8
+"""
+After reading from this many streams the memory of what they read from disk is released. In a new
+order of sentences each read brings 64 KiB of its neighbourhood along.
+"""
+
+WORDS_REMEMBERED = 2**16
+"""Words that a reader of sentences keeps in memory."""
 
 
 @DataLoader.register("elmo_scratch_stream")
@@ -769,7 +769,7 @@ class StreamLoader(DataLoader):
         num_streams = self._batch_size * self._num_workers
         needed = num_streams * self._unroll_steps
         num_sentences = len(self._corpus.sentence_starts) - 1
-        num_positions = len(self._corpus.tokens) + 2 * num_sentences
+        num_positions = len(self._corpus.tokens) + MARKS_PER_SENTENCE * num_sentences
         if num_positions < needed or num_sentences < num_streams:
             raise TooShort(
                 f"{self._data_path}: {num_sentences} sentences with {num_positions} tokens and "

@@ -33,6 +33,8 @@ from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharWordEncoder
 from elmo_scratch.modules.token_encoders.char_cnn_encoder import CharacterSettings, WordSettings
 
+Folder = Union[str, PathLike]
+
 CONFIG_NAME = "config.json"
 
 PUBLISHED_NAMES = ("cnn_50_100_512_4096_sample.json", "cnn_0_100_512_4096_sample.json")
@@ -403,7 +405,7 @@ class ManyLangsBlueprint(NamedTuple):
             state=state,
         )
 
-    def write(self, serialization_dir: Union[str, PathLike], folder: str) -> None:
+    def write(self, serialization_dir: Folder, folder: str) -> None:
         """
         Writes the blueprint to where AllenNLP packs it into the archive of the training. `folder`
         is the model folder, and `read` finds the blueprint by it.
@@ -417,9 +419,7 @@ class ManyLangsBlueprint(NamedTuple):
         keep_in_archive(serialization_dir, SIDECAR, kept)
 
     @classmethod
-    def read(
-        cls, serialization_dir: Union[str, PathLike], folder: str
-    ) -> Optional["ManyLangsBlueprint"]:
+    def read(cls, serialization_dir: Folder, folder: str) -> Optional["ManyLangsBlueprint"]:
         """
         Reads the blueprint that `write` stored in a training's folder, or in its unpacked archive;
         `None` if there is none. Raises `ConfigurationError` if it is damaged.
@@ -463,7 +463,6 @@ TABLES = {
 """The tables, which AllenNLP doesn't have, by their names in a `BiLm`."""
 
 Shape = Tuple[int, ...]
-Folder = Union[str, PathLike]
 
 
 class ManyLangsModel(NamedTuple):

@@ -7,11 +7,10 @@ bucket that AllenNLP 2.10 uses. Nobody has published checksums: the two SHA-256 
 pointers to the files in public repositories, `tamu-nlp/Dialogue-Act-Classification` for `original`
 and `why2011btv/tf_1.2.0_event` for `small`. Sizes are known of the same files.
 
-Models of the Hugging Face Hub come and go by its own library, without any code.
+Models of the Hugging Face Hub are fetched and uploaded by its own library; no code in them is run.
 """
 
 import difflib
-import logging
 import os
 import re
 import shutil
@@ -41,8 +40,6 @@ from elmo_scratch.interop.zipped_models import (
     softmax_files,
     unpacked,
 )
-
-logger = logging.getLogger(__name__)
 
 PLACES_VARIABLE = "ELMO_SCRATCH_MODELS"
 """
@@ -332,22 +329,24 @@ def _take_from_allennlp(file: PublishedFile, target: Path) -> bool:
 HUB = "hf://"
 """What begins the address of a repository: `hf://owner/name`, or `hf://owner/name@revision`."""
 
-ADDRESS = re.compile(r"hf://([\w.-]+/[\w.-]+)(?:@([\w./-]+))?")
+HUB_ADDRESS = re.compile(r"hf://([\w.-]+/[\w.-]+)(?:@([\w./-]+))?")
+"""The whole address of a repository: its name, and the revision if it has one."""
 
-READ = (
+HUB_FILES = (
     *("config.json", "model.safetensors", "vocab.txt"),
     *("options.json", "*.hdf5"),
     *("weights.th", "best.th", "vocabulary/*", "metrics.json"),
 )
 """Files of a model folder, official files, and files of an archive. No others are fetched."""
 
-CARD = "README.md"
+HUB_CARD = "README.md"
 """The model card. One that a repository has is not replaced: people complete it there."""
 
-WAY_OUT = (
+HUB_WAY_OUT = (
     "Is the name right? A private model needs `hf auth login`; without a network only models that "
     "were fetched before can be read."
 )
+"""What to try where a model can't be fetched."""
 
 
 def hub_folder(address: str) -> Path:
@@ -359,7 +358,7 @@ def hub_folder(address: str) -> Path:
     # Whoever reads local files doesn't wait for the library.
     from huggingface_hub import snapshot_download
 
-    match = ADDRESS.fullmatch(address)
+    match = HUB_ADDRESS.fullmatch(address)
     if match is None:
         raise ConfigurationError(
             f"{address}: expected the address of a model on the hub, hf://owner/name or "
@@ -367,10 +366,12 @@ def hub_folder(address: str) -> Path:
         )
     name, revision = match.groups()
     try:
-        return Path(snapshot_download(name, revision=revision, allow_patterns=list(READ)))
+        return Path(snapshot_download(name, revision=revision, allow_patterns=list(HUB_FILES)))
     except Exception as error:  # of the library, of its connections, of the disk
         reason = " ".join(str(error).split())
-        raise ConfigurationError(f"{address}: it can't be fetched: {reason} {WAY_OUT}") from None
+        raise ConfigurationError(
+            f"{address}: it can't be fetched: {reason} {HUB_WAY_OUT}"
+        ) from None
 
 
 def push_folder(
@@ -405,7 +406,7 @@ def push_folder(
     ConfigurationError
         If the hub refuses or can't be reached.
     """
-    from huggingface_hub import HfApi
+    from huggingface_hub import HfApi  # optional
 
     api = HfApi()
     with TemporaryDirectory() as temporary:
@@ -413,12 +414,12 @@ def push_folder(
         write(folder)
         try:
             made = api.create_repo(name, private=private, exist_ok=True)
-            has_card = CARD in api.list_repo_files(made.repo_id)
+            has_card = HUB_CARD in api.list_repo_files(made.repo_id)
             api.upload_folder(
                 repo_id=made.repo_id,
                 folder_path=folder,
                 commit_message=message,
-                ignore_patterns=[CARD] if has_card else None,
+                ignore_patterns=[HUB_CARD] if has_card else None,
             )
         except Exception as error:
             reason = " ".join(str(error).split())

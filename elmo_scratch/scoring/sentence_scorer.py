@@ -1,4 +1,4 @@
-"""Scores sentences and texts by a trained language model."""
+"""Scores sentences and texts by a trained language model, and makes the ids of their words."""
 
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
@@ -74,6 +74,7 @@ from elmo_scratch.terminal import without_information
 from elmo_scratch_compat.strangers import config_as_data
 
 Sentence = List[Token]
+Source = Union[str, PathLike]
 
 
 class IndexedSentences(NamedTuple):
@@ -92,7 +93,7 @@ class SentenceIndexer(ABC):
     """Reads texts for a language model, and gives their words ids. Abstract."""
 
     @abstractmethod
-    def sentences(self, text_file: Union[str, PathLike]) -> Iterator[Sentence]:
+    def sentences(self, text_file: Source) -> Iterator[Sentence]:
         """Yields the tokens of each sentence; raises `ConfigurationError` as its reader does."""
 
     @abstractmethod
@@ -112,7 +113,7 @@ class ReaderIndexer(SentenceIndexer):
         self._vocab = vocab
         self._encoder = encoder
 
-    def sentences(self, text_file: Union[str, PathLike]) -> Iterator[Sentence]:
+    def sentences(self, text_file: Source) -> Iterator[Sentence]:
         for instance in self._reader.read(text_file):
             field = instance.fields.get("sentence")
             if not isinstance(field, TextField):
@@ -150,7 +151,7 @@ class ListIndexer(SentenceIndexer):
         self._lowercase = lowercase
         self._characters = None if max_characters is None else CharacterWordIndexer(max_characters)
 
-    def sentences(self, text_file: Union[str, PathLike]) -> Iterator[Sentence]:
+    def sentences(self, text_file: Source) -> Iterator[Sentence]:
         for words in split_lines(text_file):
             yield [Token(word) for word in words]
 
@@ -169,12 +170,10 @@ class ListIndexer(SentenceIndexer):
         return IndexedSentences(spelled.token_ids(), words, spelled.mask)
 
 
-Source = Union[str, PathLike]
-
 PADDING = 0
 """The id of AllenNLP's padding."""
 
-CORPUS_LOGGERS = [f"elmo_scratch.data.corpus.{name}" for name in ("audit", "prepared_corpus")]
+CORPUS_LOGGERS = [f"elmo_scratch.data.corpus.{name}" for name in ("preparation", "prepared_corpus")]
 """They tell what a corpus holds, which concerns a training."""
 
 STREAMS = "elmo_scratch_stream"

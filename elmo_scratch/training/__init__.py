@@ -3,6 +3,7 @@ Additions to AllenNLP's trainer for long trainings: checkpoints that are whole, 
 goes on as if nothing had happened, a stop before weights turn NaN, and metrics to watch.
 """
 
+from elmo_scratch.training.callbacks import Forecast as Forecast
 from elmo_scratch.training.callbacks import MixShares as MixShares
 from elmo_scratch.training.callbacks import Norms as Norms
 from elmo_scratch.training.callbacks import Speed as Speed
@@ -13,6 +14,7 @@ from elmo_scratch.training.fused_adagrad import FusedAdagrad as FusedAdagrad
 
 __all__ = [
     "ExactResume",
+    "Forecast",
     "FusedAdagrad",
     "MixShares",
     "Norms",

@@ -1,6 +1,7 @@
 """
-Callbacks that add metrics to an epoch (speed, norms, shares of layers, averaged weights), tell how
-long a training takes, and stop it before NaN gets into the weights.
+Callbacks that add metrics to an epoch (speed, norms, shares of layers), tell how long a training
+takes, and stop it before NaN gets into the weights; and the block in which a model has its averaged
+weights.
 """
 
 import json
@@ -26,6 +27,8 @@ from elmo_scratch.modules import LayerMix, LstmStack, OutputSoftmax, ProjectedLs
 from elmo_scratch.modules.lstm import StackOutput
 from elmo_scratch.terminal import counted
 from elmo_scratch_compat.terminal import tell
+
+logger = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -150,7 +153,8 @@ def mix_numbers(model: torch.nn.Module) -> Dict[str, float]:
     return numbers
 
 
-logger = logging.getLogger(__name__)
+PREFIXES = ("training_gradient_norm", "training_activation_norm")
+"""How the metrics of `Norms` begin; AllenNLP carries them into the next epoch."""
 
 
 @TrainerCallback.register("elmo_scratch_norms")
@@ -270,8 +274,6 @@ class Norms(TrainerCallback):
     def _is_wanted(self, num_batches_before: int) -> bool:
         return num_batches_before % self._every == 0
 
-
-PREFIXES = ("training_gradient_norm", "training_activation_norm")
 
 PARTS = (TokenEncoder, ProjectedLstm, OutputSoftmax)
 """Modules that get a gradient norm of their own."""

@@ -3,6 +3,7 @@ import os
 import signal
 from contextlib import nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import List
 
 import pytest
@@ -293,6 +294,26 @@ def test_a_file_of_allennlp_is_synced_before_its_name_changes(
     with written_beside(str(tmp_path / "c")) as part:
         Path(part).write_text("new")
     assert events == ["sync c", "move c", f"sync {tmp_path.name}"]
+
+
+@pytest.mark.parametrize("folder", ["/dev/fd", "/proc/self/fd"])
+def test_what_is_open_already_is_written_to_and_not_replaced(folder: str, tmp_path: Path) -> None:
+    """Such as `/dev/stdout` where a shell sends the output of several programs to one file."""
+    with open(tmp_path / "all.txt", "w") as opened:
+        with written_beside(f"{folder}/{opened.fileno()}") as part:
+            Path(part).write_text("new")
+        assert os.path.samestat(os.fstat(opened.fileno()), os.stat(tmp_path / "all.txt"))
+    assert (tmp_path / "all.txt").read_text() == "new"
+
+
+def test_a_file_in_shared_memory_is_replaced_when_it_is_whole() -> None:
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        path = Path(folder, "out.txt")
+        path.write_text("old")
+        with written_beside(str(path)) as part:
+            Path(part).write_text("new")
+            assert path.read_text() == "old"
+        assert path.read_text() == "new"
 
 
 def test_a_folder_that_is_made_once_is_synced_before_its_name_changes(

@@ -130,7 +130,7 @@ def _predicted(archive: Path) -> Callable[[Path], object]:
     """Answers the lines of a file as `allennlp predict` does, two at a time."""
 
     def read(path: Path) -> None:
-        # It changes the predictor that it gets.
+        # `_PredictManager` changes the predictor that it gets.
         predictor = copy.copy(_predictor(archive))
         _PredictManager(predictor, str(path), None, 2, False, False).run()
 
@@ -204,6 +204,8 @@ NEWS = b"".join((FIXTURES_ROOT / "news" / "dev.csv").read_bytes().splitlines(Tru
 TREEBANK = (FIXTURES_ROOT / "tasks" / "ud" / "dev.conllu").read_bytes().partition(b"\n\n")[0]
 STUDY = PROJECT_ROOT / "examples" / "ag_news_study" / "study.json"
 CORPUS = "e64506d545a526011fb24e8b5c84272b"
+"""The name of the folder of `corpus.txt`, prepared."""
+
 CORPUS_WORDS = (GOLDEN / "texts" / "corpus.txt").read_text("utf-8").split()
 
 

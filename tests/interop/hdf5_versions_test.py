@@ -19,7 +19,7 @@ from tests.interop.layer_files.tiny_layers import FACTS, vectors_of
 SENTENCES = ["The river", "Hà Nội ngủ", "The bank of the river"]
 
 SOFTMAX = FIXTURES_ROOT / "elmo" / "language_model" / "softmax_weights.hdf5"
-"""A softmax in the form of the released ones, which the tests of scores are about."""
+"""A softmax in the form of the released ones, from the fixtures of the scores' tests."""
 
 READ = """
 import json, sys

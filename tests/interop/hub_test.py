@@ -9,7 +9,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch import Elmo, ElmoEmbedder, SentenceLayers, batch_to_ids, read_bilm
-from elmo_scratch.interop import named_models as hub_module
+from elmo_scratch.interop.named_models import push_folder
 from tests import PROJECT_ROOT
 from tests.local_hub import LocalHub, local_hub
 
@@ -74,4 +74,4 @@ def test_a_model_that_cannot_be_had_is_an_error(
 def test_a_push_that_is_refused_is_an_error(hub: LocalHub) -> None:
     hub.status = 403
     with pytest.raises(ConfigurationError, match="me/river: it can't be uploaded: .*Log in by"):
-        hub_module.push_folder(lambda folder: folder.mkdir(), "me/river")
+        push_folder(lambda folder: folder.mkdir(), "me/river")

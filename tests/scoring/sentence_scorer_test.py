@@ -128,6 +128,16 @@ def test_running_text_has_the_perplexity_of_its_evaluation(
     )
 
 
+def test_a_corpus_of_streams_is_no_news_of_a_score(
+    streamed: Path, text: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    scorer = SentenceScorer.from_archive(streamed)
+    with caplog.at_level("INFO"):
+        list(scorer.score_text(text))
+    told = [record.name for record in caplog.records]
+    assert not [name for name in told if name.startswith("elmo_scratch.data")]
+
+
 def test_a_text_too_short_for_the_streams_can_be_read_by_sentences(
     streamed: Path, tmp_path: Path
 ) -> None:

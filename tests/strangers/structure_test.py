@@ -127,6 +127,8 @@ FORMS: Dict[str, Form] = {
     "archive_config": JSON,
     "archive_vocabulary": lines_of("\t"),
     "conllu": lines_of("\t"),
+    "corpus_checksums": JSON,
+    "corpus_manifest": JSON,
     "folder_config": JSON,
     "folder_vocabulary": lines_of("\t"),
     "folder_weights": HEAD,
@@ -144,12 +146,29 @@ FORMS: Dict[str, Form] = {
     "report_config": JSON,
     "report_metrics": JSON,
     "results": JSON,
+    "spacy_component": JSON,
     "sweep": YAML,
     "text": lines_of(" "),
     "vectors": lines_of(" "),
     "vocabulary": lines_of("\t"),
 }
-"""The readers of files that have a structure; those left out read packed or binary files alone."""
+"""The readers of files that have a structure."""
+
+PACKED = {
+    "archive",
+    "archive_weights",
+    "checkpoint_model",
+    "checkpoint_training",
+    "corpus_tokens",
+    "layers",
+    "many_langs_weights",
+    "softmax",
+    "state",
+    "vectors_binary",
+    "weights",
+    "zip",
+}
+"""The readers of packed or binary files, which have little structure of their own."""
 
 FACTS = {
     "model": "sha256:0",
@@ -282,6 +301,10 @@ def look(target: Target, form: Form, folder: Path, max_examples: int) -> None:
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ELMO_SCRATCH_CACHE", str(tmp_path / "cache"))
+
+
+def test_no_reader_is_forgotten() -> None:
+    assert sorted([*FORMS, *PACKED]) == sorted(TARGETS)
 
 
 @pytest.mark.parametrize("name", FORMS)

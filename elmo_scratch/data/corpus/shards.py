@@ -125,8 +125,8 @@ def list_shards(data_path: DataPath) -> List[Path]:
 
     data_path : `DataPath`
         A file, a pattern such as `corpus/*.txt.gz` (`**` stands for folders within folders), an
-        address that AllenNLP's `cached_path` can fetch, a Hugging Face data set (see `data_sets`),
-        which is written to a text file once, or a list of those.
+        address that AllenNLP's `cached_path` can fetch, a Hugging Face data set (see
+        `data_set_lines`), which is written to a text file once, or a list of those.
 
     # Returns
 

@@ -1,6 +1,6 @@
 """
-Below h5py: opens HDF5 files that may come from strangers, and writes others by a stream that tells
-of write errors safely.
+Below h5py: opens HDF5 files that may come from strangers, and writes others by a stream that keeps
+write errors from HDF5, which they would crash.
 
 HDF5's library trusts blocks of three kinds. Version 2.0.0 reads some global heaps (of texts) and
 some local heaps (of names) forever, and a B-tree that contains itself crashes it. So it gets such a
