@@ -37,7 +37,7 @@ def test_a_writer_survives_a_fault(name: str, tmp_path: Path) -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_writer_survives_more_faults(name: str, tmp_path: Path) -> None:
-    """`python -m tests.faults` tries all of them, which takes about half an hour."""
+    """`python -m tests.faults` tries all of them, which takes about an hour."""
     campaign = Campaign(name, WRITERS[name], tmp_path)
     found = {str(case): campaign.problems(case) for case in campaign.standing_for_all()}
     assert {case: problems for case, problems in found.items() if problems} == {}
