@@ -203,14 +203,27 @@ def open_hdf5(path: Path, look: Optional[Look] = None) -> h5py.File:
     Exception
         Of nearly every kind, if the file is damaged: those of h5py.
     """
-    access = h5p.create(h5p.FILE_ACCESS)
-    access.set_fclose_degree(h5f.CLOSE_STRONG)
-    access.set_fileobj_driver(h5fd.fileobj_driver, CheckedInput(path, look))
-    opened = h5f.open(os.fsencode(path), h5f.ACC_RDONLY, fapl=access)
+    with _access_by(CheckedInput(path, look)) as access:
+        access.set_fclose_degree(h5f.CLOSE_STRONG)
+        opened = h5f.open(os.fsencode(path), h5f.ACC_RDONLY, fapl=access)
     file = h5py.File(opened)
     # HDF5 closes what is left open when the process ends: too late for a driver in Python.
     weakref.finalize(file, _close, opened)
     return file
+
+
+@contextmanager
+def _access_by(driver: Any) -> Iterator[h5p.PropFAID]:
+    """
+    Settings for opening a file in Python. They go when the block ends, whoever keeps an error with
+    its frames: HDF5 frees those that are left when the process ends, and dies of it.
+    """
+    access = h5p.create(h5p.FILE_ACCESS)
+    try:
+        access.set_fileobj_driver(h5fd.fileobj_driver, driver)
+        yield access
+    finally:
+        access.close()
 
 
 def _close(opened: h5f.FileID) -> None:
@@ -329,16 +342,15 @@ class OutputStream(io.FileIO):
         `has_many_names` selects the format of HDF5 1.8 (2008), which takes less memory to write.
         All versions read the other format, which stores all names of a group in one piece.
         """
-        access = h5p.create(h5p.FILE_ACCESS)
-        # Writes go out at once, not when a data set is closed.
-        access.set_sieve_buf_size(0)
-        earliest = h5f.LIBVER_V18 if has_many_names else h5f.LIBVER_EARLIEST
-        access.set_libver_bounds(earliest, h5f.LIBVER_LATEST)
-        access.set_fileobj_driver(h5fd.fileobj_driver, self)
         creation = h5p.create(h5p.FILE_CREATE)
         # Without time stamps the same numbers always make the same file.
         creation.set_obj_track_times(False)
-        created = h5f.create(os.fsencode(self._path), h5f.ACC_TRUNC, fcpl=creation, fapl=access)
+        with _access_by(self) as access:
+            # Writes go out at once, not when a data set is closed.
+            access.set_sieve_buf_size(0)
+            earliest = h5f.LIBVER_V18 if has_many_names else h5f.LIBVER_EARLIEST
+            access.set_libver_bounds(earliest, h5f.LIBVER_LATEST)
+            created = h5f.create(os.fsencode(self._path), h5f.ACC_TRUNC, fcpl=creation, fapl=access)
         file: Optional[h5py.File] = None
         try:
             file = h5py.File(created)

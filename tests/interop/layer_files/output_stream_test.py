@@ -34,6 +34,21 @@ for count, size in ((3000, 10), (60, 5000)):
             print(error, os.path.getsize("part") <= limit)
 """
 
+KEEP_AN_ERROR = """
+import sys
+from pathlib import Path
+
+from elmo_scratch.interop.layer_files.hdf5 import OutputStream
+
+try:
+    with OutputStream.open(Path("part"), Path("layers.hdf5")) as stream:
+        with stream.hdf5_file():
+            raise ZeroDivisionError("an error with its frames")
+except ZeroDivisionError as error:
+    sys.kept = error
+    print(error)
+"""
+
 
 def test_hdf5_writes_a_file(tmp_path: Path) -> None:
     with OutputStream.open(tmp_path / "part", tmp_path / "layers.hdf5") as stream:
@@ -75,6 +90,10 @@ def test_an_error_in_the_block_comes_out(tmp_path: Path) -> None:
                 file["0"] = [1.0]
                 raise ZeroDivisionError
     assert stream.closed
+
+
+def test_a_process_that_keeps_an_error_ends_well(tmp_path: Path) -> None:
+    assert printed_by(KEEP_AN_ERROR, tmp_path) == "an error with its frames\n"
 
 
 @has_such_a_limit
