@@ -34,19 +34,25 @@ for count, size in ((3000, 10), (60, 5000)):
             print(error, os.path.getsize("part") <= limit)
 """
 
-KEEP_AN_ERROR = """
+INTERRUPT_THE_END = """
+import signal
 import sys
 from pathlib import Path
 
 from elmo_scratch.interop.layer_files.hdf5 import OutputStream
 
+def interrupt(frame, event, _):
+    if event == "call" and frame.f_code is OutputStream.truncate.__code__:
+        sys.setprofile(None)
+        signal.raise_signal(signal.SIGINT)
+
 try:
     with OutputStream.open(Path("part"), Path("layers.hdf5")) as stream:
-        with stream.hdf5_file():
-            raise ZeroDivisionError("an error with its frames")
-except ZeroDivisionError as error:
-    sys.kept = error
-    print(error)
+        with stream.hdf5_file() as file:
+            file["0"] = [1.0]
+            sys.setprofile(interrupt)
+except KeyboardInterrupt:
+    print("interrupted")
 """
 
 
@@ -92,8 +98,8 @@ def test_an_error_in_the_block_comes_out(tmp_path: Path) -> None:
     assert stream.closed
 
 
-def test_a_process_that_keeps_an_error_ends_well(tmp_path: Path) -> None:
-    assert printed_by(KEEP_AN_ERROR, tmp_path) == "an error with its frames\n"
+def test_an_interruption_at_the_end_of_a_file_ends_no_process(tmp_path: Path) -> None:
+    assert printed_by(INTERRUPT_THE_END, tmp_path) == "interrupted\n"
 
 
 @has_such_a_limit
