@@ -253,6 +253,10 @@ def _numbered_lines(path: Union[str, PathLike]) -> Iterator[Tuple[int, str]]:
         raise ConfigurationError(f"{path}: there is no such file") from None
     except StopIteration:
         raise ConfigurationError(f"{path}: expected word vectors, but the file is empty") from None
+    except IndexError:  # AllenNLP takes the first file of an archive.
+        raise ConfigurationError(
+            f"{path}: expected word vectors, but it is an archive without a file"
+        ) from None
     except _UNREADABLE as error:
         raise ConfigurationError(f"{path}: can't be read ({error})") from None
 

@@ -17,6 +17,7 @@ import io
 import logging
 import os
 import re
+import shutil
 import sys
 import tempfile
 import warnings
@@ -70,15 +71,19 @@ def _is_fine(atheris: Any, name: str, target: Any, findings: Path, bound: str) -
     """Fuzzes a reader, prints what was done, and returns whether nothing was found."""
     findings.mkdir(exist_ok=True)
     before = {*findings.iterdir()}
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "log"
+    # A `TemporaryDirectory` would go when the copy of this process ends, and the log with it.
+    folder = Path(tempfile.mkdtemp())
+    try:
+        log = folder / "log"
         process = os.fork()
         if process == 0:
             # A corpus that an earlier run has grown would change the files of this one.
-            corpus = Path(folder) / "corpus" if bound.startswith("-runs") else CORPUS / name
-            _fuzz(atheris, target, Path(folder), log, corpus, findings, bound)
+            corpus = folder / "corpus" if bound.startswith("-runs") else CORPUS / name
+            _fuzz(atheris, target, folder, log, corpus, findings, bound)
         _, status = os.waitpid(process, 0)
         told = log.read_text(encoding="utf-8", errors="replace")
+    finally:
+        shutil.rmtree(folder)
     count = NUM_UNITS.search(told)
     num_files = int(count[1]) if count else 0
     print(f"{name:<20} {num_files:>10,} files", flush=True)
