@@ -305,8 +305,8 @@ def is_binary(path: Union[str, PathLike]) -> bool:
 def binary_vectors(path: Union[str, PathLike]) -> Iterator[Tuple[bytes, numpy.ndarray]]:
     """
     Yields the words of a binary file, as bytes, and their vectors, float32 of shape `(dim,)`.
-    Raises `ConfigurationError` if the file is damaged, has fewer words than it says, or more, or if
-    a number is NaN or infinite.
+    Raises `ConfigurationError` if the file is damaged, has no words or no numbers, has fewer words
+    than it says, or more, or if a number is NaN or infinite.
     """
     with open(resolve_path(path), "rb") as file, damage_told(str(path)):
         text = unpacked(file)
@@ -314,6 +314,8 @@ def binary_vectors(path: Union[str, PathLike]) -> Iterator[Tuple[bytes, numpy.nd
         if sizes is None:
             raise ConfigurationError(f"{path}: expected the number of words and their size first")
         num_words, dim = int(sizes[1]), int(sizes[2])
+        if num_words == 0 or dim == 0:
+            raise ConfigurationError(f"{path}: expected words and their vectors, but found none")
         yield from _vectors(text, str(path), num_words, dim)
 
 

@@ -73,17 +73,15 @@ def _is_fine(atheris: Any, name: str, target: Any, findings: Path, bound: str) -
     before = {*findings.iterdir()}
     # A `TemporaryDirectory` would go when the copy of this process ends, and the log with it.
     folder = Path(tempfile.mkdtemp())
-    try:
-        log = folder / "log"
-        process = os.fork()
-        if process == 0:
-            # A corpus that an earlier run has grown would change the files of this one.
-            corpus = folder / "corpus" if bound.startswith("-runs") else CORPUS / name
-            _fuzz(atheris, target, folder, log, corpus, findings, bound)
-        _, status = os.waitpid(process, 0)
-        told = log.read_text(encoding="utf-8", errors="replace")
-    finally:
-        shutil.rmtree(folder)
+    log = folder / "log"
+    process = os.fork()
+    if process == 0:
+        # A corpus that an earlier run has grown would change the files of this one.
+        corpus = folder / "corpus" if bound.startswith("-runs") else CORPUS / name
+        _fuzz(atheris, target, folder, log, corpus, findings, bound)
+    _, status = os.waitpid(process, 0)
+    told = log.read_text(encoding="utf-8", errors="replace")
+    shutil.rmtree(folder)
     count = NUM_UNITS.search(told)
     num_files = int(count[1]) if count else 0
     print(f"{name:<20} {num_files:>10,} files", flush=True)
