@@ -17,7 +17,6 @@ TOKENIZE: Dict[str, Any] = {
     "hi; by default words stand between white space",
 }
 """The argument `--tokenize` of `elmo`, `elmo-explore` and `elmo-train`."""
-"""The argument `--tokenize` of commands that read a text."""
 
 
 def no_mistake(args: argparse.Namespace) -> str:

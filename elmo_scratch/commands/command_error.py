@@ -234,7 +234,7 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
         if mistake is None:
             raise
         # The same line, once it is mended, needs no `--force`.
-        if own is None or not own.is_given_back_after(error):
+        if own is None or not own.give_back(error):
             _log_to_files(error)
         raise CommandError(command, mistake) from None
 
@@ -253,11 +253,11 @@ class _FreeFolder(NamedTuple):
             return cls(path, False)
         return cls(path, True) if path.is_dir() and not any(path.iterdir()) else None
 
-    def is_given_back_after(self, error: Exception) -> bool:
+    def give_back(self, error: Exception) -> bool:
         """
-        Brings the folder back to how it was if `error` has refused a training before its first
-        epoch, and nothing but that training's settings and logs are there. Another process may have
-        taken the folder meanwhile: then it isn't touched.
+        Brings the folder back to how it was, if `error` has refused a training before its first
+        epoch and nothing but that training's settings and logs are there. Another process may have
+        taken the folder meanwhile: then it isn't touched. Returns whether it was given back.
         """
         told = "".join(traceback.format_exception(error))
         if "_train_epoch" in told or "create_serialization_dir" in told:
