@@ -234,6 +234,12 @@ Products above the convolutions have a multiple of so many words: oneDNN compile
 number of rows, and the number of words differs in nearly every batch.
 """
 
+FEW_WORDS_TOGETHER = 4
+"""
+The same for fewer words than that, as one sentence at a time brings them: the weights of highway
+layers then take longer to read than to multiply.
+"""
+
 WORDS_AT_ONCE = 2048
 """How many words go through the layers together: bounds memory use."""
 
@@ -367,7 +373,9 @@ class SpelledWordEncoder(TokenEncoder):
         order = self.lengths(ids).argsort()
         encoded: List[torch.Tensor] = []
         for part in order.split(WORDS_AT_ONCE):
-            words, missing = ids[part].long(), -len(part) % WORDS_TOGETHER
+            words = ids[part].long()
+            together = FEW_WORDS_TOGETHER if len(words) < WORDS_TOGETHER else WORDS_TOGETHER
+            missing = -len(words) % together
             # Pads the number of words to a multiple, with the shortest one.
             padded = torch.cat([words[:1].expand(missing, -1), words])
             encoded.append(self.encode_sorted(padded)[missing:])
