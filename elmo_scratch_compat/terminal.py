@@ -24,6 +24,9 @@ TOLD = {
     r"Recovering from prior training at (.+)\.": r"going on with the training in \1",
     r"Number of trainable parameters: (\d+)": r"weights to train: \1",
     r"Training interrupted by the user\. Attempting.*": "interrupted: packing the best epoch",
+    r"Switching to distributed .* Primary is at: (\S+) .* Number of nodes: (?!1 ).*": (
+        r"waiting for all machines at \1"
+    ),
     r"archiving weights and vocabulary to .*": "packing the archive",
     r"loading archive file (\S+).*": r"loading \1",
     r"Reading evaluation data from (.+)": r"reading \1",
@@ -34,12 +37,12 @@ TOLD = {
 FILE_WIDTH, SECONDS_BETWEEN_LINES = 79, 10.0
 """The most characters of a line of progress where stderr is a file, and how often it gets one."""
 
-LEFT_OUT = (
-    "You provided a validation dataset but patience was set to None",
-    "Parameter local_rank for class GradientDescentTrainer was found in both",
-    "Worker 0 completed its entire epoch",
+LEFT_OUT = re.compile(
+    "You provided a validation dataset but patience was set to None"
+    "|Parameter local_rank for class GradientDescentTrainer was found in both"
+    r"|Worker \d+ completed its entire epoch"
 )
-"""How warnings begin that tell what is the default, or what each distributed training does."""
+"""Matches warnings that tell what is the default, or what each distributed training does."""
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +66,7 @@ def is_of_terminal(handler: logging.Handler) -> bool:
 def is_for_people(record: logging.LogRecord) -> bool:
     """Whether a quiet command prints a message: warnings, and what it is about to do."""
     if record.levelno >= logging.WARNING:
-        return not record.getMessage().startswith(LEFT_OUT)
+        return LEFT_OUT.match(record.getMessage()) is None
     if record.name == __name__:
         return True
     is_of_allennlp = record.name == "root" or record.name.startswith("allennlp.")

@@ -5,9 +5,11 @@ import fcntl
 import functools
 import inspect
 import os
+import socket
+import struct
 import warnings
 from importlib import import_module
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 from elmo_scratch_compat.sparse_gradients import clip_sparse, clip_sparse_norms
 from elmo_scratch_compat.terminal import epoch_line, is_quiet, tell
@@ -16,6 +18,12 @@ from elmo_scratch_compat.whole_files import written_beside
 
 LOCK = "training.lock"
 """The file that the checkpointer `elmo_scratch_whole` keeps locked in a training's folder."""
+
+INTERFACE = "GLOO_SOCKET_IFNAME"
+"""The environment variable by which gloo is told the network that connects processes."""
+
+SIOCGIFADDR = 0x8915
+"""Asks Linux for the address of a network interface (netdevice(7))."""
 
 
 def clip_sparse_norms_and_keep_folders(util: Any) -> None:
@@ -116,6 +124,54 @@ def share_processors(train: Any) -> None:
         return original(*args, **kwargs)
 
     train._train_worker = _train_worker
+
+
+def meet_on_one_network(train: Any) -> None:
+    """
+    Processes on several machines connect by gloo, to which each machine has the address of its own
+    name. That is often 127.0.0.1, where no other machine finds it, and the training ends before it
+    begins. Here they connect by the network on which the first machine lies, unless
+    `GLOO_SOCKET_IFNAME` names another one.
+    """
+    original = train._train_worker
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def _train_worker(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        devices = given.arguments["distributed_device_ids"] or []
+        if given.arguments["world_size"] > max(1, len(devices)) and INTERFACE not in os.environ:
+            name = interface_to(given.arguments["primary_addr"])
+            if name is not None:
+                os.environ[INTERFACE] = name
+        return original(*args, **kwargs)
+
+    train._train_worker = _train_worker
+
+
+def interface_to(address: str) -> Optional[str]:
+    """
+    The network interface by which this machine reaches an address of IPv4, or which has this
+    address itself; `None` if there is none, or the system doesn't say.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Nothing is sent: the system only chooses a route.
+            probe.connect((address, 1))
+            own = socket.inet_aton(probe.getsockname()[0])
+        except OSError:
+            return None
+        for _, name in socket.if_nameindex():
+            # A struct ifreq: a name, then a struct sockaddr_in, whose address follows its port.
+            request = struct.pack("256s", name.encode())
+            try:
+                found = fcntl.ioctl(probe, SIOCGIFADDR, request)
+            except OSError:  # It has no address.
+                continue
+            if found[20:24] == own:
+                return name
+    return None
 
 
 def _is_processor(device: Any) -> bool:

@@ -1,16 +1,18 @@
 """Two workers train like one with the streams of both."""
 
+import ctypes
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from functools import partial
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, Iterator, List, Optional
 
 import pytest
 import torch
@@ -30,6 +32,8 @@ TEXT = FIXTURES_ROOT / "text" / "sentences.txt"
 NUM_LINES = 60
 NUM_STREAMS = 4
 PATIENCE = 300  # seconds; it takes a tenth of that
+FIRST_ADDRESS = "10.77.0.1"
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 @pytest.fixture
@@ -156,12 +160,26 @@ def recoverable(folder: Path) -> Dict[str, Any]:
     return made
 
 
-def started(made: Dict[str, Any], folder: Path, node_rank: int = 0) -> BaseProcess:
-    """A training in a copy of this process, which has a group of its own."""
+def started(
+    made: Dict[str, Any],
+    folder: Path,
+    node_rank: int = 0,
+    *,
+    recover: bool = False,
+    network: Optional[str] = None,
+) -> BaseProcess:
+    """
+    A training in a copy of this process, which has a group of its own, and the network of this name
+    alone.
+    """
+    made = json.loads(json.dumps(made))
 
     def run() -> None:
         os.setsid()
-        train_model(Params(made), str(folder), node_rank=node_rank)
+        if network is not None:
+            with open(f"/run/netns/{network}") as namespace:
+                assert LIBC.setns(namespace.fileno(), 0) == 0
+        train_model(Params(made), str(folder), node_rank=node_rank, recover=recover)
 
     process = get_context("fork").Process(target=run)
     process.start()
@@ -194,6 +212,80 @@ def test_two_nodes_train_like_one_process(forked_workers: None, tmp_path: Path) 
     for name, tensor in alone.items():
         assert torch.allclose(together[name], tensor, rtol=0, atol=1e-5), name
         assert torch.equal(of_second[name], together[name]), name
+
+
+@pytest.fixture
+def two_networks() -> Iterator[List[str]]:
+    """
+    Names of two networks as two machines have them, joined by a cable: each has a loopback of its
+    own and an address in the network of both.
+    """
+    names = [f"elmo{os.getpid()}{end}" for end in "ab"]
+    lines = [f"netns add {name}" for name in names]
+    lines.append("link add {0} netns {0} type veth peer name {1} netns {1}".format(*names))
+    for number, name in enumerate(names, start=1):
+        lines.append(f"-n {name} addr add {FIRST_ADDRESS[:-1]}{number}/24 dev {name}")
+        lines += [f"-n {name} link set {device} up" for device in ("lo", name)]
+    try:
+        for line in lines:
+            made = subprocess.run(["ip", *line.split()], capture_output=True, text=True)
+            if made.returncode != 0:
+                pytest.skip(f"networks can't be made here: {made.stderr.strip()}")
+        yield names
+    except FileNotFoundError:
+        pytest.skip("networks can't be made here: there is no program `ip`")
+    finally:
+        for name in names:
+            if Path(f"/run/netns/{name}").exists():
+                subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+def test_two_machines_go_on_to_the_bit_after_a_worker_was_killed(
+    forked_workers: None, two_networks: List[str], tmp_path: Path
+) -> None:
+    made = recoverable(tmp_path)
+    made["distributed"] = {
+        "cuda_devices": [-1],
+        "num_nodes": 2,
+        "primary_address": FIRST_ADDRESS,
+        "primary_port": 29517,
+    }
+
+    def on_both(name: str, recover: bool = False) -> List[BaseProcess]:
+        """The trainings of both machines, each in its folder, begun."""
+        return [
+            started(made, tmp_path / f"{name}-{rank}", rank, recover=recover, network=network)
+            for rank, network in enumerate(two_networks)
+        ]
+
+    def statuses(nodes: List[BaseProcess], patience: float = PATIENCE) -> List[Optional[int]]:
+        for node in nodes:
+            node.join(patience)
+        return [node.exitcode for node in nodes]
+
+    nodes = on_both("through")
+    try:
+        assert statuses(nodes) == [0, 0]
+        nodes = on_both("killed")
+        deadline = time.monotonic() + PATIENCE
+        while not list((tmp_path / "killed-0").glob("model_state_e1_b*.th")):
+            assert nodes[0].exitcode is None and time.monotonic() < deadline
+            time.sleep(0.005)
+        (worker,) = Path(f"/proc/{nodes[1].pid}/task/{nodes[1].pid}/children").read_text().split()
+        os.kill(int(worker), signal.SIGKILL)
+        # Both machines' trainings end, soon.
+        assert statuses(nodes, patience=60) == [1, 1]
+        nodes = on_both("killed", recover=True)
+        assert statuses(nodes) == [0, 0]
+    finally:
+        for node in nodes:
+            assert node.pid is not None
+            with suppress(ProcessLookupError):
+                os.killpg(node.pid, signal.SIGKILL)
+    folders = [tmp_path / f"{name}-0" for name in ("through", "killed")]
+    weights = [load_archive(str(folder)).model.state_dict() for folder in folders]
+    for name, tensor in weights[0].items():
+        assert torch.equal(weights[1][name], tensor), name
 
 
 def test_two_workers_that_were_killed_go_on_to_the_bit(

@@ -32,6 +32,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.params import parse_overrides, with_overrides
 from allennlp.common.util import SigTermReceived
+from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from elmo_scratch.command_line import CommandLine
 from elmo_scratch.files.paths import is_address, resolve_path
@@ -373,6 +374,8 @@ def _way_on(command: str, args: Namespace) -> str:
         where = f" from the last checkpoint, after {kept}" if kept else " from the beginning"
         return f". The same command goes on{where}"
     options = ["-o", args.overrides] if args.overrides else []
+    if args.node_rank:
+        options += ["--node-rank", str(args.node_rank)]
     options += _packages(args)
     command = way_on(folder, args.param_path, options)
     kept = last_checkpoint(folder)
@@ -424,7 +427,34 @@ def mistake_of(error: Exception, args: Namespace) -> Optional[str]:
             return message
         mistake = _of_jsonnet(message, config, args) or _of_gpu(message, config)
         return mistake or f"{message.rstrip('.')}{MORE}"
-    return None
+    return _of_process(error, args)
+
+
+LOST = re.compile(r"gloo|nccl|connection|socket", re.IGNORECASE)
+"""Matches PyTorch's messages on a process of a training that another one doesn't reach any more."""
+
+
+def _of_process(error: Exception, args: Namespace) -> Optional[str]:
+    """The line where one of several processes has ended a training."""
+    if isinstance(error, ProcessExitedException):
+        how = f"was killed by {error.signal_name}" if error.signal_name else "has ended"
+        return f"process {error.error_index} of the training {how}{_way_on('train', args)}"
+    if not isinstance(error, ProcessRaisedException):
+        return None
+    # What it has raised comes last in the text of its traceback, whose other lines are indented.
+    last = str(error).rpartition("Traceback (most recent call last):\n")[2]
+    raised = re.search(r"^([\w.]+): (.*)", last, re.MULTILINE | re.DOTALL)
+    if raised is None:
+        return None
+    kind, told = raised[1].rpartition(".")[2], " ".join(raised[2].split())
+    if kind == "ConfigurationError":
+        return _of_unknown_name(told)
+    if kind.startswith("Dist") or (kind == "RuntimeError" and LOST.search(told)):
+        return (
+            "another process of the training, perhaps on another machine, was lost"
+            + _way_on("train", args)
+        )
+    return f"{told.rstrip('.')}{MORE}" if kind in ("RuntimeError", "ValueError") else None
 
 
 def _of_unknown_name(message: str) -> str:

@@ -12,6 +12,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
 from allennlp.predictors import Predictor
 from allennlp.training.util import create_serialization_dir
+from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from elmo_scratch.commands.command_error import OURS, _use, mistake_of, run_plainly
 from elmo_scratch_compat.terminal import is_quiet
@@ -38,6 +39,7 @@ def arguments(tmp_path: Path) -> Namespace:
         dry_run=False,
         verbose=False,
         debug=False,
+        node_rank=0,
     )
 
 
@@ -213,6 +215,60 @@ def test_a_gpu_that_is_not_there_is_told_with_the_setting(
     assert told is not None and "`trainer.cuda_device`" in told and "PyTorch sees none" in told
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert mistake_of(error, arguments) != told
+
+
+def raised_by_a_process(text: str) -> ProcessRaisedException:
+    """What a process of a training has raised, as PyTorch tells it to the one that started it."""
+    begin = "-- Process 1 terminated with the following error:\nTraceback (most recent call last):"
+    place = '  File "a.py", line 1, in f\n    f()'
+    return ProcessRaisedException(f"\n\n{begin}\n{place}\n{text}\n", 1, 9)
+
+
+LOST = "another process of the training, perhaps on another machine, was lost after 2 epochs"
+
+
+@pytest.mark.parametrize(
+    "error, told",
+    [
+        (
+            ProcessExitedException("", 1, 9, -9, "SIGKILL"),
+            "process 1 of the training was killed by SIGKILL after 2 epochs, which is kept",
+        ),
+        (ProcessExitedException("", 0, 9, 1), "process 0 of the training has ended after 2 epochs"),
+        (
+            raised_by_a_process("RuntimeError: [gloo/pair.cc:5] Read error: Connection\nreset"),
+            LOST,
+        ),
+        (
+            raised_by_a_process("torch.distributed.DistBackendError: it has exited"),
+            LOST,
+        ),
+        (
+            raised_by_a_process("allennlp.common.checks.ConfigurationError: a.b: no\n  such c"),
+            "a.b: no such c$",
+        ),
+        (
+            raised_by_a_process("RuntimeError: mat1 and mat2."),
+            "mat1 and mat2; --debug shows where$",
+        ),
+    ],
+)
+def test_what_ends_one_of_several_processes_is_told(
+    error: Exception, told: str, arguments: Namespace
+) -> None:
+    arguments.node_rank = 1
+    (Path(arguments.serialization_dir) / "training_state_e2_b0.th").touch()
+    with pytest.raises(ConfigurationError, match=f"^allennlp train: error: {told}") as stop:
+        run_plainly("train", raising(error), arguments)
+    if "epochs" in told:
+        assert str(stop.value).endswith(" --node-rank 1 --recover")
+
+
+@pytest.mark.parametrize("text", ["KeyError: 'gloo'", "SystemError"])
+def test_a_mistake_of_the_program_in_a_process_keeps_its_traceback(
+    text: str, arguments: Namespace
+) -> None:
+    assert mistake_of(raised_by_a_process(text), arguments) is None
 
 
 def test_a_mistake_of_the_program_keeps_its_traceback(arguments: Namespace) -> None:
