@@ -5,6 +5,7 @@ import h5py
 import numpy
 import pytest
 import requests
+import torch
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.interop.official import read_official_options
@@ -155,3 +156,11 @@ def test_few_tensors_that_are_not_stored_have_their_room(tmp_path: Path) -> None
         RESIDUAL, tmp_path, lambda file: file.create_dataset("unwritten", (1000,), "float32")
     )
     assert "unwritten, of the shape (1000,), is left over" in reading_error(files)
+
+
+def test_a_large_file_has_room_for_what_it_stores(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = RESIDUAL.read().state_dict()
+    # As if the tensors were larger than what any file may have.
+    monkeypatch.setattr("elmo_scratch.interop.official.files.HDF5_ALWAYS", 0)
+    for name, tensor in RESIDUAL.read().state_dict().items():
+        assert torch.equal(tensor, expected[name]), name
