@@ -14,7 +14,7 @@ Each function that `HELP` names explains what breaks without it.
 
 import functools
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -25,6 +25,7 @@ from typing import Callable, Dict, Optional, Sequence
 
 from elmo_scratch_compat.checkpoints import allow_numpy_scalars
 from elmo_scratch_compat.command_line import LOADING, begin_command
+from elmo_scratch_compat.later_imports import LATER, names_when_used
 
 HELP: Dict[str, str] = {
     "allennlp": "later_imports.import_when_used",
@@ -99,7 +100,7 @@ class _HelpingFinder(MetaPathFinder):
         LOADING.go_on(name)
         if name in ADDED:
             return spec_from_file_location(name, _file_of(ADDED[name]))
-        if name not in HELP:
+        if name not in HELP and name not in LATER:
             return None
         for finder in sys.meta_path:
             spec = None if finder is self else finder.find_spec(name, path, target)
@@ -120,11 +121,16 @@ def _file_of(module: str) -> str:
 
 def _run_and_help(run: Callable[[ModuleType], None], module: ModuleType) -> None:
     """Runs a module's code and then its help; a generator runs around the module's code."""
-    room, _, name = HELP[module.__name__].partition(".")
-    help_module = getattr(import_module(f"{__name__}.{room}"), name)
-    if isgeneratorfunction(help_module):
-        with contextmanager(help_module)(module):
+    with ExitStack() as around:
+        around.enter_context(names_when_used(LATER.get(module.__name__, ())))
+        if module.__name__ not in HELP:
             run(module)
-    else:
+            return
+        room, _, name = HELP[module.__name__].partition(".")
+        help_module = getattr(import_module(f"{__name__}.{room}"), name)
+        if isgeneratorfunction(help_module):
+            around.enter_context(contextmanager(help_module)(module))
+            run(module)
+            return
         run(module)
-        help_module(module)
+    help_module(module)

@@ -21,31 +21,40 @@ def open_named_file(penn_tree_bank: Any) -> None:
     file, as AllenNLP's other readers do, and NLTK parses what is in it; what NLTK itself may open
     stays the same.
     """
-    from nltk.data import PathPointer, SeekableUnicodeStreamReader
+    reader: Any = penn_tree_bank.BracketParseCorpusReader
 
-    class NamedFile(PathPointer):
-        """A path in NLTK's terms, which NLTK neither checks nor opens."""
+    @functools.lru_cache(maxsize=None)
+    def named_file_reader() -> Any:
+        """The class of readers, once NLTK is needed."""
+        from nltk.data import PathPointer, SeekableUnicodeStreamReader
 
-        def __init__(self, path: str) -> None:
-            self._path = path
+        class NamedFile(PathPointer):
+            """A path in NLTK's terms, which NLTK neither checks nor opens."""
 
-        def open(self, encoding: Optional[str] = None) -> Any:
-            return SeekableUnicodeStreamReader(open(self._path, "rb"), encoding)
+            def __init__(self, path: str) -> None:
+                self._path = path
 
-        def file_size(self) -> int:
-            return os.path.getsize(self._path)
+            def open(self, encoding: Optional[str] = None) -> Any:
+                return SeekableUnicodeStreamReader(open(self._path, "rb"), encoding)
 
-        def join(self, fileid: str) -> "NamedFile":
-            return NamedFile(os.path.join(self._path, fileid))
+            def file_size(self) -> int:
+                return os.path.getsize(self._path)
 
-    class NamedFileReader(penn_tree_bank.BracketParseCorpusReader):
-        def __init__(self, root: str, fileids: List[str]) -> None:
-            super().__init__(NamedFile(root), fileids)
+            def join(self, fileid: str) -> "NamedFile":
+                return NamedFile(os.path.join(self._path, fileid))
 
-        def _guard_fileid(self, fileid: str) -> NamedFile:
-            return self.root.join(fileid)
+        class NamedFileReader(reader):
+            def __init__(self, root: str, fileids: List[str]) -> None:
+                super().__init__(NamedFile(root), fileids)
 
-    penn_tree_bank.BracketParseCorpusReader = NamedFileReader
+            def _guard_fileid(self, fileid: str) -> NamedFile:
+                return self.root.join(fileid)
+
+        return NamedFileReader
+
+    penn_tree_bank.BracketParseCorpusReader = lambda *args, **kwargs: named_file_reader()(
+        *args, **kwargs
+    )
 
 
 def compile_in_a_copy(evalb_bracketing_scorer: Any) -> None:

@@ -72,6 +72,18 @@ def test_drop_ins_and_model_folders_import_no_more_than_they_need(tmp_path: Path
     assert imported & {*HEAVY, "torch._dynamo", "sympy"} == set()
 
 
+def test_a_command_imports_no_more_than_allennlp_needs(tmp_path: Path) -> None:
+    # Parts of AllenNLP have these names.
+    for name in ("data", "lm", "models"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('a file of the user has run')")
+    imported = imported_by(
+        "from allennlp.common.plugins import import_plugins; import_plugins()", tmp_path
+    )
+    assert {"allennlp_models.rc.tools.narrativeqa", "elmo_scratch.commands.elmo"} <= imported
+    unused = {"ftfy", "nltk", "pandas", "pkg_resources", "rouge", "scipy.stats", "sklearn"}
+    assert imported & {*unused, "elmo_scratch.integrations", "torch._dynamo"} == set()
+
+
 def test_an_archive_is_read_without_pytorchs_compiler(bilm_archive: Path) -> None:
     """It would take seconds, for weights that are never drawn."""
     imported = imported_by(
