@@ -126,8 +126,11 @@ def test_parts_can_be_kept_whatever_is_overwritten(
     for other in (settings._replace(kept="top"), settings._replace(batch_size=5)):
         with pytest.raises(ConfigurationError, match="unfinished export of another"):
             export_layers(text, output, new_layers("carry"), other, overwrite=True, keep_parts=True)
+    kept = len(list(tmp_path.glob("x.hdf5.parts/0*.hdf5")))
+    assert kept >= 1
     layers = new_layers("carry")
-    monkeypatch.setattr(layers, "read", _Interrupting(layers.read, 5))
+    missing = -(-len(LINES) // settings.batch_size) - kept
+    monkeypatch.setattr(layers, "read", _Interrupting(layers.read, missing))
     export_layers(text, output, layers, settings, overwrite=True, keep_parts=True)
     assert_same(data_sets(whole), data_sets(output))
 
