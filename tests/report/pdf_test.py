@@ -149,9 +149,11 @@ def test_letters_that_dejavu_lacks_come_from_a_font_of_the_system(
     for name in ("a", "b"):
         write_pdf(report, tmp_path / f"{name}.pdf")
     assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
+    assert not recwarn.list and not caplog.records
+    # Matplotlib 3.10, the last for Python 3.10, draws them, but not as text that can be copied.
+    pytest.importorskip("matplotlib", minversion="3.11")
     text = text_of(tmp_path / "a.pdf")
     assert text.count("Chinese 銀行, emoji U+1F9A9") == 8 and "FE0F" not in text
-    assert not recwarn.list and not caplog.records
 
 
 def test_a_text_is_written_in_letters_that_fonts_have() -> None:

