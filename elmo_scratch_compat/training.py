@@ -5,11 +5,9 @@ import fcntl
 import functools
 import inspect
 import os
-import shutil
 import socket
 import struct
 import warnings
-from contextlib import suppress
 from importlib import import_module
 from typing import Any, Dict, Optional
 
@@ -104,67 +102,6 @@ def keep_folders_of_trainings(util: Any) -> None:
             remove_leftovers(serialization_dir)
 
     util.create_serialization_dir = create_serialization_dir
-
-
-def keep_replaced_trainings(train: Any) -> None:
-    """
-    With `--force` AllenNLP removes the folder of an earlier training before anything else, so that
-    a mistake in a config costs what it has reached. Here the folder is moved aside. It goes when
-    the new training ends, and comes back if that has not reached a checkpoint.
-    """
-    original = train.train_model
-    signature = inspect.signature(original)
-
-    @functools.wraps(original)
-    def train_model(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
-        folder = os.path.abspath(given.arguments["serialization_dir"])
-        aside = os.path.join(os.path.dirname(folder), f".{os.path.basename(folder)}.replaced")
-        is_aside = False
-        if given.arguments["force"] and not given.arguments["recover"]:
-            # Where it can't be moved, AllenNLP removes it.
-            with suppress(OSError):
-                is_aside = _move_aside(folder, aside)
-        try:
-            result = original(*args, **kwargs)
-        except BaseException:
-            if is_aside and _holds_weights(folder):
-                shutil.rmtree(aside, ignore_errors=True)
-            elif is_aside:
-                shutil.rmtree(folder, ignore_errors=True)
-                with suppress(OSError):
-                    os.rename(aside, folder)
-            raise
-        shutil.rmtree(aside, ignore_errors=True)
-        return result
-
-    train.train_model = train_model
-
-
-def _move_aside(folder: str, aside: str) -> bool:
-    """
-    Moves the folder of a training away, unless another process trains there. Returns whether one
-    lies aside now.
-    """
-    if os.path.islink(folder) or not os.path.isdir(folder) or not os.listdir(folder):
-        return False
-    if is_locked(os.path.join(folder, LOCK)):
-        return False
-    if os.path.isdir(aside) and not _holds_weights(folder):
-        # A training that was killed early lies there, and the one that it replaced still aside.
-        shutil.rmtree(folder)
-    else:
-        shutil.rmtree(aside, ignore_errors=True)
-        os.rename(folder, aside)
-    return True
-
-
-def _holds_weights(folder: str) -> bool:
-    """Whether a training has reached anything that is worth keeping."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        return any(entry.name.endswith((".th", ".tar.gz")) for entry in entries)
-    return False
 
 
 def share_processors(train: Any) -> None:

@@ -17,7 +17,7 @@ import tarfile
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, Dict, List, Mapping, Type, Union
+from typing import Any, Dict, List, Mapping, Optional, Type, Union
 
 import numpy
 import pytest
@@ -35,7 +35,12 @@ from allennlp.training.optimizers import Optimizer
 import elmo_scratch_compat
 from elmo_scratch.modules.token_encoders import TokenEncoder
 from elmo_scratch_compat.predictions import write_whole_file
-from elmo_scratch_compat.training import share_processors
+from elmo_scratch_compat.training import (
+    INTERFACE,
+    interface_to,
+    meet_on_one_network,
+    share_processors,
+)
 from tests import PROJECT_ROOT
 from tests.allennlp_behaviours import archive_with, names_in
 from tests.tiny_archives import unpack
@@ -335,6 +340,46 @@ def test_processes_on_the_processors_of_a_machine_share_them(
     share_processors(module)
     assert module._train_worker(1, distributed_device_ids=devices) == 1
     assert taken == threads
+
+
+@pytest.mark.parametrize(
+    ("world_size", "devices", "named", "network"),
+    [
+        (2, [-1], None, "lo"),
+        (4, [-1, -1], None, "lo"),
+        (2, [-1], "eth9", "eth9"),
+        (2, [-1, -1], None, None),
+        (1, None, None, None),
+    ],
+)
+def test_processes_on_several_machines_meet_on_the_network_of_the_first(
+    world_size: int,
+    devices: Any,
+    named: Optional[str],
+    network: Optional[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(INTERFACE, named or "")
+    if named is None:
+        del os.environ[INTERFACE]
+
+    def _train_worker(
+        process_rank: int,
+        primary_addr: str = "127.0.0.1",
+        world_size: int = 1,
+        distributed_device_ids: Any = None,
+    ) -> Optional[str]:
+        return os.environ.get(INTERFACE)
+
+    module = SimpleNamespace(_train_worker=_train_worker)
+    meet_on_one_network(module)
+    worker = module._train_worker
+    assert worker(0, world_size=world_size, distributed_device_ids=devices) == network
+
+
+def test_the_network_of_an_address_that_has_no_route_is_not_known() -> None:
+    assert interface_to("127.0.0.1") == "lo"
+    assert interface_to("255.255.255.255") is None
 
 
 def test_a_config_is_written_whole_or_not_at_all(

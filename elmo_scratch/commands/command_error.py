@@ -216,7 +216,6 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
         With status 130 if the command is interrupted, 143 if it is terminated.
     """
     own = _FreeFolder.of(args.serialization_dir) if command in TRAININGS else None
-    earlier = _inode(args.serialization_dir) if own is None and command in TRAININGS else None
     try:
         config = _config(command, args)
         is_quiet = OURS.search(json.dumps(config)) is not None and not args.verbose
@@ -229,11 +228,7 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
                 print(line)
         return result
     except (KeyboardInterrupt, SigTermReceived) as stop:
-        if args.force and earlier is not None and earlier == _inode(args.serialization_dir):
-            told = " before the first checkpoint: what was in the folder before is there again"
-        else:
-            told = _way_on(command, args)
-        print(f"allennlp {command}: interrupted{told}", file=sys.stderr)
+        print(f"allennlp {command}: interrupted{_way_on(command, args)}", file=sys.stderr)
         raise SystemExit(130 if isinstance(stop, KeyboardInterrupt) else 143) from None
     except Exception as error:
         mistake = None if args.debug else mistake_of(error, args)
@@ -243,13 +238,6 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
         if own is None or not own.give_back(error):
             _log_to_files(error)
         raise CommandError(command, mistake) from None
-
-
-def _inode(path: str) -> Optional[int]:
-    """By which a folder is known again that was moved away and back; `None` if there is none."""
-    with suppress(OSError):
-        return os.stat(path).st_ino
-    return None
 
 
 class _FreeFolder(NamedTuple):
@@ -462,8 +450,9 @@ def _of_process(error: Exception, args: Namespace) -> Optional[str]:
     if kind == "ConfigurationError":
         return _of_unknown_name(told)
     if kind.startswith("Dist") or (kind == "RuntimeError" and LOST.search(told)):
-        return "another process of the training, perhaps on another machine, was lost" + _way_on(
-            "train", args
+        return (
+            "another process of the training, perhaps on another machine, was lost"
+            + _way_on("train", args)
         )
     return f"{told.rstrip('.')}{MORE}" if kind in ("RuntimeError", "ValueError") else None
 

@@ -40,7 +40,6 @@ def arguments(tmp_path: Path) -> Namespace:
         verbose=False,
         debug=False,
         node_rank=0,
-        force=False,
     )
 
 
@@ -216,17 +215,6 @@ def test_a_gpu_that_is_not_there_is_told_with_the_setting(
     assert told is not None and "`trainer.cuda_device`" in told and "PyTorch sees none" in told
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert mistake_of(error, arguments) != told
-
-
-def test_an_interrupted_training_says_that_the_one_it_replaces_is_there_again(
-    arguments: Namespace, capsys: pytest.CaptureFixture
-) -> None:
-    folder, arguments.force = Path(arguments.serialization_dir), True
-    (folder / "model.tar.gz").touch()
-    with pytest.raises(SystemExit):
-        run_plainly("train", raising(KeyboardInterrupt()), arguments)
-    told = "interrupted before the first checkpoint: what was in the folder before is there again"
-    assert capsys.readouterr().err == f"allennlp train: {told}\n"
 
 
 def raised_by_a_process(text: str) -> ProcessRaisedException:
