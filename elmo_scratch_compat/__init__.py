@@ -25,7 +25,7 @@ from typing import Callable, Dict, Optional, Sequence
 
 from elmo_scratch_compat.checkpoints import allow_numpy_scalars
 from elmo_scratch_compat.command_line import LOADING, begin_command
-from elmo_scratch_compat.later_imports import LATER, names_when_used
+from elmo_scratch_compat.later_imports import LATER, imported_when_used
 
 HELP: Dict[str, str] = {
     "allennlp": "later_imports.import_when_used",
@@ -122,7 +122,8 @@ def _file_of(module: str) -> str:
 def _run_and_help(run: Callable[[ModuleType], None], module: ModuleType) -> None:
     """Runs a module's code and then its help; a generator runs around the module's code."""
     with ExitStack() as around:
-        around.enter_context(names_when_used(LATER.get(module.__name__, ())))
+        if module.__name__ in LATER:
+            around.enter_context(imported_when_used(module.__name__, LATER[module.__name__]))
         if module.__name__ not in HELP:
             run(module)
             return

@@ -1,44 +1,43 @@
 """What AllenNLP imports at once, and few programs use."""
 
+import builtins
 import sys
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Callable, Dict, Iterator, Mapping, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 CLASSIFICATION = "allennlp_models.classification.dataset_readers"
 STRUCTURE = "allennlp_models.structured_prediction"
 LATER: Dict[str, Tuple[str, ...]] = {
-    "allennlp.data.data_loaders.data_collator": (
-        "transformers.data.data_collator.DataCollatorForLanguageModeling",
-    ),
-    "allennlp.fairness.bias_direction": ("sklearn.svm",),
-    "allennlp.fairness.bias_mitigators": ("sklearn.svm",),
-    "allennlp.fairness.fairness_metrics": ("scipy.stats.wasserstein_distance",),
-    "allennlp.training.metrics.auc": ("sklearn.metrics",),
-    "allennlp.training.metrics.evalb_bracketing_scorer": ("nltk.Tree",),
-    "allennlp.training.metrics.spearman_correlation": ("scipy.stats.spearmanr",),
-    f"{CLASSIFICATION}.stanford_sentiment_tree_bank": ("nltk.tree.Tree",),
-    "allennlp_models.common.ontonotes": ("nltk.Tree",),
-    "allennlp_models.coref.metrics.conll_coref_scores": ("scipy.optimize.linear_sum_assignment",),
-    "allennlp_models.generation.dataset_readers.cnn_dm": ("ftfy.fix_text",),
-    "allennlp_models.rc.tools.drop": ("scipy.optimize.linear_sum_assignment",),
+    "allennlp.data.data_loaders.data_collator": ("transformers.data.data_collator",),
+    "allennlp.fairness.bias_direction": ("sklearn",),
+    "allennlp.fairness.bias_mitigators": ("sklearn",),
+    "allennlp.fairness.fairness_metrics": ("scipy.stats",),
+    "allennlp.training.metrics.auc": ("sklearn",),
+    "allennlp.training.metrics.evalb_bracketing_scorer": ("nltk",),
+    "allennlp.training.metrics.spearman_correlation": ("scipy.stats",),
+    f"{CLASSIFICATION}.stanford_sentiment_tree_bank": ("nltk.tree",),
+    "allennlp_models.common.ontonotes": ("nltk",),
+    "allennlp_models.coref.metrics.conll_coref_scores": ("scipy.optimize",),
+    "allennlp_models.generation.dataset_readers.cnn_dm": ("ftfy",),
+    "allennlp_models.rc.tools.drop": ("scipy.optimize",),
     "allennlp_models.rc.tools.narrativeqa": (
-        "nltk.tokenize.word_tokenize",
-        "nltk.translate.bleu_score.sentence_bleu",
-        "nltk.translate.meteor_score.meteor_score",
+        "nltk.tokenize",
+        "nltk.translate.bleu_score",
+        "nltk.translate.meteor_score",
     ),
     f"{STRUCTURE}.dataset_readers.penn_tree_bank": (
-        "nltk.corpus.reader.bracket_parse.BracketParseCorpusReader",
-        "nltk.tree.Tree",
+        "nltk.corpus.reader.bracket_parse",
+        "nltk.tree",
     ),
-    f"{STRUCTURE}.models.constituency_parser": ("nltk.Tree",),
-    f"{STRUCTURE}.predictors.constituency_parser": ("nltk.Tree",),
+    f"{STRUCTURE}.models.constituency_parser": ("nltk",),
+    f"{STRUCTURE}.predictors.constituency_parser": ("nltk",),
 }
 """
-What modules of AllenNLP name when they are imported and use later, if at all. To import it, and
-what it imports in turn, such as pandas, took a third of the time in which a command starts.
+What modules of AllenNLP import at once and use later, if at all. With what that imports in turn,
+such as pandas, it took a third of the time in which a command starts.
 """
 
 
@@ -59,24 +58,23 @@ class Later:
     def __instancecheck__(self, thing: Any) -> bool:
         return isinstance(thing, self._made())
 
+    def __subclasscheck__(self, kind: Any) -> bool:
+        return issubclass(kind, self._made())
+
     def __mro_entries__(self, bases: Tuple[Any, ...]) -> Tuple[Any]:
         return (self._made(),)
 
 
-@contextmanager
-def names_when_used(names: Tuple[str, ...]) -> Iterator[None]:
-    """
-    In the block, modules that have not been imported yet have stand-ins, which know these of their
-    names, such as `"nltk.Tree"`.
-    """
-    stand_ins: Dict[str, ModuleType] = {}
-    for full in names:
-        module, _, name = full.rpartition(".")
-        if module not in sys.modules:
-            stand_in = stand_ins.setdefault(module, _Later(module))
-            stand_in.__dict__[name] = Later(partial(_found, module, name))
-    with modules_replaced(stand_ins):
-        yield
+class LaterModule:
+    """Stands for a module whose names are wanted: each is one that is imported when it is used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Later(partial(_found, self._name, name))
 
 
 def _found(module: str, name: str) -> Any:
@@ -85,6 +83,34 @@ def _found(module: str, name: str) -> Any:
         return getattr(import_module(module), name)
     except AttributeError:
         return import_module(f"{module}.{name}")
+
+
+@contextmanager
+def imported_when_used(importing: str, modules: Tuple[str, ...]) -> Iterator[None]:
+    """
+    In the block, the module `importing`, and no other one, gets stand-ins for the names that it
+    imports from these modules, if they are not imported yet.
+    """
+    original = builtins.__import__
+
+    def import_or_stand_in(
+        name: str,
+        globals: Optional[Mapping[str, object]] = None,
+        locals: Optional[Mapping[str, object]] = None,
+        fromlist: Optional[Sequence[str]] = (),
+        level: int = 0,
+    ) -> Any:
+        is_asked_by_it = globals is not None and globals.get("__name__") == importing
+        if is_asked_by_it and name in modules and name not in sys.modules:
+            # As `import a.b` gives `a`, and `from a.b import c` gives `a.b`.
+            return LaterModule(name if fromlist else name.partition(".")[0])
+        return original(name, globals, locals, fromlist, level)
+
+    builtins.__import__ = import_or_stand_in
+    try:
+        yield
+    finally:
+        builtins.__import__ = original
 
 
 @contextmanager
@@ -105,7 +131,7 @@ def modules_replaced(stand_ins: Mapping[str, Any]) -> Iterator[None]:
                 sys.modules.update({name: before[name]} if name in before else {})
 
 
-class _Later(ModuleType):
+class _StandIn(ModuleType):
     """Stands for a module, which is imported when something of it is asked for."""
 
     def __getattr__(self, name: str) -> Any:
@@ -127,10 +153,10 @@ def import_when_used(module: Any) -> Iterator[None]:
     def download(*names: Any, **settings: Any) -> Any:
         return import_module("spacy.cli.download").download(*names, **settings)
 
-    stand_ins = {"transformers": _Later("transformers")}
+    stand_ins = {"transformers": _StandIn("transformers")}
     if "spacy" not in sys.modules:
         for name in ("spacy", "spacy.cli", "spacy.cli.download", "spacy.language"):
-            stand_ins[name] = _Later(name)
+            stand_ins[name] = _StandIn(name)
         stand_ins["spacy.cli.download"].__dict__["download"] = download
         stand_ins["spacy.language"].__dict__["Language"] = Any  # for annotations alone
     absent = {name: one for name, one in stand_ins.items() if name not in sys.modules}

@@ -4,6 +4,7 @@ import functools
 import logging
 import pkgutil
 import sys
+from glob import glob
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
@@ -38,9 +39,9 @@ def find_plugin(plugins: Any) -> None:
     @functools.wraps(original)
     def import_plugins() -> None:
         # AllenNLP looks for this package before each of its 700 modules. `None` says at once that
-        # it isn't there.
-        absent = {"checklist": None} if find_spec("checklist") is None else {}
-        with modules_replaced(absent):
+        # it isn't there. A user's own plugin may have its name.
+        is_there = find_spec("checklist") is not None or bool(glob("checklist*"))
+        with modules_replaced({} if is_there else {"checklist": None}):
             original()
         LOADING.end()
 

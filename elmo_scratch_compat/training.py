@@ -22,6 +22,9 @@ LOCK = "training.lock"
 INTERFACE = "GLOO_SOCKET_IFNAME"
 """The environment variable by which gloo is told the network that connects processes."""
 
+LOOPBACK = 127
+"""The first byte of addresses by which a machine reaches itself, as its own name often does."""
+
 SIOCGIFADDR = 0x8915
 """Asks Linux for the address of a network interface (netdevice(7))."""
 
@@ -129,8 +132,8 @@ def share_processors(train: Any) -> None:
 def meet_on_one_network(train: Any) -> None:
     """
     Processes on several machines connect by gloo, to which each machine has the address of its own
-    name. That is often 127.0.0.1, where no other machine finds it, and the training ends before it
-    begins. Here they connect by the network on which the first machine lies, unless
+    name. That often starts with 127, where no other machine finds it, and the training ends before
+    it begins. Here they connect by the network on which the first machine lies, unless
     `GLOO_SOCKET_IFNAME` names another one.
     """
     original = train._train_worker
@@ -153,7 +156,7 @@ def meet_on_one_network(train: Any) -> None:
 def interface_to(address: str) -> Optional[str]:
     """
     The network interface by which this machine reaches an address of IPv4, or which has this
-    address itself; `None` if there is none, or the system doesn't say.
+    address itself; `None` if there is none, or the address is one of this machine alone.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
@@ -161,6 +164,8 @@ def interface_to(address: str) -> Optional[str]:
             probe.connect((address, 1))
             own = socket.inet_aton(probe.getsockname()[0])
         except OSError:
+            return None
+        if own[0] == LOOPBACK:
             return None
         for _, name in socket.if_nameindex():
             # A struct ifreq: a name, then a struct sockaddr_in, whose address follows its port.

@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 from typing import Any, List, Optional
 
+from elmo_scratch_compat.later_imports import Later
+
 logger = logging.getLogger(__name__)
 
 WITHOUT_SCORES = "A model with `evalb_directory_path: null` trains without these scores."
@@ -23,7 +25,6 @@ def open_named_file(penn_tree_bank: Any) -> None:
     """
     reader: Any = penn_tree_bank.BracketParseCorpusReader
 
-    @functools.lru_cache(maxsize=None)
     def named_file_reader() -> Any:
         """The class of readers, once NLTK is needed."""
         from nltk.data import PathPointer, SeekableUnicodeStreamReader
@@ -52,9 +53,7 @@ def open_named_file(penn_tree_bank: Any) -> None:
 
         return NamedFileReader
 
-    penn_tree_bank.BracketParseCorpusReader = lambda *args, **kwargs: named_file_reader()(
-        *args, **kwargs
-    )
+    penn_tree_bank.BracketParseCorpusReader = Later(named_file_reader)
 
 
 def compile_in_a_copy(evalb_bracketing_scorer: Any) -> None:

@@ -34,6 +34,7 @@ from allennlp.training.optimizers import Optimizer
 
 import elmo_scratch_compat
 from elmo_scratch.modules.token_encoders import TokenEncoder
+from elmo_scratch_compat import training
 from elmo_scratch_compat.predictions import write_whole_file
 from elmo_scratch_compat.training import (
     INTERFACE,
@@ -345,8 +346,8 @@ def test_processes_on_the_processors_of_a_machine_share_them(
 @pytest.mark.parametrize(
     ("world_size", "devices", "named", "network"),
     [
-        (2, [-1], None, "lo"),
-        (4, [-1, -1], None, "lo"),
+        (2, [-1], None, "eth0"),
+        (4, [-1, -1], None, "eth0"),
         (2, [-1], "eth9", "eth9"),
         (2, [-1, -1], None, None),
         (1, None, None, None),
@@ -359,6 +360,7 @@ def test_processes_on_several_machines_meet_on_the_network_of_the_first(
     network: Optional[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(training, "interface_to", {"10.0.0.1": "eth0"}.get)
     monkeypatch.setenv(INTERFACE, named or "")
     if named is None:
         del os.environ[INTERFACE]
@@ -373,13 +375,13 @@ def test_processes_on_several_machines_meet_on_the_network_of_the_first(
 
     module = SimpleNamespace(_train_worker=_train_worker)
     meet_on_one_network(module)
-    worker = module._train_worker
-    assert worker(0, world_size=world_size, distributed_device_ids=devices) == network
+    settings = {"primary_addr": "10.0.0.1", "world_size": world_size}
+    assert module._train_worker(0, **settings, distributed_device_ids=devices) == network
 
 
-def test_the_network_of_an_address_that_has_no_route_is_not_known() -> None:
-    assert interface_to("127.0.0.1") == "lo"
-    assert interface_to("255.255.255.255") is None
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.0.1.1", "255.255.255.255"])
+def test_an_address_of_this_machine_alone_or_of_none_has_no_network(address: str) -> None:
+    assert interface_to(address) is None
 
 
 def test_a_config_is_written_whole_or_not_at_all(

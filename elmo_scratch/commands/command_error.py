@@ -430,14 +430,16 @@ def mistake_of(error: Exception, args: Namespace) -> Optional[str]:
     return _of_process(error, args)
 
 
-LOST = re.compile(r"gloo|nccl|connection|socket", re.IGNORECASE)
+LOST = re.compile(r"connection (reset|closed)|broken pipe|timed out|exited|aborted", re.IGNORECASE)
 """Matches PyTorch's messages on a process of a training that another one doesn't reach any more."""
 
 
 def _of_process(error: Exception, args: Namespace) -> Optional[str]:
     """The line where one of several processes has ended a training."""
     if isinstance(error, ProcessExitedException):
-        how = f"was killed by {error.signal_name}" if error.signal_name else "has ended"
+        how = f"ended with status {error.exit_code}"
+        if error.signal_name:
+            how = f"was killed by {error.signal_name}"
         return f"process {error.error_index} of the training {how}{_way_on('train', args)}"
     if not isinstance(error, ProcessRaisedException):
         return None
@@ -449,12 +451,12 @@ def _of_process(error: Exception, args: Namespace) -> Optional[str]:
     kind, told = raised[1].rpartition(".")[2], " ".join(raised[2].split())
     if kind == "ConfigurationError":
         return _of_unknown_name(told)
-    if kind.startswith("Dist") or (kind == "RuntimeError" and LOST.search(told)):
-        return (
-            "another process of the training, perhaps on another machine, was lost"
-            + _way_on("train", args)
+    is_of_pytorch = kind.startswith("Dist") or kind == "RuntimeError"
+    if is_of_pytorch and LOST.search(told):
+        return "another process of the training, perhaps on another machine, was lost" + _way_on(
+            "train", args
         )
-    return f"{told.rstrip('.')}{MORE}" if kind in ("RuntimeError", "ValueError") else None
+    return f"{told.rstrip('.')}{MORE}" if is_of_pytorch or kind == "ValueError" else None
 
 
 def _of_unknown_name(message: str) -> str:

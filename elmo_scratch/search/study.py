@@ -203,7 +203,7 @@ def open_study(folder: Path, sweep: Sweep, config: Dict[str, Any], seed: int) ->
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
         # A path within a URL ends at the first `?`, which SQLAlchemy 2.0 doesn't quote.
-        file = f"file:{quote(str(folder / STUDY_FILE))}"
+        file = (folder / STUDY_FILE).absolute().as_uri()
         url = URL.create("sqlite", database=file, query={"uri": "true"}).render_as_string()
         study = optuna.create_study(
             study_name="search",

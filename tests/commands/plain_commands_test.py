@@ -234,7 +234,10 @@ LOST = "another process of the training, perhaps on another machine, was lost af
             ProcessExitedException("", 1, 9, -9, "SIGKILL"),
             "process 1 of the training was killed by SIGKILL after 2 epochs, which is kept",
         ),
-        (ProcessExitedException("", 0, 9, 1), "process 0 of the training has ended after 2 epochs"),
+        (
+            ProcessExitedException("", 0, 9, 1),
+            "process 0 of the training ended with status 1 after 2",
+        ),
         (
             raised_by_a_process("RuntimeError: [gloo/pair.cc:5] Read error: Connection\nreset"),
             LOST,
@@ -242,6 +245,10 @@ LOST = "another process of the training, perhaps on another machine, was lost af
         (
             raised_by_a_process("torch.distributed.DistBackendError: it has exited"),
             LOST,
+        ),
+        (
+            raised_by_a_process("torch.distributed.DistNetworkError: EADDRINUSE: port in use."),
+            "EADDRINUSE: port in use; --debug shows where$",
         ),
         (
             raised_by_a_process("allennlp.common.checks.ConfigurationError: a.b: no\n  such c"),

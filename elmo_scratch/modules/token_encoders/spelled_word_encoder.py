@@ -236,8 +236,8 @@ number of rows, and the number of words differs in nearly every batch.
 
 FEW_WORDS_TOGETHER = 4
 """
-The same for fewer words than that, as one sentence at a time brings them: the weights of highway
-layers then take longer to read than to multiply.
+Fewer words than `WORDS_TOGETHER`, as a single sentence has, are padded to a multiple of this: more
+rows would take longer, and of one or two oneDNN makes slower products.
 """
 
 WORDS_AT_ONCE = 2048
