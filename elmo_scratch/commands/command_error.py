@@ -453,9 +453,8 @@ def _of_process(error: Exception, args: Namespace) -> Optional[str]:
         return _of_unknown_name(told)
     is_of_pytorch = kind.startswith("Dist") or kind == "RuntimeError"
     if is_of_pytorch and LOST.search(told):
-        return "another process of the training, perhaps on another machine, was lost" + _way_on(
-            "train", args
-        )
+        lost = "another process of the training, perhaps on another machine, was lost"
+        return f"{lost}{_way_on('train', args)}"
     return f"{told.rstrip('.')}{MORE}" if is_of_pytorch or kind == "ValueError" else None
 
 
