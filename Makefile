@@ -12,7 +12,7 @@ CPP := $(COMPILED) tests/emulated_tiles.h tests/faults/shim.c
 # Setup is done when a stamp with the fingerprint of what it installs exists.
 STAMP := $(VENV)/installed-$(shell cat Makefile requirements-dev.txt requirements.txt setup.py $(COMPILED) | cksum | cut -d' ' -f1)
 
-.PHONY: help setup demo test test-exhaustive test-levels test-all coverage test-install test-large fuzz check lint format docs docs-serve requirements dist clean
+.PHONY: help setup demo test test-exhaustive test-levels test-triton test-all coverage test-install test-large fuzz check lint format docs docs-serve requirements dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list what there is to make
@@ -54,7 +54,14 @@ test-exhaustive: setup  ## the tests that `test` leaves out: large grids, kills,
 test-levels: setup  ## the numeric tests without compiled code, at AVX2, at AVX-512, as far as the processor has more
 	@$(TESTING) -m tests.instruction_levels
 
-test-all: test test-exhaustive test-levels  ## all three
+# Triton is in no requirements: with PyTorch for a CPU only these tests need it.
+TRITON := build/triton
+test-triton: setup  ## the kernels of a GPU, in Triton's interpreter and through its compiler, without a GPU
+	@$(PIP) --no-deps --upgrade --target $(TRITON) -r tests/kernels/triton_kernels/requirements.txt
+	@TRITON_INTERPRET=1 PYTHONPATH=$(TRITON) $(TESTING) -m pytest -q tests/kernels/triton_kernels
+	@PYTHONPATH=$(TRITON) $(TESTING) -m pytest -q tests/kernels/triton_kernels/compile_test.py
+
+test-all: test test-exhaustive test-levels test-triton  ## all four
 
 coverage: setup  ## the lines and branches of the package that `test` reaches
 	@rm -f .coverage .coverage.*

@@ -24,7 +24,7 @@ SIMD_KERNELS, LEVELS = NATIVE / "simd_kernels.cpp", ("AVX2", "AVX512", "BFLOAT16
 # The configs that `allennlp elmo-train` fits to a text.
 RECIPES = "elmo_scratch.own_text.configs"
 # What lies in the package beside its code, at any depth: a new kind of file is named here.
-DATA = ("py.typed", "*.css", "*.html", "*.jinja", "*.js", "*.tsv", "tiny/*")
+DATA = ("py.typed", "*.css", "*.html", "*.jinja", "*.js", "*.tsv", "tiny/*", "triton_kernels/*.py")
 exec((ROOT / "elmo_scratch" / "version.py").read_text(encoding="utf-8"), VERSION)
 
 

@@ -5,6 +5,7 @@ versions: compiled code, oneDNN, AMX, CUDA graphs. Other rooms import from this 
 
 from elmo_scratch.kernels.char_convolution import convolved_maxima as convolved_maxima
 from elmo_scratch.kernels.char_convolution import max_over_time as max_over_time
+from elmo_scratch.kernels.char_convolution import maxima_on_gpu as maxima_on_gpu
 from elmo_scratch.kernels.char_convolution import words_at_once as words_at_once
 from elmo_scratch.kernels.cross_entropy import TopScores as TopScores
 from elmo_scratch.kernels.cross_entropy import averaged_rows as averaged_rows
@@ -12,6 +13,8 @@ from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy as chunked_
 from elmo_scratch.kernels.cross_entropy import rows_of_all_workers as rows_of_all_workers
 from elmo_scratch.kernels.cross_entropy import sparse_rows as sparse_rows
 from elmo_scratch.kernels.cross_entropy import top_scores as top_scores
+from elmo_scratch.kernels.gpu import agree as agree
+from elmo_scratch.kernels.gpu import side_by_side as side_by_side
 from elmo_scratch.kernels.linear import Linear as Linear
 from elmo_scratch.kernels.linear import rows_are_independent as rows_are_independent
 from elmo_scratch.kernels.lstm.function import LstmCache as LstmCache
@@ -49,6 +52,7 @@ __all__ = [
     "MATMUL_DTYPES",
     "MixedPrecision",
     "TopScores",
+    "agree",
     "are_frozen",
     "averaged_rows",
     "chunked_cross_entropy",
@@ -57,10 +61,12 @@ __all__ = [
     "highway_gate",
     "keep_heap_pages",
     "max_over_time",
+    "maxima_on_gpu",
     "precision_of",
     "rows_are_independent",
     "rows_of_all_workers",
     "run_lstm",
+    "side_by_side",
     "sigmoid_",
     "sparse_rows",
     "step_groups",

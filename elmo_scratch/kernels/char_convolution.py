@@ -6,6 +6,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
+from elmo_scratch.kernels.gpu import fused_kernels, made_by_triton
 from elmo_scratch.kernels.library import (
     COUNT,
     HAS_TILES,
@@ -102,6 +103,32 @@ def convolved_maxima(
     if not can_convolve(characters, lengths, most_characters, dtype, weights, biases):
         return None
     return _ConvolvedMaxima.apply(characters, lengths, most_characters, dtype, *weights, *biases)
+
+
+def maxima_on_gpu(
+    ids: torch.Tensor,
+    padding_id: int,
+    vectors: torch.Tensor,
+    weights: Sequence[torch.Tensor],
+    biases: Sequence[torch.Tensor],
+    dtype: torch.dtype,
+) -> Optional[torch.Tensor]:
+    """
+    The highest response of each filter to a window of a word by one kernel, without gradients; see
+    `fused_maxima` for the arguments and the result. `None` where there is no such kernel.
+    """
+    tensors = (vectors, *weights, *biases)
+    is_known = dtype in (torch.float32, torch.bfloat16) and len(ids) > 0
+    if not is_known or any(part.dtype != torch.float32 for part in tensors):
+        return None
+    fused = fused_kernels("char_convolution", ids.device)
+    if fused is None or not is_plain(*tensors) or torch.is_autocast_enabled(ids.device.type):
+        return None
+    with torch.no_grad():
+        maxima: Optional[torch.Tensor] = made_by_triton(
+            lambda: fused.fused_maxima(ids, padding_id, vectors, weights, biases, dtype)
+        )
+    return maxima
 
 
 def words_at_once(device: torch.device) -> int:

@@ -7,7 +7,7 @@ from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple
 import torch
 from allennlp.common import FromParams
 
-from elmo_scratch.kernels import Dropout, LstmState, MixedPrecision
+from elmo_scratch.kernels import Dropout, LstmState, MixedPrecision, side_by_side
 from elmo_scratch.modules.lstm import LstmStack, StateMemory, check_dropout
 from elmo_scratch.modules.sequences import PackedOrder, sentence_lengths
 from elmo_scratch.modules.token_encoders import EncodedTokens, TokenEncoder
@@ -249,17 +249,21 @@ class BiLm(torch.nn.Module, FromParams):
         if layers is None:
             layers = vectors.new_zeros(self.num_layers, mask.numel(), 2, self.dim)
         finals: List[LstmState] = []
-        for direction, (stack, places, state) in enumerate(self._directions(order, begin)):
-            for steps, batch_sizes in order.pieces(positions_at_once):
-                here = places[steps]
-                packed = vectors.flatten(0, 1).index_select(0, here)
-                if scales is not None:
-                    packed = packed * scales.flatten()[here].unsqueeze(1).to(packed)
-                read = stack(packed.to(device), batch_sizes, state, order.sorted_indices)
-                state = read.state
-                for number, outputs in enumerate(read.layers, start=1):
-                    layers[number, :, direction].index_copy_(0, here, outputs.to(layers))
-            finals.append(state)
+        # A list, so that the states are kept until both directions have been read.
+        directions = list(self._directions(order, begin))
+        with side_by_side(device) as part:
+            for direction, (stack, places, state) in enumerate(directions):
+                with part():
+                    for steps, batch_sizes in order.pieces(positions_at_once):
+                        here = places[steps]
+                        packed = vectors.flatten(0, 1).index_select(0, here)
+                        if scales is not None:
+                            packed = packed * scales.flatten()[here].unsqueeze(1).to(packed)
+                        read = stack(packed.to(device), batch_sizes, state, order.sorted_indices)
+                        state = read.state
+                        for number, outputs in enumerate(read.layers, start=1):
+                            layers[number, :, direction].index_copy_(0, here, outputs.to(layers))
+                finals.append(state)
         if not has_tokens:
             layers[0] = vectors.masked_fill(~mask.unsqueeze(-1), 0.0).view(-1, 1, self.dim)
         final = order.unsorted(finals)

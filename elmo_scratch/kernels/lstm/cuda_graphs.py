@@ -5,18 +5,23 @@ import os
 import threading
 from collections import OrderedDict
 from functools import lru_cache, partial
+from types import ModuleType
 from typing import Any, Callable, Hashable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 
+from elmo_scratch.kernels import gpu
+from elmo_scratch.kernels.gpu import agree, fused_kernels, made_by_triton
 from elmo_scratch.kernels.library import is_plain
-from elmo_scratch.kernels.lstm.cells import CellOutput, MemoryCells, memory_cells_for
+from elmo_scratch.kernels.lstm.cells import PLAIN, CellOutput, MemoryCells, memory_cells_for
 from elmo_scratch.kernels.lstm.reference import (
     LstmProducts,
     lstm_reference,
     lstm_reference_backward,
 )
 from elmo_scratch.kernels.lstm.run import LstmGradients, LstmResult, LstmRun, LstmState
+
+logger = logging.getLogger(__name__)
 
 SWITCH = "ELMO_SCRATCH_CUDA_GRAPHS"
 """On a GPU, LSTM steps run as CUDA graphs. Set this environment variable to 0 to turn that off."""
@@ -90,6 +95,9 @@ def grid_of(
     return PaddedLayout.of(batch_sizes, num_steps, num_rows, device)
 
 
+NUM_TIMED = 5
+"""How many replays are timed."""
+
 _ONE_AT_A_TIME = threading.Lock()
 """One lock per process: nothing may wait for a GPU while it is being recorded."""
 
@@ -159,6 +167,19 @@ class Recording:
             finally:
                 torch._C._cuda_clearCublasWorkspaces()
 
+    def milliseconds(self) -> float:
+        """How long a replay takes on a GPU, the shortest of a few."""
+        times: List[float] = []
+        with self._lock, _ONE_AT_A_TIME, torch.cuda.device(self._given[0].device):
+            for _ in range(NUM_TIMED):
+                start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                start.record()
+                self._graph.replay()
+                end.record()
+                end.synchronize()
+                times.append(start.elapsed_time(end))
+        return min(times)
+
     def room(self, times: int) -> List[torch.Tensor]:
         """Allocates the results of `times` replays, each part of shape `(times, *)`."""
         return [part.new_empty(times, *part.shape) for part in self._made]
@@ -211,6 +232,11 @@ class RecordedSteps(NamedTuple):
     forward: Recording
     backward: Optional[Recording]
 
+    def milliseconds(self) -> float:
+        """How long the steps take on a GPU, there and back."""
+        recordings = [self.forward, *([] if self.backward is None else [self.backward])]
+        return sum(recording.milliseconds() for recording in recordings)
+
 
 def addresses_of(run: LstmRun) -> Tuple[Address, ...]:
     """The address, shape and strides of each matrix that a recording reads in place."""
@@ -239,12 +265,14 @@ def with_parts(run: LstmRun, parts: Sequence[torch.Tensor]) -> LstmRun:
 
 class StepRecorder(NamedTuple):
     """
-    Records the `NUM_STEPS` steps of `run` for one `stream` of the GPU. Besides the weights, only
-    the shapes and types of the run's tensors matter.
+    Records the `NUM_STEPS` steps of `run` for one `stream` of the GPU, by the kernels of `fused`,
+    the module `lstm_steps`, if it is given. Besides the weights, only the shapes and types of the
+    run's tensors matter.
     """
 
     run: LstmRun
     stream: int
+    fused: Optional[ModuleType] = None
 
     @classmethod
     def like(cls, run: LstmRun, num_rows: int, stream: int) -> "StepRecorder":
@@ -267,7 +295,22 @@ class StepRecorder(NamedTuple):
         return cls(recorded, stream)
 
     def recorded(self, needs_grad: bool) -> RecordedSteps:
-        """Records the steps, and the backward pass only if it is needed."""
+        """Records the steps in the faster way, and the backward pass only if it is needed."""
+        recorded = self._record(needs_grad)
+        # Plain memory cells keep gates in another form.
+        is_alike = recorded.memory_cells is not PLAIN
+        fused = fused_kernels("lstm_steps", self.run.inputs.device) if is_alike else None
+        if fused is None or not fused.can_fuse(self.run):
+            return recorded
+        own = self._replace(fused=fused)
+        other = made_by_triton(lambda: own._record(needs_grad))
+        if other is None or not self._agree(recorded, other):
+            return recorded
+        is_faster = gpu.FUSES == "1" or other.milliseconds() < recorded.milliseconds()
+        return other if is_faster else recorded
+
+    def _record(self, needs_grad: bool) -> RecordedSteps:
+        """Records the steps in its own way."""
         num_rows, (hidden, cell) = self.run.batch_sizes[0], self.run.state
         memory_cells = memory_cells_for(self.run.dtype, cell)
         forward = Recording(partial(self._forward, needs_grad), batch_tensors(self.run))
@@ -281,11 +324,38 @@ class StepRecorder(NamedTuple):
         given = [cell, after, *kept, outputs, hidden, cell, *parts]
         return recorded._replace(backward=Recording(self._backward, given))
 
+    def _agree(self, one: RecordedSteps, other: RecordedSteps) -> bool:
+        """Whether both compute the same from random numbers, within rounding."""
+        generator = torch.Generator(self.run.inputs.device).manual_seed(0)
+
+        def random(like: torch.Tensor) -> torch.Tensor:
+            numbers = like.new_empty(like.shape, dtype=torch.float32)
+            return numbers.uniform_(-1.0, 1.0, generator=generator).to(like.dtype)
+
+        def replayed(recording: Recording, given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+            made = recording.room(1)
+            recording(given, [part[0] for part in made])
+            return made
+
+        given = list(map(random, batch_tensors(self.run)))
+        made = [replayed(steps.forward, given) for steps in (one, other)]
+        if one.backward is not None and other.backward is not None:
+            outputs, *histories = (part[0] for part in made[0])
+            hidden, cell = (random(part) for part in self.run.state)
+            given = [given[2], *histories, random(outputs), hidden, cell, *given[4:]]
+            for steps, parts in zip((one.backward, other.backward), made):
+                parts += replayed(steps, given)
+        expected, found = made
+        return agree(expected, found, self.run.dtype)
+
     def _forward(self, needs_grad: bool, given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
         inputs, hidden, cell, bias, *parts = given
         run = with_parts(self.run, parts)._replace(
             inputs=inputs, state=LstmState(hidden, cell), bias=bias
         )
+        if self.fused is not None:
+            made: List[torch.Tensor] = self.fused.fused_steps(run, needs_grad)
+            return made
         result = lstm_reference(run, LstmProducts.of(run), needs_grad=True)
         cells, cell_outputs, gates, projected = (result.kept[part::4] for part in range(4))
         # Without a backward pass only memory is needed.
@@ -295,11 +365,15 @@ class StepRecorder(NamedTuple):
     def _backward(self, given: Sequence[torch.Tensor]) -> List[torch.Tensor]:
         before, *histories, d_outputs, d_hidden, d_cell = given[:8]
         run = with_parts(self.run, given[8:])._replace(state=LstmState(d_hidden, before))
+        d_state = LstmState(d_hidden, d_cell)
+        if self.fused is not None:
+            made: List[torch.Tensor] = self.fused.fused_steps_backward(
+                run, histories, d_outputs, d_state
+            )
+            return made
         memory_cells = memory_cells_for(self.run.dtype, before)
         kept = step_tensors(run, histories)
-        back = lstm_reference_backward(
-            memory_cells, run, kept, d_outputs, LstmState(d_hidden, d_cell)
-        )
+        back = lstm_reference_backward(memory_cells, run, kept, d_outputs, d_state)
         return [back.gates, back.projected, *back.state]
 
 
@@ -393,8 +467,6 @@ def _pad_rows(part: torch.Tensor, num_rows: int) -> torch.Tensor:
     padded[: len(part)] = part
     return padded
 
-
-logger = logging.getLogger(__name__)
 
 DEVICES = recording_devices()
 """Types of devices on which recordings are made."""

@@ -3,7 +3,7 @@ Encoders of words by their characters, alone or beside a vector of the word: con
 layers, a projection.
 """
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
 
@@ -17,9 +17,11 @@ from elmo_scratch.alphabet import (
 from elmo_scratch.kernels import (
     Linear,
     MixedPrecision,
+    agree,
     convolved_maxima,
     highway_gate,
     max_over_time,
+    maxima_on_gpu,
     sigmoid_,
     words_at_once,
 )
@@ -73,6 +75,7 @@ class CharacterConvolution(MixedPrecision):
         self.convolutions = torch.nn.ModuleList()
         for width, number in filters:
             self.convolutions.append(Linear(width * character_dim, number))
+        self._checked: Set[torch.dtype] = set()
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """
@@ -82,22 +85,26 @@ class CharacterConvolution(MixedPrecision):
         is_trained = torch.is_grad_enabled() and any(
             parameter.requires_grad for parameter in self.parameters()
         )
-        maxima = self._compiled_maxima(ids) if is_trained and len(ids) > 0 else None
+        maxima: Optional[torch.Tensor] = None
+        if len(ids) > 0 and self._is_as_made():
+            maxima = self._compiled_maxima(ids) if is_trained else self._maxima_on_gpu(ids)
         if maxima is None:
-            missing = self._missing(len(ids)) if is_trained else 0
-            ids = torch.cat([ids.new_full((missing, ids.size(1)), self.padding_id), ids])
-            # The group that is not full has the shortest words, which take the least time.
-            at_once = words_at_once(ids.device)
-            odd = len(ids) % at_once
-            groups = [ids[:odd], *ids[odd:].split(at_once)]
-            groups = [group for group in groups if len(group) > 0] or [ids]
-            maxima = torch.cat([self._maxima(group) for group in groups])[missing:]
+            maxima = self._plain_maxima(ids, is_trained)
         return ACTIVATIONS[self.activation](maxima)
+
+    def _plain_maxima(self, ids: torch.Tensor, is_trained: bool) -> torch.Tensor:
+        """The maxima by PyTorch's operations, shape `(words, filters)`."""
+        missing = self._missing(len(ids)) if is_trained else 0
+        ids = torch.cat([ids.new_full((missing, ids.size(1)), self.padding_id), ids])
+        # The group that is not full has the shortest words, which take the least time.
+        at_once = words_at_once(ids.device)
+        odd = len(ids) % at_once
+        groups = [ids[:odd], *ids[odd:].split(at_once)]
+        groups = [group for group in groups if len(group) > 0] or [ids]
+        return torch.cat([self._maxima(group) for group in groups])[missing:]
 
     def _compiled_maxima(self, ids: torch.Tensor) -> Optional[torch.Tensor]:
         """The maxima by compiled code, shape `(words, filters)`, if there is any for this case."""
-        if not self._is_as_made():
-            return None
         characters = self.embedding(self._needed(ids, self._longest(ids)))
         weights: List[Any] = [convolution.weight for convolution in self.convolutions]
         biases: List[Any] = [convolution.bias for convolution in self.convolutions]
@@ -105,6 +112,22 @@ class CharacterConvolution(MixedPrecision):
         return convolved_maxima(
             characters, lengths(ids, self.padding_id), ids.size(1), dtype, weights, biases
         )
+
+    def _maxima_on_gpu(self, ids: torch.Tensor) -> Optional[torch.Tensor]:
+        """
+        The maxima by one kernel for a GPU, shape `(words, filters)`, if there is one for this case.
+        At its first use PyTorch's operations check it.
+        """
+        weights: List[Any] = [convolution.weight for convolution in self.convolutions]
+        biases: List[Any] = [convolution.bias for convolution in self.convolutions]
+        dtype = self.matmul_dtype_for(self.embedding.weight)
+        maxima = maxima_on_gpu(ids, self.padding_id, self.embedding.weight, weights, biases, dtype)
+        if maxima is not None and dtype not in self._checked:
+            self._checked.add(dtype)
+            expected = self._plain_maxima(ids, is_trained=False)
+            if not agree([expected], [maxima], dtype):
+                return expected
+        return maxima
 
     def _is_as_made(self) -> bool:
         """
