@@ -114,8 +114,8 @@ def maxima_on_gpu(
     dtype: torch.dtype,
 ) -> Optional[torch.Tensor]:
     """
-    The highest response of each filter to a window of a word by one kernel, without gradients; see
-    `fused_maxima` for the arguments and the result. `None` where there is no such kernel.
+    The highest response of each filter to a window of a word by one kernel; see `fused_maxima` for
+    the arguments and the result. `None` where there is no such kernel.
     """
     tensors = (vectors, *weights, *biases)
     is_known = dtype in (torch.float32, torch.bfloat16) and len(ids) > 0
@@ -124,7 +124,7 @@ def maxima_on_gpu(
     fused = fused_kernels("char_convolution", ids.device)
     if fused is None or not is_plain(*tensors) or torch.is_autocast_enabled(ids.device.type):
         return None
-    with torch.no_grad():
+    with torch.cuda.device_of(ids):
         maxima: Optional[torch.Tensor] = made_by_triton(
             lambda: fused.fused_maxima(ids, padding_id, vectors, weights, biases, dtype)
         )

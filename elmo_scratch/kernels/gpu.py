@@ -112,7 +112,8 @@ def side_by_side(device: torch.device) -> Iterator[Callable[[], ContextManager[N
     reads must be kept until then. On other devices, or where gradients are recorded, the parts run
     one after the other.
     """
-    if device.type != "cuda" or torch.is_grad_enabled():
+    is_eager = not torch.compiler.is_compiling()
+    if device.type != "cuda" or torch.is_grad_enabled() or not is_eager:
         yield nullcontext
         return
     used: List[torch.cuda.Stream] = []

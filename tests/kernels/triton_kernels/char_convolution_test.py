@@ -68,6 +68,36 @@ def test_in_bfloat16_it_is_close(ids: torch.Tensor, monkeypatch: pytest.MonkeyPa
     assert torch.allclose(found, exact, atol=0.05)
 
 
+@pytest.mark.parametrize("dim", [16, 5])
+def test_gradients_are_those_of_the_reference(
+    ids: torch.Tensor, dim: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = convolution(dim=dim).requires_grad_()
+    torch.manual_seed(7)
+    incoming = torch.randn(len(ids), 84, device=DEVICE)
+    found: List[List[torch.Tensor]] = []
+    for choice in ("0", "1"):
+        monkeypatch.setattr(gpu, "FUSES", choice)
+        made.zero_grad()
+        made(ids).backward(incoming)
+        found.append([part.grad for part in made.parameters()])
+    assert gpu.FUSES == "1"
+    for theirs, ours in zip(*found, strict=True):
+        assert ours.shape == theirs.shape and ours.any()
+        assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-5 * theirs.abs().max().item())
+
+
+def test_only_what_is_trained_has_a_gradient(
+    ids: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu, "FUSES", "1")
+    made = convolution()
+    made.convolutions[1].bias.requires_grad_()
+    made(ids).sum().backward()
+    with_gradient = {name for name, part in made.named_parameters() if part.grad is not None}
+    assert with_gradient == {"convolutions.1.bias"} and gpu.FUSES == "1"
+
+
 def test_a_word_does_not_depend_on_others(ids: torch.Tensor, fused: ModuleType) -> None:
     made = convolution()
     weights = [part.weight for part in made.convolutions]

@@ -23,7 +23,6 @@ SIZES = {"small": (128, 1024), "original": (512, 4096)}
 
 ROWS = {"num_rows": "i32", "cell_clip": "fp32", "projection_clip": "fp32", "clip": "fp32"}
 BLOCKS = dict(IS_INTERPRETED=False, ROWS_AT_ONCE=32)
-CHARACTERS = dict(CHARACTERS=50, CHARACTERS_AT_ONCE=64, DIM=16, DIM_AT_ONCE=16)
 
 each_way = pytest.mark.parametrize("capability", [80, 90])
 each_dtype = pytest.mark.parametrize("dtype", ["fp32", "bf16"])
@@ -101,15 +100,25 @@ def test_steps_of_an_lstm(capability: int, dtype: str, model: str, tmp_path: Pat
 def test_convolution(capability: int, dtype: str, tmp_path: Path) -> None:
     fused = import_module("elmo_scratch.kernels.triton_kernels.char_convolution")
     types = {
-        **dict.fromkeys(["num_words", "num_filters", "padding_id"], "i32"),
+        **dict.fromkeys(["num_words", "num_filters", "num_blocks", "padding_id"], "i32"),
         **dict.fromkeys(["vectors", "weights"], f"*{dtype}"),
-        **dict(ids="*i64", blocks="*i32", biases="*fp32", maxima="*fp32"),
+        **dict.fromkeys(["biases", "maxima", "gradients", "of_characters"], "*fp32"),
+        **dict(of_weights="*fp32", of_biases="*fp32", ids="*i64", blocks="*i32", windows="*i32"),
     }
-    constants = dict(
-        WORDS_AT_ONCE=fused.WORDS_AT_ONCE,
-        FILTERS_AT_ONCE=fused.FILTERS_AT_ONCE,
-        IS_INTERPRETED=False,
-        **CHARACTERS,
+    all_constants = dict(
+        _maxima=dict(
+            CHARACTERS_AT_ONCE=64,
+            KEEPS_WINDOWS=True,
+            IS_INTERPRETED=False,
+            WORDS_AT_ONCE=fused.WORDS_AT_ONCE,
+        ),
+        _weight_gradients=dict(WORDS_AT_ONCE=fused.WORDS_ADDED_AT_ONCE),
+        _character_gradients=dict(PLACES_AT_ONCE=fused.PLACES_AT_ONCE),
     )
-    kernel = compiled(fused._maxima, types, constants, capability)
-    assert ("HMMA" in machine_code(kernel, tmp_path)) == (dtype == "bf16")
+    for name, constants in all_constants.items():
+        constants.update(
+            CHARACTERS=50, DIM=16, DIM_AT_ONCE=16, FILTERS_AT_ONCE=fused.FILTERS_AT_ONCE
+        )
+        kernel = compiled(getattr(fused, name), types, constants, capability)
+        on_tensor_cores = name == "_maxima" and dtype == "bf16"
+        assert ("HMMA" in machine_code(kernel, tmp_path)) == on_tensor_cores, name
