@@ -3,6 +3,7 @@ The fast operations of ELMo. Each has a readable PyTorch reference that defines 
 versions: compiled code, oneDNN, AMX, CUDA graphs. Other rooms import from this file only.
 """
 
+from elmo_scratch.kernels.char_convolution import can_convolve as can_convolve
 from elmo_scratch.kernels.char_convolution import convolved_maxima as convolved_maxima
 from elmo_scratch.kernels.char_convolution import max_over_time as max_over_time
 from elmo_scratch.kernels.char_convolution import maxima_on_gpu as maxima_on_gpu
@@ -55,6 +56,7 @@ __all__ = [
     "agree",
     "are_frozen",
     "averaged_rows",
+    "can_convolve",
     "chunked_cross_entropy",
     "convolved_maxima",
     "device_of",

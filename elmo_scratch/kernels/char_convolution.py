@@ -46,8 +46,11 @@ def can_convolve(
     weights: Sequence[torch.Tensor],
     biases: Sequence[torch.Tensor],
 ) -> bool:
-    """Whether there is compiled code for these arguments of `convolved_maxima`."""
-    dim, tensors = characters.size(2), (characters, *weights, *biases)
+    """
+    Whether there is compiled code for these arguments of `convolved_maxima`. Of the first two, the
+    vectors of all characters and the ids of words' characters may take the place.
+    """
+    dim, tensors = characters.size(-1), (characters, *weights, *biases)
     return (
         dtype in CONVOLVE
         and characters.numel() > 0

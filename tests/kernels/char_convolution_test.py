@@ -6,6 +6,7 @@ import torch
 
 from elmo_scratch.kernels import char_convolution
 from elmo_scratch.kernels.char_convolution import can_convolve, convolved_maxima
+from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules.token_encoders.char_cnn_encoder import CharacterConvolution, lengths
 from tests.kernels.compiled_dtypes import each_dtype_of, needs_bfloat16
 from tests.modules.token_encoders.character_convolution_test import (
@@ -251,3 +252,16 @@ def test_a_convolution_that_is_trained_goes_this_way(
     for ours, plain in zip(*found, strict=True):
         assert torch.allclose(ours, plain, rtol=1e-4, atol=1e-4)
     assert not torch.no_grad()(convolution)(ids).requires_grad
+
+
+@each_dtype
+def test_a_frozen_convolution_goes_this_way_too(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids, convolution = words_of_every_length(50), CharacterConvolution(DIM, FILTERS, "tanh")
+    MixedPrecision.set_everywhere(convolution, str(dtype).partition(".")[2])
+    trained = convolution(ids)
+    convolution.requires_grad_(False)
+    asked: List[int] = []
+    monkeypatch.setattr(convolution, "_plain_maxima", lambda *_: asked.append(1))
+    assert torch.equal(convolution(ids), trained) and not asked

@@ -18,6 +18,7 @@ from elmo_scratch.kernels import (
     Linear,
     MixedPrecision,
     agree,
+    can_convolve,
     convolved_maxima,
     highway_gate,
     max_over_time,
@@ -88,7 +89,7 @@ class CharacterConvolution(MixedPrecision):
         maxima: Optional[torch.Tensor] = None
         if len(ids) > 0 and self._is_as_made():
             maxima = self._maxima_on_gpu(ids, is_trained)
-            if maxima is None and is_trained:
+            if maxima is None:
                 maxima = self._compiled_maxima(ids)
         if maxima is None:
             maxima = self._plain_maxima(ids, is_trained)
@@ -107,10 +108,12 @@ class CharacterConvolution(MixedPrecision):
 
     def _compiled_maxima(self, ids: torch.Tensor) -> Optional[torch.Tensor]:
         """The maxima by compiled code, shape `(words, filters)`, if there is any for this case."""
-        characters = self.embedding(self._needed(ids, self._longest(ids)))
         weights: List[Any] = [convolution.weight for convolution in self.convolutions]
         biases: List[Any] = [convolution.bias for convolution in self.convolutions]
-        dtype = self.matmul_dtype_for(weights[0])
+        dtype, vectors = self.matmul_dtype_for(weights[0]), self.embedding.weight
+        if not can_convolve(vectors, ids, ids.size(1), dtype, weights, biases):
+            return None
+        characters = self.embedding(self._needed(ids, self._longest(ids)))
         return convolved_maxima(
             characters, lengths(ids, self.padding_id), ids.size(1), dtype, weights, biases
         )
