@@ -37,19 +37,15 @@ def small_text(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "encoder, softmax, optimizer, epochs",
     [
         ("char_cnn", "sampled", "elmo_scratch_adagrad", 25),
-        *(
-            pytest.param(*settings, "adagrad", 50, marks=pytest.mark.exhaustive)
-            for settings in [
-                ("word", "full"),
-                ("char_cnn", "full"),
-                ("char_cnn", "sampled"),
-                ("char_cnn", "adaptive"),
-            ]
-        ),
+        ("word", "full", "adagrad", 50),
+        ("char_cnn", "full", "adagrad", 50),
+        ("char_cnn", "sampled", "adagrad", 50),
+        ("char_cnn", "adaptive", "adagrad", 50),
     ],
 )
 def test_a_small_text_is_learned_within_50_epochs(

@@ -1,9 +1,12 @@
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import List
 
 import pytest
@@ -12,6 +15,7 @@ from elmo_scratch.report import Contents, Report, read_run, report_of, write_pdf
 from elmo_scratch.report.charts import dots
 from elmo_scratch.report.document import Block, Cell, Column, Folded, Paragraph, Section, Table
 from elmo_scratch.report.pdf import Fonts, fonts_for, shared_out, wrapped
+from tests.forked import run_forked
 from tests.report.page_test import hostile_run
 from tests.report.run_folders import write_run
 
@@ -235,23 +239,17 @@ def test_the_widest_columns_share_what_the_others_leave(wanted: list, widths: li
 
 def test_a_file_that_may_not_grow_is_an_error_of_the_system(tmp_path: Path) -> None:
     """Matplotlib, which compresses while it writes, would end by an error of zlib."""
-    program = (
-        "import resource, signal, sys\n"
-        "from pathlib import Path\n"
-        "from elmo_scratch.report import Report, write_pdf\n"
-        "from elmo_scratch.report.document import Paragraph, Section\n"
-        "words = ' '.join(f'word{number * 7919 % 10007}' for number in range(1500))\n"
-        "report = Report('Long', [Section('Long', [Paragraph(words)])])\n"
-        "write_pdf(report, Path(sys.argv[1]) / 'first.pdf')\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))\n"
-        "try:\n"
-        "    write_pdf(report, Path(sys.argv[1]) / 'second.pdf')\n"
-        "except OSError as error:\n"
-        "    print(error.strerror)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert done.stdout == "File too large\n", done.stderr[-1000:]
+    words = " ".join(f"word{number * 7919 % 10007}" for number in range(1500))
+    long = Report("Long", [Section("Long", [Paragraph(words)])])
+
+    def write_both() -> None:
+        write_pdf(long, tmp_path / "first.pdf")
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+        with pytest.raises(OSError, match="File too large"):
+            write_pdf(long, tmp_path / "second.pdf")
+
+    with TemporaryDirectory() as folder:
+        ended = run_forked(write_both, Path(folder) / "errors")
+    assert ended.status == 0, ended.errors[-1000:]
     assert [path.name for path in tmp_path.iterdir()] == ["first.pdf"]

@@ -22,7 +22,7 @@ def law(num_words: int) -> List[float]:
 
 def test_a_single_draw_follows_the_law() -> None:
     sampler = sampler_of(num_samples=1)
-    num_draws = 20_000
+    num_draws = 8_000
     counts = torch.zeros(WORDS)
     for _ in range(num_draws):
         sampled = sampler()

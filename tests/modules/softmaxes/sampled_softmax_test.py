@@ -146,10 +146,10 @@ def error_of_gradients(num_samples: int, rounds: int, is_corrected: bool = True)
 
 def test_gradients_tend_to_those_of_the_full_softmax() -> None:
     # Of 39 words. The noise of a single sample of 25 is 15 %.
-    errors = [error_of_gradients(num_samples, rounds=400) for num_samples in (12, 25, 36)]
+    errors = [error_of_gradients(num_samples, rounds=200) for num_samples in (12, 25, 36)]
     assert errors[1] < errors[0] / 2.5 and errors[2] < errors[1] / 2.5
     assert errors[2] < 0.012
-    assert error_of_gradients(25, rounds=400, is_corrected=False) > 1.25 * errors[1]
+    assert error_of_gradients(25, rounds=200, is_corrected=False) > 1.25 * errors[1]
 
 
 def test_evaluation_is_that_of_the_full_softmax(
