@@ -262,7 +262,7 @@ IS_INTERPRETED = isinstance(_projection, InterpretedFunction)
 """Whether Triton's interpreter runs the kernels, on a CPU: `TRITON_INTERPRET=1`."""
 
 MOST_ROWS_AT_ONCE = 32
-"""The rows of a block: more would leave too few blocks for all multiprocessors."""
+"""The rows of a block of gates: more would leave too few blocks for all multiprocessors."""
 
 LEAST_AT_ONCE = 16
 """The fewest rows or columns of a product on tensor cores, and the columns of a block."""
@@ -287,13 +287,15 @@ class _Blocks:
         self.rows_at_once = LEAST_AT_ONCE if is_small else MOST_ROWS_AT_ONCE
         self.summed_at_once = SUMMED_AT_ONCE * (2 if run.dtype == torch.bfloat16 else 1)
 
-    def grid(self, columns: int, parts: int = 1) -> Tuple[int, int, int]:
-        """The blocks of results with so many columns."""
-        return (
-            triton.cdiv(columns, LEAST_AT_ONCE),
-            triton.cdiv(self.num_rows, self.rows_at_once),
-            parts,
-        )
+    def of_cells(self) -> Tuple[int, int]:
+        """How many blocks of cells and of rows there are."""
+        rows = triton.cdiv(self.num_rows, self.rows_at_once)
+        return triton.cdiv(self.num_cells, LEAST_AT_ONCE), rows
+
+    def of_outputs(self, parts: int = 1) -> Tuple[int, int, int]:
+        """The same of outputs, and of parts of the sums. Outputs are few, and so are their rows."""
+        rows = triton.cdiv(self.num_rows, LEAST_AT_ONCE)
+        return triton.cdiv(self.dim, LEAST_AT_ONCE), rows, parts
 
 
 def _bound(clip: object) -> float:
@@ -342,7 +344,7 @@ def fused_steps(run: LstmRun, keeps: bool) -> List[torch.Tensor]:
     shares = to_gates(run.inputs, run.gate_bias()).view(num_steps, num_rows, -1)
     for step in range(num_steps):
         own = step if keeps else 0
-        _gates_and_cells[blocks.grid(num_cells)](
+        _gates_and_cells[blocks.of_cells()](
             hidden,
             shares[step],
             recurrent,
@@ -360,7 +362,7 @@ def fused_steps(run: LstmRun, keeps: bool) -> List[torch.Tensor]:
             CELLS_AT_ONCE=LEAST_AT_ONCE,
             DIM_AT_ONCE=blocks.summed_at_once,
         )
-        _projection[blocks.grid(dim)](
+        _projection[blocks.of_outputs()](
             put_out[own],
             projection,
             mask,
@@ -372,7 +374,7 @@ def fused_steps(run: LstmRun, keeps: bool) -> List[torch.Tensor]:
             CELLS=num_cells,
             DROPS=outputs is not projected,
             IS_INTERPRETED=IS_INTERPRETED,
-            ROWS_AT_ONCE=blocks.rows_at_once,
+            ROWS_AT_ONCE=LEAST_AT_ONCE,
             CELLS_AT_ONCE=blocks.summed_at_once,
             DIM_AT_ONCE=LEAST_AT_ONCE,
         )
@@ -420,7 +422,7 @@ def fused_steps_backward(
     parts = d_state.hidden.contiguous().unsqueeze(0)
     made_parts = parts.new_empty(triton.cdiv(4 * num_cells, GATES_OF_A_PART), num_rows, dim)
     for step in reversed(range(num_steps)):
-        _cells_backward[blocks.grid(num_cells)](
+        _cells_backward[blocks.of_cells()](
             parts,
             d_output[step],
             d_output[step] if mask is None else mask.contiguous(),
@@ -445,7 +447,7 @@ def fused_steps_backward(
             DIM_AT_ONCE=blocks.summed_at_once,
         )
         parts = made_parts
-        _hidden_backward[blocks.grid(dim, len(parts))](
+        _hidden_backward[blocks.of_outputs(len(parts))](
             d_gates[step],
             recurrent,
             parts,
@@ -454,7 +456,7 @@ def fused_steps_backward(
             GATES=4 * num_cells,
             GATES_OF_A_PART=GATES_OF_A_PART,
             IS_INTERPRETED=IS_INTERPRETED,
-            ROWS_AT_ONCE=blocks.rows_at_once,
+            ROWS_AT_ONCE=LEAST_AT_ONCE,
             GATES_AT_ONCE=blocks.summed_at_once,
             DIM_AT_ONCE=LEAST_AT_ONCE,
         )
