@@ -5,6 +5,7 @@
 //   allennlp train training_config/chunking/input_output.jsonnet -s runs/chunking/input_output
 //
 // Reached on dev, with the biLM and the budget of examples/task_gains:
+// - F1 94.76 ± 0.07, all of the training set
 // - F1 92.36 ± 0.11, 10% of the training set
 local common = import "common.libsonnet";
 local elmo = import "../elmo.libsonnet";
