@@ -181,41 +181,30 @@ class Fingerprint:
     """
 
     def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
-        self._identities = list(map(_identity, tensors))
-        self._spread = _spread_numbers(tensors)
-        self._samples = list(map(torch.cat, self._spread))
-        # Numbers of other tensors were copied, and show no later write.
-        self._are_views = all(tensor.is_contiguous() for tensor in tensors)
+        self._versions: List[int] = []
+        self._places: List[Tuple[int, torch.dtype, torch.device]] = []
+        # One tensor for each device and type: on a GPU each comparison waits for the device.
+        samples: Dict[Tuple[torch.device, torch.dtype], List[torch.Tensor]] = {}
+        for tensor in tensors:
+            device, dtype = tensor.device, tensor.dtype
+            self._versions.append(NO_VERSION if tensor.is_inference() else tensor._version)
+            self._places.append((tensor.data_ptr(), dtype, device))
+            flat = tensor.detach().flatten()
+            # An odd stride: row lengths are often powers of two, and an even stride would hit the
+            # same few columns in every row.
+            sample = flat[:: flat.numel() // SAMPLE_SIZE | 1]
+            samples.setdefault((device, dtype), []).append(sample)
+        self._samples = list(map(torch.cat, samples.values()))
 
     def matches(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether `tensors` are still the ones that the fingerprint was taken of."""
-        identities = list(map(_identity, tensors))
-        if identities != self._identities or any(NO_VERSION in own for own in identities):
-            return False
-        spread = self._spread if self._are_views else _spread_numbers(tensors)
-        return all(map(torch.equal, map(torch.cat, spread), self._samples))
-
-
-def _identity(tensor: torch.Tensor) -> Tuple[Hashable, ...]:
-    """All that tells a tensor apart but its numbers."""
-    version = NO_VERSION if tensor.is_inference() else tensor._version
-    layout = (tensor.shape, tensor.stride())
-    return (version, tensor.data_ptr(), *layout, tensor.dtype, tensor.device)
-
-
-def _spread_numbers(tensors: Sequence[torch.Tensor]) -> List[List[torch.Tensor]]:
-    """
-    Evenly spread numbers of each tensor, views if it is contiguous. One list for each device and
-    type: on a GPU each comparison waits for the device.
-    """
-    groups: Dict[Tuple[torch.device, torch.dtype], List[torch.Tensor]] = {}
-    for tensor in tensors:
-        flat = tensor.detach().flatten()
-        # An odd stride: row lengths are often powers of two, and an even stride would hit the same
-        # few columns in every row.
-        spread = flat[:: flat.numel() // SAMPLE_SIZE | 1]
-        groups.setdefault((tensor.device, tensor.dtype), []).append(spread)
-    return list(groups.values())
+        now = Fingerprint(tensors)
+        return (
+            NO_VERSION not in now._versions
+            and now._versions == self._versions
+            and now._places == self._places
+            and all(map(torch.equal, now._samples, self._samples))
+        )
 
 
 Derived = TypeVar("Derived")
