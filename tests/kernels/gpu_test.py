@@ -77,6 +77,11 @@ def test_they_must_agree_with_the_reference(
     assert gpu.FUSES == ("" if is_same else "0")
 
 
+def test_what_pytorch_rounds_may_differ_by_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "product_rounding", lambda: "tf32")
+    assert agree([torch.tensor([1.0, 2.0])], [torch.tensor([1.0, 2.001])], torch.float32)
+
+
 def test_where_the_reference_is_not_finite_everything_is_right() -> None:
     assert agree([torch.tensor([float("nan")])], [torch.tensor([1.0])], torch.float32)
 

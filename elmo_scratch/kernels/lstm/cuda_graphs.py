@@ -11,7 +11,7 @@ from typing import Any, Callable, Hashable, List, NamedTuple, Optional, Sequence
 import torch
 
 from elmo_scratch.kernels import gpu
-from elmo_scratch.kernels.gpu import agree, fused_kernels, made_by_triton
+from elmo_scratch.kernels.gpu import agree, fused_kernels, made_by_triton, product_rounding
 from elmo_scratch.kernels.library import is_plain
 from elmo_scratch.kernels.lstm.cells import PLAIN, CellOutput, MemoryCells, memory_cells_for
 from elmo_scratch.kernels.lstm.reference import (
@@ -513,7 +513,7 @@ class LstmGraphCache:
         stream = torch.cuda.current_stream(device).cuda_stream if run.inputs.is_cuda else 0
         shape = (run.dtype, num_rows, run.clips, run.recurrent_dropout_mask is None)
         needs = (needs_grad, run.has_own_weights)
-        key = (addresses_of(run), *shape, *needs, device, stream, _rounding())
+        key = (addresses_of(run), *shape, *needs, device, stream, product_rounding())
         with self._lock:
             if key not in self._kept:
                 self._make(key, StepRecorder.like(run, num_rows, stream), needs_grad)
@@ -561,14 +561,6 @@ class LstmGraphCache:
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return type(self), ()
-
-
-def _rounding() -> Hashable:
-    """How float32 products are rounded on a GPU. A recording keeps the setting it was made with."""
-    settings = torch.backends.cuda.matmul
-    # In PyTorch versions that have `fp32_precision`, reading `allow_tf32` may raise an error.
-    precision: Optional[str] = getattr(settings, "fp32_precision", None)
-    return settings.allow_tf32 if precision is None else precision
 
 
 def _num_rows(num_sentences: int, num_gates: int) -> Optional[int]:

@@ -136,7 +136,8 @@ class CharacterConvolution(MixedPrecision):
         # Rounded responses may be equal, and the gradient then that of another window.
         if is_trained and dtype == torch.float32:
             trained = [part for part in self.parameters() if part.requires_grad]
-            incoming = torch.linspace(-1.0, 1.0, maxima.numel(), device=ids.device)
+            # All above 0: sums that nearly vanish would differ by much.
+            incoming = torch.linspace(0.5, 1.5, maxima.numel(), device=ids.device)
             for parts in both:
                 made = parts[0]
                 parts += torch.autograd.grad(
