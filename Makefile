@@ -56,8 +56,11 @@ test-levels: setup  ## the numeric tests without compiled code, at AVX2, at AVX-
 
 # Triton is in no requirements: with PyTorch for a CPU only these tests need it.
 TRITON := build/triton
-test-triton: setup  ## the kernels of a GPU, in Triton's interpreter and through its compiler, without a GPU
-	@$(PIP) --no-deps --upgrade --target $(TRITON) -r tests/kernels/triton_kernels/requirements.txt
+$(TRITON)/installed: tests/kernels/triton_kernels/requirements.txt | setup
+	@$(PIP) --no-deps --upgrade --target $(TRITON) -r $<
+	@touch $@
+
+test-triton: setup $(TRITON)/installed  ## the kernels of a GPU, in Triton's interpreter and through its compiler, without a GPU
 	@TRITON_INTERPRET=1 PYTHONPATH=$(TRITON) $(TESTING) -m pytest -q tests/kernels/triton_kernels
 	@PYTHONPATH=$(TRITON) $(TESTING) -m pytest -q tests/kernels/triton_kernels/compile_test.py
 

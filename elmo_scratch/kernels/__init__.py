@@ -14,7 +14,6 @@ from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy as chunked_
 from elmo_scratch.kernels.cross_entropy import rows_of_all_workers as rows_of_all_workers
 from elmo_scratch.kernels.cross_entropy import sparse_rows as sparse_rows
 from elmo_scratch.kernels.cross_entropy import top_scores as top_scores
-from elmo_scratch.kernels.gpu import agree as agree
 from elmo_scratch.kernels.gpu import side_by_side as side_by_side
 from elmo_scratch.kernels.linear import Linear as Linear
 from elmo_scratch.kernels.linear import rows_are_independent as rows_are_independent
@@ -53,7 +52,6 @@ __all__ = [
     "MATMUL_DTYPES",
     "MixedPrecision",
     "TopScores",
-    "agree",
     "are_frozen",
     "averaged_rows",
     "can_convolve",

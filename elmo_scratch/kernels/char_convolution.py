@@ -1,12 +1,13 @@
 """Convolutions over characters and their maxima over a word: the reference, and compiled code."""
 
 import ctypes
-from typing import Any, List, Optional, Sequence, Tuple
+from types import ModuleType
+from typing import Any, Callable, List, Optional, Sequence, Set, Tuple
 
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.kernels.gpu import fused_kernels, made_by_triton
+from elmo_scratch.kernels.gpu import agree, fused_kernels, made_by_triton
 from elmo_scratch.kernels.library import (
     COUNT,
     HAS_TILES,
@@ -120,18 +121,102 @@ def maxima_on_gpu(
     The highest response of each filter to a window of a word by one kernel; see `fused_maxima` for
     the arguments and the result. `None` where there is no such kernel.
     """
-    tensors = (vectors, *weights, *biases)
-    is_known = dtype in (torch.float32, torch.bfloat16) and len(ids) > 0
-    if not is_known or any(part.dtype != torch.float32 for part in tensors):
+    tensors, dim = (vectors, *weights, *biases), vectors.size(1)
+    is_known = (
+        dtype in (torch.float32, torch.bfloat16)
+        and len(ids) > 0
+        and all(part.dtype == torch.float32 for part in tensors)
+        and all(part.device == ids.device for part in tensors)
+        and all(
+            weight.size(1) in range(dim, ids.size(1) * dim + 1, dim)
+            and bias.shape == (len(weight),)
+            for weight, bias in zip(weights, biases)
+        )
+        and is_plain(ids, *tensors)
+        and not torch.is_autocast_enabled(ids.device.type)
+    )
+    fused = fused_kernels("char_convolution", ids.device) if is_known else None
+    if fused is None:
         return None
-    fused = fused_kernels("char_convolution", ids.device)
-    if fused is None or not is_plain(*tensors) or torch.is_autocast_enabled(ids.device.type):
-        return None
+    given = (ids, padding_id, vectors, weights, biases, dtype)
+    sizes = (ids.device, dtype, ids.size(1), *(part.shape for part in tensors))
     with torch.cuda.device_of(ids):
+        if sizes not in _CHECKED:
+            if not made_by_triton("char_convolution", lambda: _agrees(fused, *given)):
+                return None
+            _CHECKED.add(sizes)
         maxima: Optional[torch.Tensor] = made_by_triton(
-            lambda: fused.fused_maxima(ids, padding_id, vectors, weights, biases, dtype)
+            "char_convolution", lambda: fused.fused_maxima(*given)
         )
     return maxima
+
+
+_CHECKED: Set[Tuple[Any, ...]] = set()
+"""For which devices, types and shapes Triton's kernels have been checked."""
+
+NUM_CHECKED = 64
+"""The words that they are checked with."""
+
+
+def _agrees(
+    fused: ModuleType,
+    ids: torch.Tensor,
+    padding_id: int,
+    vectors: torch.Tensor,
+    weights: Sequence[torch.Tensor],
+    biases: Sequence[torch.Tensor],
+    dtype: torch.dtype,
+) -> bool:
+    """
+    Whether Triton's kernels compute what PyTorch's operations do, gradients included, from copies
+    of some of the words and of the parameters. The arguments are those of `maxima_on_gpu`.
+    """
+
+    def there_and_back(
+        maxima_of: Callable[..., torch.Tensor], own_dtype: torch.dtype
+    ) -> List[torch.Tensor]:
+        leaves = [part.detach().clone().requires_grad_() for part in (vectors, *weights, *biases)]
+        own_weights, own_biases = leaves[1 : 1 + len(weights)], leaves[1 + len(weights) :]
+        maxima = maxima_of(words, padding_id, leaves[0], own_weights, own_biases, own_dtype)
+        # All above 0: sums that nearly vanish would differ by much.
+        incoming = torch.linspace(0.5, 1.5, maxima.numel(), device=ids.device).view_as(maxima)
+        return [maxima.detach(), *torch.autograd.grad(maxima, leaves, incoming)]
+
+    def unchanged(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor
+
+    # What others do with saved tensors is not meant for these.
+    hooks = torch.autograd.graph.saved_tensors_hooks(unchanged, unchanged)
+    with torch.inference_mode(False), torch.enable_grad(), hooks:
+        words = ids[:: -(-len(ids) // NUM_CHECKED)].clone()
+        expected = there_and_back(_reference_maxima, dtype)
+        found = there_and_back(fused.fused_maxima, dtype)
+        exact: Optional[List[torch.Tensor]] = None
+        if dtype != torch.float32:
+            exact = there_and_back(_reference_maxima, torch.float32)
+    return agree("char_convolution", expected, found, exact)
+
+
+def _reference_maxima(
+    ids: torch.Tensor,
+    padding_id: int,
+    vectors: torch.Tensor,
+    weights: Sequence[torch.Tensor],
+    biases: Sequence[torch.Tensor],
+    dtype: torch.dtype,
+) -> torch.Tensor:
+    """
+    What `fused_maxima` computes, by PyTorch's operations over all windows. Those in the padding are
+    equal, so that the maxima are the same.
+    """
+    characters = torch.nn.functional.embedding(ids, vectors, padding_idx=0).to(dtype)
+    maxima: List[torch.Tensor] = []
+    for weight, bias in zip(weights, biases):
+        width = weight.size(1) // vectors.size(1)
+        windows = characters.unfold(1, width, 1).transpose(2, 3).flatten(2)
+        responses = torch.nn.functional.linear(windows, weight.to(dtype), bias.to(dtype))
+        maxima.append(responses.max(dim=1).values.float())
+    return torch.cat(maxima, dim=1)
 
 
 def words_at_once(device: torch.device) -> int:

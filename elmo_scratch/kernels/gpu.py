@@ -13,12 +13,13 @@ from types import ModuleType
 from typing import (
     Callable,
     ContextManager,
+    Dict,
     Hashable,
     Iterator,
     List,
     Optional,
     Sequence,
-    Tuple,
+    Type,
     TypeVar,
 )
 
@@ -28,15 +29,30 @@ logger = logging.getLogger(__name__)
 
 FUSED_SWITCH = "ELMO_SCRATCH_TRITON"
 """
-Triton's kernels run on a GPU where they are known to be faster. Set this environment variable to 0
-for never, to 1 for always.
+Triton's kernels run on a GPU, those of LSTMs where they are faster. Set this environment variable
+to 0 for none, to 1 for all.
 """
 
 FUSES = os.environ.get(FUSED_SWITCH, "")
-"""Its value, or "0" after a failure."""
+"""Its value."""
 
-ROUNDING = {torch.float32: 1e-4, torch.bfloat16: 3e-2}
-"""By which share Triton's kernels may differ from the reference, by the precision of products."""
+KERNELS = {"lstm_steps": "the steps of LSTMs", "char_convolution": "convolutions over characters"}
+"""The files of Triton's kernels, and what they compute."""
+
+STOPPED: Dict[str, str] = {}
+"""The files whose kernels have failed, and why: they are not used again."""
+
+ROUNDING = 1e-4
+"""By which share Triton's kernels may differ from a reference in float32."""
+
+ROUNDING_OF_TF32 = 3e-2
+"""The same of a reference whose products PyTorch rounds."""
+
+TIMES_AS_FAR = 5.0
+"""
+How many times as far from what is exact they may be as a reference in bfloat16: rounding takes
+different ways through the steps of an LSTM, and what is wrong is much farther away.
+"""
 
 Result = TypeVar("Result")
 
@@ -47,7 +63,7 @@ def fused_kernels(name: str, device: torch.device) -> Optional[ModuleType]:
     CPU with `TRITON_INTERPRET=1`.
     """
     is_interpreted = os.environ.get("TRITON_INTERPRET") == "1"
-    if FUSES == "0" or is_interpreted != (device.type == "cpu"):
+    if FUSES == "0" or name in STOPPED or is_interpreted != (device.type == "cpu"):
         return None
     return _imported(name)
 
@@ -60,34 +76,48 @@ def _imported(name: str) -> Optional[ModuleType]:
     """
     try:
         return import_module(f"elmo_scratch.kernels.triton_kernels.{name}")
-    except ImportError:
+    except ModuleNotFoundError:
+        return None
+    # Triton that is there and can't be imported raises errors of many types.
+    except Exception as error:
+        stop_fusing(name, _told(error))
         return None
 
 
-def stop_fusing(reason: str) -> None:
-    """Does without Triton's kernels from now on, with a warning."""
-    global FUSES
-    FUSES = "0"
+def stop_fusing(name: str, reason: str) -> None:
+    """Does without the kernels of a file from now on, with a warning."""
+    STOPPED[name] = reason
     logger.warning(
-        "Triton's kernels are not used from now on, and PyTorch's operations take their place, "
-        "more slowly: %s",
+        "Triton's kernels for %s are not used from now on, and PyTorch's operations take their "
+        "place, more slowly: %s",
+        KERNELS[name],
         reason,
     )
 
 
-def made_by_triton(work: Callable[[], Result]) -> Optional[Result]:
+def made_by_triton(
+    name: str, work: Callable[[], Result], *raised: Type[Exception]
+) -> Optional[Result]:
     """
-    What `work` with Triton's kernels gives; `None` if it fails, and then they are not used again.
+    What `work` with the kernels of a file gives; `None` if it fails, and then they are not used
+    again, or if there is no memory for it. Errors that are `raised` are passed on.
     """
     try:
         return work()
     except torch.cuda.OutOfMemoryError:
         torch.cuda.empty_cache()
         return None
+    except raised:
+        raise
     # A compiler that is missing or fails raises errors of many types.
     except Exception as error:
-        stop_fusing(f"{type(error).__name__}: {error}".split("\n", 1)[0])
+        stop_fusing(name, _told(error))
         return None
+
+
+def _told(error: Exception) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {error}".split("\n", 1)[0]
 
 
 def product_rounding() -> Hashable:
@@ -99,28 +129,32 @@ def product_rounding() -> Hashable:
 
 
 def agree(
-    expected: Sequence[torch.Tensor], found: Sequence[torch.Tensor], dtype: torch.dtype
+    name: str,
+    expected: Sequence[torch.Tensor],
+    found: Sequence[torch.Tensor],
+    exact: Optional[Sequence[torch.Tensor]] = None,
 ) -> bool:
     """
-    Whether Triton's kernels found what the reference did, within rounding of products of type
-    `dtype`. Where the reference is not finite everything is right. If they don't agree, Triton's
-    kernels are not used again.
+    Whether the kernels of a file `found` what the reference did, within rounding; if not, they are
+    not used again. Where the reference is not finite everything is right.
+
+    If `expected` is rounded to bfloat16, `exact` is the same in float32.
     """
-    # Then the reference rounds what Triton's kernels don't.
-    is_rounded = product_rounding() in (True, "tf32")
-    bound = ROUNDING[torch.bfloat16 if is_rounded else dtype]
-    pairs = [[part.float() for part in pair] for pair in zip(expected, found)]
-    is_same = all(
-        bool((theirs - ours).norm() <= bound * theirs.norm()) or not theirs.isfinite().all()
-        for theirs, ours in pairs
-    )
+    share = ROUNDING_OF_TF32 if product_rounding() in (True, "tf32") else ROUNDING
+
+    def is_near(reference: torch.Tensor, ours: torch.Tensor, best: torch.Tensor) -> bool:
+        bound = share * best.float().norm() + TIMES_AS_FAR * _distance(reference, best)
+        return bool(_distance(ours, best) <= bound) or not bool(best.isfinite().all())
+
+    is_same = all(map(is_near, expected, found, expected if exact is None else exact))
     if not is_same:
-        stop_fusing("their results differ")
+        stop_fusing(name, "their results differ")
     return is_same
 
 
-_OF_THREAD = threading.local()
-"""The streams of each thread: `streams`, by device."""
+def _distance(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """The norm of the difference, in float32."""
+    return (one.float() - other.float()).norm()
 
 
 @contextmanager
@@ -129,11 +163,12 @@ def side_by_side(device: torch.device) -> Iterator[Callable[[], ContextManager[N
     Lets a GPU run parts of some work at the same time. Each part runs within the context that a
     call of the result gives; the parts don't depend on one another. They begin after what was asked
     of the GPU before, and what comes after this context waits for all of them. Tensors that a part
-    reads must be kept until then. On other devices, or where gradients are recorded, the parts run
-    one after the other.
+    reads must be kept until then. On other devices, where gradients are recorded, and outside the
+    main thread, the parts run one after the other.
     """
     is_eager = not torch.compiler.is_compiling()
-    if device.type != "cuda" or torch.is_grad_enabled() or not is_eager:
+    is_main = threading.current_thread() is threading.main_thread()
+    if device.type != "cuda" or torch.is_grad_enabled() or not (is_eager and is_main):
         yield nullcontext
         return
     used: List[torch.cuda.Stream] = []
@@ -154,11 +189,7 @@ def side_by_side(device: torch.device) -> Iterator[Callable[[], ContextManager[N
             before.wait_stream(stream)
 
 
+@lru_cache(maxsize=None)
 def _side_stream(device: torch.device, number: int) -> torch.cuda.Stream:
-    """One of this thread's own streams of a GPU."""
-    streams = _OF_THREAD.__dict__.setdefault("streams", {})
-    key: Tuple[torch.device, int] = (device, number)
-    if key not in streams:
-        streams[key] = torch.cuda.Stream(device)
-    stream: torch.cuda.Stream = streams[key]
-    return stream
+    """One of the main thread's own streams of a GPU."""
+    return torch.cuda.Stream(device)

@@ -218,6 +218,12 @@ def are_frozen(weights: Sequence[torch.Tensor]) -> bool:
     return bool(weights) and not any(weight.requires_grad for weight in weights)
 
 
+def _finish(weights: Sequence[torch.Tensor]) -> None:
+    """Waits until a GPU has made what is derived from weights: other streams may read it next."""
+    if weights and weights[0].is_cuda and not torch.cuda.is_current_stream_capturing():
+        torch.cuda.current_stream(weights[0].device).synchronize()
+
+
 class FrozenWeightCache(Generic[Derived]):
     """
     Keeps a value derived from weights as long as the weights don't change. From weights that are
@@ -255,6 +261,7 @@ class FrozenWeightCache(Generic[Derived]):
             if kept_settings == settings and fingerprint.matches(weights):
                 return kept
         fingerprint, derived = Fingerprint(weights), derive()
+        _finish(weights)
         self._kept = (settings, fingerprint, derived)
         return derived
 

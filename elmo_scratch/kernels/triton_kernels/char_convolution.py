@@ -316,6 +316,7 @@ class _FusedMaxima(torch.autograd.Function):
             FILTERS_AT_ONCE=FILTERS_AT_ONCE,
         )
         ctx.sizes, ctx.num_ids = sizes, num_ids
+        ctx.dtypes = (ids.dtype, dtype, dtype, windows.dtype)
         ctx.save_for_backward(ids, read, laid, windows)
         return maxima
 
@@ -323,7 +324,10 @@ class _FusedMaxima(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradients: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         """The gradients of all arguments of `forward`, in their order."""
-        ids, read, laid, windows = ctx.saved_tensors
+        # Hooks on saved tensors may have changed their types and layouts.
+        ids, read, laid, windows = (
+            part.to(dtype).contiguous() for part, dtype in zip(ctx.saved_tensors, ctx.dtypes)
+        )
         gradients = gradients.to(torch.float32).contiguous()
         num_words, num_characters = ids.shape
         dim, num_filters = read.size(1), gradients.size(1)

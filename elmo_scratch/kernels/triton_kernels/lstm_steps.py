@@ -331,7 +331,7 @@ def fused_steps(run: LstmRun, keeps: bool) -> List[torch.Tensor]:
     """
     blocks, num_steps = _Blocks(run), len(run.batch_sizes)
     num_rows, dim, num_cells = blocks.num_rows, blocks.dim, blocks.num_cells
-    _, recurrent, projection = (part.to(run.dtype).contiguous() for part in run.weights)
+    recurrent, projection = (part.to(run.dtype).contiguous() for part in run.weights[1:])
     hidden, memory = run.state.hidden.contiguous(), run.state.cell.contiguous()
     mask = run.recurrent_dropout_mask
     projected = hidden.new_empty(num_steps, num_rows, dim)
@@ -411,7 +411,7 @@ def fused_steps_backward(
     """
     blocks, num_steps = _Blocks(run), len(run.batch_sizes)
     num_rows, dim, num_cells = blocks.num_rows, blocks.dim, blocks.num_cells
-    _, recurrent, projection = (part.to(run.dtype).contiguous() for part in run.weights)
+    recurrent, projection = (part.to(run.dtype).contiguous() for part in run.weights[1:])
     cells, gates, _, projected = (
         part.contiguous().view(num_steps, num_rows, -1) for part in histories
     )

@@ -3,7 +3,7 @@ Encoders of words by their characters, alone or beside a vector of the word: con
 layers, a projection.
 """
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -17,7 +17,6 @@ from elmo_scratch.alphabet import (
 from elmo_scratch.kernels import (
     Linear,
     MixedPrecision,
-    agree,
     can_convolve,
     convolved_maxima,
     highway_gate,
@@ -76,7 +75,6 @@ class CharacterConvolution(MixedPrecision):
         self.convolutions = torch.nn.ModuleList()
         for width, number in filters:
             self.convolutions.append(Linear(width * character_dim, number))
-        self._checked: Set[Tuple[torch.dtype, bool]] = set()
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """
@@ -88,7 +86,7 @@ class CharacterConvolution(MixedPrecision):
         )
         maxima: Optional[torch.Tensor] = None
         if len(ids) > 0 and self._is_as_made():
-            maxima = self._maxima_on_gpu(ids, is_trained)
+            maxima = self._maxima_on_gpu(ids)
             if maxima is None:
                 maxima = self._compiled_maxima(ids)
         if maxima is None:
@@ -118,32 +116,24 @@ class CharacterConvolution(MixedPrecision):
             characters, lengths(ids, self.padding_id), ids.size(1), dtype, weights, biases
         )
 
-    def _maxima_on_gpu(self, ids: torch.Tensor, is_trained: bool) -> Optional[torch.Tensor]:
+    def _maxima_on_gpu(self, ids: torch.Tensor) -> Optional[torch.Tensor]:
         """
         The maxima by one kernel for a GPU, shape `(words, filters)`, if there is one for this case.
-        At its first use PyTorch's operations check it.
         """
+        embedding = self.embedding
+        if not (
+            type(embedding) is torch.nn.Embedding
+            and not (embedding._forward_pre_hooks or embedding._forward_hooks)
+            and not (embedding._backward_pre_hooks or embedding._backward_hooks)
+            and embedding.padding_idx == 0
+            and embedding.max_norm is None
+            and not (embedding.scale_grad_by_freq or embedding.sparse)
+        ):
+            return None
         weights: List[Any] = [convolution.weight for convolution in self.convolutions]
         biases: List[Any] = [convolution.bias for convolution in self.convolutions]
-        vectors = self.embedding.weight
-        dtype = self.matmul_dtype_for(vectors)
-        maxima = maxima_on_gpu(ids, self.padding_id, vectors, weights, biases, dtype)
-        if maxima is None or (dtype, is_trained) in self._checked:
-            return maxima
-        self._checked.add((dtype, is_trained))
-        expected = self._plain_maxima(ids, is_trained)
-        both = [[expected], [maxima]]
-        # Rounded responses may be equal, and the gradient then that of another window.
-        if is_trained and dtype == torch.float32:
-            trained = [part for part in self.parameters() if part.requires_grad]
-            # All above 0: sums that nearly vanish would differ by much.
-            incoming = torch.linspace(0.5, 1.5, maxima.numel(), device=ids.device)
-            for parts in both:
-                made = parts[0]
-                parts += torch.autograd.grad(
-                    made, trained, incoming.view_as(made), retain_graph=True
-                )
-        return maxima if agree(both[0], both[1], dtype) else expected
+        dtype = self.matmul_dtype_for(embedding.weight)
+        return maxima_on_gpu(ids, self.padding_id, embedding.weight, weights, biases, dtype)
 
     def _is_as_made(self) -> bool:
         """

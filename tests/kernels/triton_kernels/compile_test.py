@@ -8,7 +8,7 @@ import subprocess
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any, Dict, List, Tuple
 
 import pytest
 
@@ -22,7 +22,6 @@ SIZES = {"small": (128, 1024), "original": (512, 4096)}
 """The outputs and the memory cells of the released models."""
 
 ROWS = {"num_rows": "i32", "cell_clip": "fp32", "projection_clip": "fp32", "clip": "fp32"}
-BLOCKS = dict(IS_INTERPRETED=False, ROWS_AT_ONCE=32)
 
 each_way = pytest.mark.parametrize("capability", [80, 90])
 each_dtype = pytest.mark.parametrize("dtype", ["fp32", "bf16"])
@@ -73,25 +72,28 @@ def test_steps_of_an_lstm(capability: int, dtype: str, model: str, tmp_path: Pat
     names = ["hidden", "before", "after", "mask", "projected", "d_hidden", "d_output", "d_cell"]
     types = {**ROWS, **rounded, **dict.fromkeys([*names, "d_projected"], "*fp32")}
     least = fused.LEAST_AT_ONCE
-    all_constants = dict(
-        _gates_and_cells=dict(
-            CELLS=cells, KEEPS_GATES=True, CELLS_AT_ONCE=least, DIM_AT_ONCE=summed
+    of_cells = dict(CELLS=cells, CELLS_AT_ONCE=least, DIM_AT_ONCE=summed)
+    of_outputs = dict(DIM_AT_ONCE=least, ROWS_AT_ONCE=least)
+    all_constants: List[Tuple[str, Dict[str, Any]]] = [
+        ("_projection", dict(of_outputs, CELLS=cells, CELLS_AT_ONCE=summed, DROPS=True)),
+        (
+            "_hidden_backward",
+            dict(
+                of_outputs,
+                GATES=4 * cells,
+                GATES_OF_A_PART=fused.GATES_OF_A_PART,
+                GATES_AT_ONCE=summed,
+            ),
         ),
-        _projection=dict(CELLS=cells, DROPS=True, CELLS_AT_ONCE=summed, DIM_AT_ONCE=least),
-        _cells_backward=dict(
-            CELLS=cells, DROPS=True, PARTS=4, CELLS_AT_ONCE=least, DIM_AT_ONCE=summed
-        ),
-        _hidden_backward=dict(
-            GATES=4 * cells,
-            GATES_OF_A_PART=fused.GATES_OF_A_PART,
-            GATES_AT_ONCE=summed,
-            DIM_AT_ONCE=least,
-        ),
-    )
-    for name, constants in all_constants.items():
-        kernel = compiled(
-            getattr(fused, name), types, {**BLOCKS, "DIM": dim, **constants}, capability
-        )
+    ]
+    for rows in (least, fused.MOST_ROWS_AT_ONCE):
+        own = dict(of_cells, ROWS_AT_ONCE=rows)
+        all_constants.append(("_gates_and_cells", dict(own, KEEPS_GATES=True)))
+        for parts in (1, 4 * cells // fused.GATES_OF_A_PART):
+            all_constants.append(("_cells_backward", dict(own, DROPS=True, PARTS=parts)))
+    for name, constants in all_constants:
+        constants.update(DIM=dim, IS_INTERPRETED=False)
+        kernel = compiled(getattr(fused, name), types, constants, capability)
         assert ("HMMA" in machine_code(kernel, tmp_path)) == (dtype == "bf16"), name
 
 

@@ -16,4 +16,5 @@ def record_everywhere(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
     kernels too.
     """
     monkeypatch.setattr(cuda_graphs, "DEVICES", ("cpu", "cuda"))
+    monkeypatch.setattr(gpu, "STOPPED", {})
     monkeypatch.setattr(gpu, "FUSES", "1" if request.param == "fused" else "0")
