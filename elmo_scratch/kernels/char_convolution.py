@@ -7,7 +7,7 @@ from typing import Any, Callable, List, Optional, Sequence, Set, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.kernels.gpu import agree, fused_kernels, made_by_triton
+from elmo_scratch.kernels.gpu import agree, fused_kernels, made_by_triton, may_fuse
 from elmo_scratch.kernels.library import (
     COUNT,
     HAS_TILES,
@@ -57,14 +57,27 @@ def can_convolve(
         and characters.numel() > 0
         and dim % NUMBERS_TOGETHER == 0
         and most_characters < MOST_WINDOWS
-        and all(
-            weight.size(1) in range(dim, most_characters * dim + 1, dim)
-            and bias.shape == (len(weight),)
-            for weight, bias in zip(weights, biases)
-        )
+        and _fit(weights, biases, dim, most_characters)
         and all(tensor.dtype == torch.float32 for tensor in tensors)
         and not torch.is_autocast_enabled("cpu")
         and is_plain(*tensors, lengths, on="cpu")
+    )
+
+
+def _fit(
+    weights: Sequence[torch.Tensor],
+    biases: Sequence[torch.Tensor],
+    dim: int,
+    most_characters: int,
+) -> bool:
+    """
+    Whether each width's weights, shape `(filters, width * dim)`, and biases, shape `(filters,)`,
+    belong together, and its windows have room in a word.
+    """
+    return all(
+        weight.size(1) in range(dim, most_characters * dim + 1, dim)
+        and bias.shape == (len(weight),)
+        for weight, bias in zip(weights, biases)
     )
 
 
@@ -121,17 +134,15 @@ def maxima_on_gpu(
     The highest response of each filter to a window of a word by one kernel; see `fused_maxima` for
     the arguments and the result. `None` where there is no such kernel.
     """
+    if not may_fuse("char_convolution", ids.device):
+        return None
     tensors, dim = (vectors, *weights, *biases), vectors.size(1)
     is_known = (
         dtype in (torch.float32, torch.bfloat16)
         and len(ids) > 0
         and all(part.dtype == torch.float32 for part in tensors)
         and all(part.device == ids.device for part in tensors)
-        and all(
-            weight.size(1) in range(dim, ids.size(1) * dim + 1, dim)
-            and bias.shape == (len(weight),)
-            for weight, bias in zip(weights, biases)
-        )
+        and _fit(weights, biases, dim, ids.size(1))
         and is_plain(ids, *tensors)
         and not torch.is_autocast_enabled(ids.device.type)
     )

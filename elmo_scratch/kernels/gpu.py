@@ -57,15 +57,18 @@ different ways through the steps of an LSTM, and what is wrong is much farther a
 Result = TypeVar("Result")
 
 
+def may_fuse(name: str, device: torch.device) -> bool:
+    """Whether it is worth asking for `fused_kernels`: on an ordinary CPU there are none."""
+    is_interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    return FUSES != "0" and name not in STOPPED and is_interpreted == (device.type == "cpu")
+
+
 def fused_kernels(name: str, device: torch.device) -> Optional[ModuleType]:
     """
     The file `name` of `triton_kernels`, if its kernels can run on a device: a GPU with Triton, or a
     CPU with `TRITON_INTERPRET=1`.
     """
-    is_interpreted = os.environ.get("TRITON_INTERPRET") == "1"
-    if FUSES == "0" or name in STOPPED or is_interpreted != (device.type == "cpu"):
-        return None
-    return _imported(name)
+    return _imported(name) if may_fuse(name, device) else None
 
 
 @lru_cache(maxsize=None)
