@@ -345,6 +345,7 @@ class StepRecorder(NamedTuple):
         given = [cell, after, *kept, outputs, hidden, cell, *parts]
         return recorded._replace(backward=Recording(self._backward, given))
 
+    @torch.no_grad()
     def _agree(self, one: RecordedSteps, other: RecordedSteps) -> bool:
         """Whether both compute the same from random numbers, within rounding."""
         generator = torch.Generator(self.run.inputs.device).manual_seed(0)
