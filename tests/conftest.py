@@ -28,20 +28,30 @@ from tests.tiny_training import CONFIGS, logging_as_before, params_on_fixtures, 
 # Threads cost more than they bring where tensors are tiny, here and in the processes of tests.
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Ray's workers give way to all else on the machine, and so to the tests that run beside them.
+os.environ.setdefault("RAY_worker_niceness", "0")
 
 
 LONGEST_FILES = [
     "tests/examples/ag_news_study/__main___test.py",
-    "tests/faults/faults_test.py",
+    "tests/commands/elmo_test.py",
     "tests/sanitizers_test.py",
-    "tests/emulated_tiles_test.py",
+    "tests/export/ray_engine_test.py",
+    "tests/faults/faults_test.py",
     "tests/distributed_test.py",
+    "tests/strangers/structure_test.py",
     "tests/notebook_test.py",
+    "tests/small_text_test.py",
+    "tests/emulated_tiles_test.py",
+    "tests/flat_memory_test.py",
+    "tests/examples/task_gains/__main___test.py",
+    "tests/examples/ag_news_study/cross_validation_test.py",
     "tests/training/exact_resume_test.py",
     "tests/compat_test.py",
     "tests/recover_streams_test.py",
     "tests/registered_test.py",
-    "tests/commands/elmo_test.py",
+    "tests/compat_data_loaders_test.py",
+    "tests/modules/softmaxes/full_softmax_test.py",
     "tests/embedders/bilm_embedder_test.py",
     "tests/search/search_test.py",
     "tests/export/export_test.py",

@@ -1,3 +1,4 @@
+import logging
 import os
 import signal
 import sys
@@ -59,7 +60,18 @@ def test_a_number_of_workers_out_of_range_is_an_error() -> None:
         RayEngine(SOURCE, 0)
 
 
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """A cluster that is there already, which these tests share: it takes long to start."""
+    import ray
+
+    ray.init(log_to_driver=False, logging_level=logging.ERROR)
+    yield
+    ray.shutdown()
+
+
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("cluster")
 def test_more_workers_than_there_is_room_for_are_an_error(
     new_layers: NewLayers, text: InputText, tmp_path: Path
 ) -> None:
@@ -71,6 +83,7 @@ def test_more_workers_than_there_is_room_for_are_an_error(
 
 
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("cluster")
 def test_an_error_of_a_worker_is_the_one_it_had(new_layers: NewLayers, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("\n".join(LINES), encoding="utf-8")
     source = SOURCE._replace(weight_file=str(tmp_path / "none.hdf5"))
@@ -157,6 +170,7 @@ def killed(tmp_path: Path) -> Iterator[List[int]]:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("cluster")
 def test_a_worker_that_dies_does_not_show(
     new_layers: NewLayers, tmp_path: Path, killed: List[int]
 ) -> None:
