@@ -53,7 +53,7 @@ def blocks_of_batches(
         return
     for block in _blocks(sentences, settings):
         # The longest come first: too little memory shows at once.
-        yield list(_filled(sorted(block, key=_length, reverse=True), settings))
+        yield list(_full_batches(sorted(block, key=_length, reverse=True), settings))
 
 
 def _blocks(sentences: Iterable[Sentence], settings: ExportSettings) -> Iterator[List[Sentence]]:
@@ -78,7 +78,7 @@ def _blocks(sentences: Iterable[Sentence], settings: ExportSettings) -> Iterator
         yield block
 
 
-def _filled(sentences: List[Sentence], settings: ExportSettings) -> Iterator[Batch]:
+def _full_batches(sentences: List[Sentence], settings: ExportSettings) -> Iterator[Batch]:
     """Yields batches whose first sentence is their longest."""
     batch: Batch = []
     for sentence in sentences:

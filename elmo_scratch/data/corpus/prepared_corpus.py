@@ -241,19 +241,19 @@ CHECKSUMS = "checksums.json"
 
 PART = ".elmo_scratch_part"
 """
-The suffix of a folder while it is filled; other folders with this suffix are leftovers to remove.
+The suffix of a folder while it is made; other folders with this suffix are leftovers to remove.
 """
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
+def make_once(folder: Path, write: Callable[[Path], None]) -> None:
     """
     Makes sure that a folder is there, whole. One process fills it beside its place and then moves
     it there; others wait. Half-made folders of killed processes, here and beside, are removed, and
     a folder in which a file is missing or is no longer what it was is made anew, with a warning.
 
-    `fill` writes the files into an empty folder; an error there leaves nothing behind. Raises
+    `write` makes the files into an empty folder; an error there leaves nothing behind. Raises
     `ConfigurationError` if the disk is full or the place can't be written to.
     """
     if is_whole(folder):
@@ -268,7 +268,7 @@ def make_once(folder: Path, fill: Callable[[Path], None]) -> None:
             lock.acquire()
         try:
             if not is_whole(folder):
-                _make(folder, fill)
+                _make(folder, write)
         finally:
             lock.release()
     except OSError as error:
@@ -335,8 +335,8 @@ def _checksums(folder: Path, names: List[str]) -> Dict[str, int]:
     return checksums
 
 
-def _make(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Fills a folder. The caller holds its lock."""
+def _make(folder: Path, write: Callable[[Path], None]) -> None:
+    """Makes a folder. The caller holds its lock."""
     part = folder.with_name(folder.name + PART)
     _remove_leftovers(part)
     if folder.exists():
@@ -344,7 +344,7 @@ def _make(folder: Path, fill: Callable[[Path], None]) -> None:
         shutil.rmtree(folder)
     try:
         part.mkdir()
-        fill(part)
+        write(part)
         checksums = _checksums(part, sorted(os.listdir(part)))
         (part / CHECKSUMS).write_text(json.dumps(checksums, indent=2) + "\n", "utf-8")
         sizes = {path.name: path.stat().st_size for path in part.iterdir()}

@@ -32,7 +32,7 @@ from elmo_scratch.interop.archives.weights import (
     check_not_compressed,
     check_plain,
     check_sizes,
-    fill,
+    load_weights,
     part_of,
     reason_of,
 )
@@ -175,7 +175,7 @@ def language_model_in(folder: Path, archive_file: Source) -> PretrainedLanguageM
     weights = part_of(state, BILM_PREFIX)
     check_sizes(blueprint, weights, archive_file)
     bilm = blueprint.build()
-    fill(bilm, weights, archive_file)
+    load_weights(bilm, weights, archive_file)
     reader = build_reader(settings.get("dataset_reader"), archive_file)
     pretrained = PretrainedBiLm(bilm, blueprint, vocab, reader)
     softmax = softmax or DEFAULT_SOFTMAX

@@ -17,7 +17,7 @@ from elmo_scratch.interop.archives.weights import (
     Source,
     Tensors,
     check_sizes,
-    fill,
+    load_weights,
     part_of,
 )
 from elmo_scratch.interop.official.options import SIDECAR, Options
@@ -78,7 +78,7 @@ def task_bilm_in(folder: Path, archive_file: Source, place: str = "") -> TaskBiL
     found = _only(_chosen(places, place, config, archive_file), state, archive_file)
     weights = part_of(state, found.prefix)
     bilm = found.blueprint.build()
-    fill(bilm, weights, archive_file, found.prefix)
+    load_weights(bilm, weights, archive_file, found.prefix)
     word_indexer: WordIndexer
     if isinstance(bilm.token_encoder, CharCnnEncoder):
         word_indexer = CharacterWordIndexer(bilm.token_encoder.max_characters_per_token)

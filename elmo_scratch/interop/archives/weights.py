@@ -101,7 +101,7 @@ def check_sizes(
             )
 
 
-def fill(bilm: BiLm, state: Tensors, source: Source, prefix: str = BILM_PREFIX) -> None:
+def load_weights(bilm: BiLm, state: Tensors, source: Source, prefix: str = BILM_PREFIX) -> None:
     """
     Loads weights into a biLM. Raises `ConfigurationError` if they don't fit or are not finite.
     """

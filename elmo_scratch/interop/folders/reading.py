@@ -22,7 +22,7 @@ from elmo_scratch.interop.archives.weights import (
     NO_MODULE,
     SOFTMAX_PREFIX,
     Tensors,
-    fill,
+    load_weights,
     planned_bilm,
     reason_of,
 )
@@ -118,7 +118,7 @@ def read_model_folder(folder: Source, *, with_softmax: bool = False) -> FolderCo
             parts = _planned_parts(config, blueprint, len(file.keys()), folder)
             _check(file, parts, config.dtype, path)
             bilm = blueprint.build_plain()
-            fill(bilm, _tensors(file, parts, BILM_PREFIX), path)
+            load_weights(bilm, _tensors(file, parts, BILM_PREFIX), path)
             lowercase = config.vocabulary is not None and config.vocabulary.lowercase
             softmax, mixes = LoadedSoftmax(config.softmax, lowercase=lowercase), None
             if with_softmax and config.softmax is not None:
