@@ -15,7 +15,6 @@ from elmo_scratch.embedders.output_encoder import mixed_vectors
 from elmo_scratch.embedders.task_bilm import archived_task_bilm
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 from elmo_scratch.modules.sequences import remove_boundaries
-from elmo_scratch.modules.token_encoders.token_ids import check_token_ids
 
 logger = logging.getLogger(__name__)
 
@@ -146,7 +145,7 @@ class BiLmEmbedder(TokenEmbedder):
             Shape `(batch, tokens, get_output_dim())`.
         """
         encoder = self.bilm.token_encoder
-        check_token_ids(tokens, encoder)
+        encoder.check_token_ids(tokens)
         if encoder.reads_characters:
             ids, mask = tokens, (tokens != 0).any(dim=-1)
         else:

@@ -31,7 +31,6 @@ from elmo_scratch.modules import (
 )
 from elmo_scratch.modules.softmaxes import FullSoftmax
 from elmo_scratch.modules.token_encoders import TokenEncoder, WordEncoder
-from elmo_scratch.modules.token_encoders.token_ids import token_ids
 
 logger = logging.getLogger(__name__)
 
@@ -280,7 +279,7 @@ class LanguageModel(Model):
                 "`token_indexers` of the reader"
             )
         words = by_name["tokens"]  # (batch, tokens)
-        ids = token_ids(sentence, self.bilm.token_encoder)
+        ids = self.bilm.token_encoder.token_ids(sentence)
         return predict_sentences(self.bilm, ids, words, mask, self._begin, self._end)
 
     def _of_windows(self, windows: Dict[str, torch.Tensor]) -> Predictions:

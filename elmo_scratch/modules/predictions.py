@@ -8,7 +8,6 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.modules.bilm import BiLm
 from elmo_scratch.modules.lstm import StateMemory
 from elmo_scratch.modules.sequences import add_boundaries
-from elmo_scratch.modules.token_encoders.token_ids import check_token_ids
 
 
 class LastLayer(NamedTuple):
@@ -195,7 +194,7 @@ def predict_windows(
             "to the `token_indexers` of the reader"
         )
     words = windows["characters" if encoder.reads_characters else "words"]
-    check_token_ids(words.unsqueeze(0), encoder)
+    encoder.check_token_ids(words.unsqueeze(0))
     vectors = encoder.encode_words(words)  # (distinct, dim)
     if bilm.drops_words:
         is_mark = (windows["words"] == begin) | (windows["words"] == end)

@@ -60,7 +60,6 @@ from elmo_scratch.modules import (
     predict_windows,
 )
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
-from elmo_scratch.modules.token_encoders.token_ids import token_ids
 from elmo_scratch.scoring.scores import (
     LikelyWord,
     Predicted,
@@ -132,7 +131,7 @@ class ReaderIndexer(SentenceIndexer):
         text: Dict[str, Dict[str, torch.Tensor]] = batch.as_tensor_dict()["sentence"]  # type: ignore[assignment]
         by_name = {name: ids for tensors in text.values() for name, ids in tensors.items()}
         return IndexedSentences(
-            token_ids(text, self._encoder), by_name["tokens"], get_text_field_mask(text)
+            self._encoder.token_ids(text), by_name["tokens"], get_text_field_mask(text)
         )
 
 

@@ -22,7 +22,6 @@ from elmo_scratch.data.spelling import (
 from elmo_scratch.interop.archives.archive import PretrainedBiLm
 from elmo_scratch.interop.archives.blueprint import ListedWordIndexer
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, TokenEncoder, WordEncoder
-from elmo_scratch.modules.token_encoders.token_ids import token_ids
 
 
 class ReaderWordIndexer(WordIndexer):
@@ -56,7 +55,7 @@ class ReaderWordIndexer(WordIndexer):
         batch = Batch(instances)
         batch.index_instances(self._vocab)
         text: Dict[str, Dict[str, torch.Tensor]] = batch.as_tensor_dict()["sentence"]  # type: ignore[assignment]
-        return token_ids(text, self._encoder)
+        return self._encoder.token_ids(text)
 
 
 def archive_word_indexer(pretrained: PretrainedBiLm) -> WordIndexer:

@@ -6,6 +6,7 @@ layers, a projection.
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
+from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.alphabet import (
     CHARACTERS_PER_TOKEN,
@@ -311,6 +312,15 @@ class CharCnnEncoder(SpelledWordEncoder):
 
     def check_range(self, ids: torch.Tensor) -> None:
         check_ids(ids, "characters", NUM_BATCH_IDS)
+
+    def check_token_ids(self, ids: torch.Tensor) -> None:
+        super().check_token_ids(ids)
+        if ids.size(-1) != self.max_characters_per_token:
+            raise ConfigurationError(
+                f"the biLM reads {self.max_characters_per_token} characters of each word, but its "
+                f"indexer makes {ids.size(-1)}. Set the indexer's `max_characters_per_token` to "
+                f"{self.max_characters_per_token}."
+            )
 
 
 class WordSettings(NamedTuple):

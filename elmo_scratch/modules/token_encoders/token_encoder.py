@@ -3,10 +3,11 @@ The base class of token encoders, the check of their ids, and an encoder with an
 """
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, NamedTuple, Optional, Tuple
+from typing import ClassVar, Mapping, NamedTuple, Optional, Tuple
 
 import torch
 from allennlp.common import Registrable
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 
 from elmo_scratch.kernels import sparse_rows
@@ -95,6 +96,41 @@ class TokenEncoder(torch.nn.Module, Registrable, ABC):
     @abstractmethod
     def encode_words(self, ids: torch.Tensor) -> torch.Tensor:
         """Encodes words alone: `(words,)`, or `(words, characters)`, → `(words, dim)`."""
+
+    def token_ids(self, text: Mapping[str, Mapping[str, torch.Tensor]]) -> torch.Tensor:
+        """
+        The ids that this encoder reads, of words or of their characters, among AllenNLP's
+        `TextFieldTensors`: shape `(batch, tokens)`, or `(batch, tokens, characters)`. Raises a
+        `ConfigurationError` if no indexer makes such ids.
+        """
+        by_name = {name: ids for tensors in text.values() for name, ids in tensors.items()}
+        wanted = "elmo_tokens" if self.reads_characters else "tokens"
+        if wanted not in by_name:
+            raise ConfigurationError(
+                f"{self._expected()}, but the indexers {sorted(text)} make {sorted(by_name)}"
+            )
+        self.check_token_ids(by_name[wanted])
+        return by_name[wanted]
+
+    def check_token_ids(self, ids: torch.Tensor) -> None:
+        """
+        Raises a `ConfigurationError` if this encoder reads words and an indexer's ids are of
+        characters, or the other way round, or if the number of characters differs.
+        """
+        if ids.dim() != (3 if self.reads_characters else 2):
+            kind = {2: "words", 3: "characters"}.get(ids.dim(), "another kind")
+            raise ConfigurationError(
+                f"{self._expected()}, but got ids of {kind}, of the shape {tuple(ids.shape)}"
+            )
+
+    def _expected(self) -> str:
+        """Names the ids that this encoder reads, and their indexer."""
+        if self.reads_characters:
+            return (
+                "the biLM reads the characters of words, which an indexer of the type "
+                "`elmo_scratch_characters` makes"
+            )
+        return "the biLM reads ids of words, which an indexer of the type `single_id` makes"
 
 
 @TokenEncoder.register("word")
