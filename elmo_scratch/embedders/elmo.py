@@ -456,11 +456,13 @@ class Elmo(torch.nn.Module, FromParams):
 
     def __getattr__(self, name: str) -> Any:
         """Finds each mix by AllenNLP's name: `scalar_mix_0`, `scalar_mix_1` and so on."""
-        if match := re.fullmatch(r"scalar_mix_(\d+)", name):
-            mixes = self._modules.get("mixes")
-            if isinstance(mixes, torch.nn.ModuleList) and int(match[1]) < len(mixes):
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            match, mixes = re.fullmatch(r"scalar_mix_(\d+)", name), self._modules.get("mixes")
+            if match and isinstance(mixes, torch.nn.ModuleList) and int(match[1]) < len(mixes):
                 return mixes[int(match[1])]
-        return super().__getattr__(name)
+            raise
 
     def train(self, mode: bool = True) -> "Elmo":
         """

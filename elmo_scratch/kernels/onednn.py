@@ -74,7 +74,8 @@ def linear(
     missing = padded_rows(num_rows) - num_rows
     if missing:
         vectors = torch.cat([vectors, vectors.new_zeros(missing, vectors.size(1))])
-    return multiply(vectors, weight, bias, "none", [], "")[:num_rows]
+    product: torch.Tensor = multiply(vectors, weight, bias, "none", [], "")
+    return product if len(product) == num_rows else product[:num_rows]
 
 
 def padded_rows(num_rows: int) -> int:

@@ -253,13 +253,13 @@ class LstmStack(torch.nn.Module):
         """
         outputs: List[torch.Tensor] = []
         states: List[LstmState] = []
-        is_locked = self.locked_dropout and self.training and self.dropout.p > 0.0
+        drops = self.training and self.dropout.p > 0.0
         for number, layer in enumerate(self.layers):
-            whole = outputs[-1] if outputs else inputs
-            if is_locked:
-                dropped = self._drop_locked(whole, batch_sizes, rows)
-            else:
-                dropped = self.dropout(whole)
+            dropped = outputs[-1] if outputs else inputs
+            if drops and self.locked_dropout:
+                dropped = self._drop_locked(dropped, batch_sizes, rows)
+            elif drops:
+                dropped = self.dropout(dropped)
             own = None if state is None else LstmState(state.hidden[number], state.cell[number])
             read = layer(dropped, batch_sizes, own)
             is_skipped = self.use_skip_connections and number > 0
