@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Set
 
 from allennlp.common.checks import ConfigurationError
@@ -19,6 +20,13 @@ SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
 
 METHODS = {"word2vec": ["--epochs", "20"], "svd": []}
 """The static vectors, and what they need: word2vec learns too little of so small a text in five."""
+
+STILL = {
+    "trainer.optimizer.lr": 0.0,
+    "trainer.num_epochs": 1,
+    "data_loader.batches_per_epoch": 1,
+}
+"""Leaves a biLM untrained: one step, of length zero."""
 
 MIXES = ["trainable", "frozen", "function", "top", "mean"]
 
@@ -101,19 +109,13 @@ def planned_tasks(
     for key in SEEDS:
         if key in overrides:
             raise ConfigurationError(f"the overrides set `{key}`, but each training has its own")
-    plan = _Plan(train.resolve(), dev.resolve(), folder.resolve(), overrides)
+    plan = Plan(train.resolve(), dev.resolve(), folder.resolve(), overrides)
     for method in METHODS:
         plan.add_vectors(method, method, {"max_tokens": 100})
     plan.add_bilm("words", "ag_news", {})
     plan.add_bilm("characters", "ag_news_characters", {})
     plan.add_bilm("words from word2vec", "ag_news", {}, ["word2vec"])
-    # One step, of length zero.
-    still = {
-        "trainer.optimizer.lr": 0.0,
-        "trainer.num_epochs": 1,
-        "data_loader.batches_per_epoch": 1,
-    }
-    plan.add_bilm("untrained words", "ag_news", still)
+    plan.add_bilm("untrained words", "ag_news", STILL)
     for seed in seeds:
         for bilm, vectors in BILMS.items():
             for mix in MIXES if bilm != "untrained words" else ["trainable"]:
@@ -159,8 +161,11 @@ def chosen_tasks(tasks: Sequence[Task], only: str) -> List[Task]:
     return chosen[::-1]
 
 
-class _Plan:
-    """Collects tasks."""
+class Plan:
+    """
+    Collects tasks. The arguments are those of `planned_tasks`, but for seeds; all paths are
+    absolute.
+    """
 
     def __init__(self, train: Path, dev: Path, folder: Path, overrides: Dict[str, object]) -> None:
         self.tasks: List[Task] = []
@@ -203,17 +208,32 @@ class _Plan:
         file = CONFIGS / "bilm" / f"{config}.jsonnet"
         self._add_training(name, "", "", file, settings, variables, folder, list(needs))
 
+    def reading(self, train: Path, dev: Path) -> "Plan":
+        """A plan of other texts, for classifiers over the same vectors and biLMs."""
+        other = Plan(train, dev, self._folder, self._overrides)
+        other.tasks, other._configs = self.tasks, self._configs
+        return other
+
     def add_classifier(
-        self, row: str, vectors: str, file: Path, need: str, mix: str, seed: int
+        self,
+        row: str,
+        vectors: str,
+        file: Path,
+        need: str,
+        mix: str,
+        seed: int,
+        part: str = "mixes",
+        settings: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
-        """A classifier of the descriptions, of the part that compares mixes."""
+        """A classifier of the descriptions, by default of the part that compares mixes."""
         variables = {
             "STUDY_VECTORS": vectors,
             "STUDY_FILE": str(file),
             "STUDY_MIX": mix,
             "STUDY_SEED": str(seed),
         }
-        self._add_seed("mixes", row, "study", seed, variables, {}, [need] if need else [])
+        needs = [need] if need else []
+        self._add_seed(part, row, "study", seed, variables, dict(settings), needs)
 
     def add_best(self, part: str, row: str, best: Best, seed: int) -> None:
         """A classifier of the other parts."""
@@ -242,7 +262,7 @@ class _Plan:
         """One training of a row."""
         name = f"{part}: {row}, seed {seed}"
         words = f"{row}, seed {seed}".replace(", ", "-").replace(" ", "_")
-        folder = self._folder / part / words
+        folder = self._folder / part.replace(" ", "_") / words
         file = CONFIGS / "ag_news" / f"{config}.jsonnet"
         self._add_training(
             name, part, row, file, settings, {**self._data, **variables}, folder, needs

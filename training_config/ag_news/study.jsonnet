@@ -6,8 +6,9 @@
 //   export STUDY_VECTORS=words STUDY_FILE=runs/ag_news/words/model.tar.gz STUDY_MIX=trainable STUDY_SEED=0
 //   allennlp train training_config/ag_news/study.jsonnet -s runs/ag_news/words_trainable_0
 //
-// `STUDY_VECTORS` is `words` or `characters` (`STUDY_FILE` is a biLM's archive), `static` (a file of
-// word vectors) or `random` (there is no file). docs/results.md says what five seeds reached.
+// `STUDY_VECTORS` is `words` or `characters` (`STUDY_FILE` is a biLM's archive), `fine_tuned` (one of
+// words, which is trained on), `static` (a file of word vectors) or `random` (there is no file).
+// docs/results.md says what five seeds reached.
 local file = std.extVar("STUDY_FILE");
 local seed = std.parseInt(std.extVar("STUDY_SEED"));
 local mix = std.extVar("STUDY_MIX");
@@ -28,10 +29,22 @@ local bilm = {
   mix: { type: mix } + if mix == "frozen" then { seed: seed } else {},
   keep_layers: { type: "file", path: file + ".layers" },
 };
+local share = 0.4;  // of the rate of the layer above, as in elmo_fine_tuned.jsonnet
+local top_rate = 0.001;
 local vectors = { type: "embedding", embedding_dim: 256, trainable: false };
 local chosen = {
   words: { indexer: words, embedder: bilm, width: 512 },
   characters: { indexer: characters, embedder: bilm, width: 512 },
+  fine_tuned: {
+    indexer: words,
+    embedder: bilm { requires_grad: true, keep_layers: null },
+    width: 512,
+    rates: [
+      [["bilm\\..*layers\\.1\\."], { lr: share * top_rate }],
+      [["bilm\\..*layers\\.0\\."], { lr: share * share * top_rate }],
+      [["bilm\\.token_encoder"], { lr: share * share * share * top_rate }],
+    ],
+  },
   static: { indexer: words, embedder: vectors { pretrained_file: file }, width: 256 },
   random: { indexer: words, embedder: vectors, width: 256 },
 }[std.extVar("STUDY_VECTORS")];
@@ -68,12 +81,12 @@ local chosen = {
   },
   trainer: {
     num_epochs: 4,
-    optimizer: { type: "adam", lr: 0.003 },
+    optimizer: { type: "adam", lr: 0.003, [if "rates" in chosen then "parameter_groups"]: chosen.rates },
     learning_rate_scheduler: { type: "linear_with_warmup", warmup_steps: 100 },
     grad_norm: 5.0,
     validation_metric: "+accuracy",
     checkpointer: { type: "elmo_scratch_whole", keep_most_recent_by_count: 1 },
     callbacks: [{ type: "elmo_scratch_exact_resume" }, { type: "elmo_scratch_stop_at_nan" }] +
-               (if chosen.embedder == bilm then [{ type: "elmo_scratch_mix_shares" }] else []),
+               (if mix != "" then [{ type: "elmo_scratch_mix_shares" }] else []),
   },
 }
