@@ -16,18 +16,20 @@ import argparse
 import json
 import sys
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 import numpy
-from allennlp.common import FromParams, Params
+from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 from bag_of_words import bag_of_words
 from expected import expected_seconds, tell_time
 from folds import SIMILAR, Fold, drawn_folds, same_news
 from part import write_rows
 from plan import ALLENNLP, BEST, WITHOUT, chosen_tasks, planned_tasks
+from results_file import read_numbers
 from training import training_of
 
 from elmo_scratch.data.readers import AgNewsRow, ag_news_rows
@@ -180,15 +182,7 @@ def read_measured(path: Path) -> List[Measured]:
     ConfigurationError
         If it can't be read, or is something else.
     """
-    try:
-        numbers = json.loads(path.read_text(encoding="utf-8"))["measured"]
-        return [Measured.from_params(Params(one)) for one in numbers]
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror}") from None
-    except (ConfigurationError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ConfigurationError(
-            f"{path}: expected the `folds.json` of a cross-validation, but it is none ({error})"
-        ) from None
+    return read_numbers(path, itemgetter("measured"), Measured, "cross-validation")
 
 
 def support_vector_machines(folds: Sequence[Fold]) -> List[Measured]:

@@ -23,11 +23,12 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from operator import itemgetter
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Callable, Dict, List, Mapping, NamedTuple, Sequence, Set
 
-from allennlp.common import FromParams, Params
+from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 from bag_of_words import bag_of_words
 from cross_validation import read_rows
@@ -35,6 +36,7 @@ from expected import PREPARATIONS, SECONDS_OF_BILM, tell_time
 from folds import drawn_folds, same_news
 from part import write_rows
 from plan import METHODS, STILL, Plan
+from results_file import NAMES, read_numbers
 from training import training_of
 
 from elmo_scratch.data.readers import AgNewsRow, ag_news_rows, ag_news_text
@@ -61,7 +63,8 @@ SVM, FAST_TEXT = "TF-IDF, linear SVM", "fastText"
 SETTINGS_OF_FAST_TEXT = {"lr": 1.0, "epoch": 25, "wordNgrams": 2, "thread": 1}
 """Those that its own tutorial on classification arrives at; one thread repeats its numbers."""
 
-NAME = "learning_curve"
+NUMBERS = NAMES["learning curve"]
+"""The file of all numbers, beside those of the table and the picture."""
 
 
 class Vectors(NamedTuple):
@@ -259,15 +262,7 @@ def read_points(path: Path) -> List[Point]:
     ConfigurationError
         If it can't be read, or is something else.
     """
-    try:
-        numbers = json.loads(path.read_text(encoding="utf-8"))["points"]
-        return [Point.from_params(Params(one)) for one in numbers]
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror}") from None
-    except (ConfigurationError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ConfigurationError(
-            f"{path}: expected the `{NAME}.json` of a learning curve, but it is none ({error})"
-        ) from None
+    return read_numbers(path, itemgetter("points"), Point, "learning curve")
 
 
 def accuracies(points: Sequence[Point]) -> Dict[str, Dict[int, List[float]]]:
@@ -373,7 +368,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="FILE",
-        help=f"a {NAME}.json from another folder or machine: what it has is not trained again",
+        help=f"a {NUMBERS} from another folder or machine: what it has is not trained again",
     )
     parser.add_argument(
         "--only",
@@ -436,11 +431,17 @@ def main() -> None:
                 "measured_texts": len(fold.measured),
                 "points": [asdict(one) for one in points],
             }
-            written = {f"{NAME}.md": table, f"{NAME}.json": json.dumps(numbers, indent=1) + "\n"}
-            for name, text in written.items():
-                with atomic_write(args.folder / name) as file:
+            table_file, picture = (
+                (args.folder / NUMBERS).with_suffix(kind) for kind in (".md", ".svg")
+            )
+            written = {
+                table_file: table,
+                args.folder / NUMBERS: json.dumps(numbers, indent=1) + "\n",
+            }
+            for path, text in written.items():
+                with atomic_write(path) as file:
                     file.write_text(text, encoding="utf-8")
-            draw(points, args.folder / f"{NAME}.svg")
+            draw(points, picture)
     except ConfigurationError as error:
         parser.error(error.message)
     print(table)

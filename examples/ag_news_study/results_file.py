@@ -3,14 +3,21 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Sequence, Type, TypeVar
 
-from allennlp.common import Params
+from allennlp.common import FromParams, Params
 from allennlp.common.checks import ConfigurationError
 from results import Row
 from training import SCORES, Training
 
 from elmo_scratch.files.atomic import atomic_write
+
+NAMES = {
+    "study": "study.json",
+    "cross-validation": "folds.json",
+    "learning curve": "learning_curve.json",
+}
+"""The files of numbers, by what writes them."""
 
 
 def write_results(rows: Sequence[Row], path: Path) -> None:
@@ -46,18 +53,55 @@ def read_trainings(path: Path) -> Dict[str, Training]:
     ConfigurationError
         If it can't be read, or is something else.
     """
+    trainings = read_numbers(path, _described, Training, "study")
+    if any(set(training.scores) != set(SCORES) for training in trainings):
+        raise ConfigurationError(
+            f"{path}: expected the `study.json` of a study, but it is none (a training has not "
+            f"just the scores {', '.join(SCORES)})"
+        )
+    return {training.settings: training for training in trainings if training.settings}
+
+
+Numbers = TypeVar("Numbers", bound=FromParams)
+
+
+def read_numbers(
+    path: Path,
+    found: Callable[[Any], Iterable[Dict[str, Any]]],
+    kind: Type[Numbers],
+    made_by: str,
+) -> List[Numbers]:
+    """
+    # Parameters
+
+    path : `Path`
+        A file of JSON.
+    found : `Callable[[Any], Iterable[Dict[str, Any]]]`
+        Finds the objects in what it holds.
+    kind : `Type[Numbers]`
+        What each of them describes.
+    made_by : `str`
+        What writes such files: for the error.
+
+    # Returns
+
+    `List[Numbers]`
+        Them, in the order of the file.
+
+    # Raises
+
+    ConfigurationError
+        If it can't be read, or is something else.
+    """
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
-        trainings = [Training.from_params(Params(one)) for one in _described(rows)]
-        if any(set(training.scores) != set(SCORES) for training in trainings):
-            raise ValueError(f"a training has not just the scores {', '.join(SCORES)}")
+        numbers = json.loads(path.read_text(encoding="utf-8"))
+        return [kind.from_params(Params(one)) for one in found(numbers)]
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from None
-    except (ConfigurationError, KeyError, TypeError, ValueError) as error:
+    except (ConfigurationError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise ConfigurationError(
-            f"{path}: expected the `study.json` of a study, but it is none ({error})"
+            f"{path}: expected the `{NAMES[made_by]}` of a {made_by}, but it is none ({error})"
         ) from None
-    return {training.settings: training for training in trainings if training.settings}
 
 
 def _described(rows: Any) -> List[Dict[str, Any]]:
