@@ -14,6 +14,7 @@ from elmo_scratch.alphabet import character_ids
 from elmo_scratch.data import CharacterIndexer, SentencesReader
 from elmo_scratch.data.streams import StreamLoader
 from elmo_scratch.models import LanguageModel
+from elmo_scratch.modules.sequences import PackedVectors
 from elmo_scratch.modules.softmaxes import SampledSoftmax
 
 TEXT = [
@@ -116,7 +117,7 @@ def independent_predictions(what: Given, batch_size: int, direction: int) -> Lis
         encoder = model.bilm.token_encoder
         spelled = torch.tensor([character_ids(word, CHARACTERS) for word in read])
         vectors = encoder.encode_words(spelled if encoder.reads_characters else ids)
-        states = stack(vectors, [1] * len(read)).layers[-1]
+        states = stack(PackedVectors(vectors, [1] * len(read))).layers[-1]
         scores = states @ model.get_parameter("softmax.weight").t()
         scores += model.get_parameter("softmax.bias")
         if isinstance(model.softmax, SampledSoftmax):

@@ -9,7 +9,7 @@ from allennlp.common import FromParams
 
 from elmo_scratch.kernels import Dropout, LstmState, MixedPrecision, side_by_side
 from elmo_scratch.modules.lstm import LstmStack, StateMemory, check_dropout
-from elmo_scratch.modules.sequences import PackedOrder, sentence_lengths
+from elmo_scratch.modules.sequences import PackedOrder, PackedVectors, sentence_lengths
 from elmo_scratch.modules.token_encoders import EncodedTokens, TokenEncoder
 from elmo_scratch.modules.token_encoders.spelled_word_encoder import UniqueWords
 
@@ -259,7 +259,8 @@ class BiLm(torch.nn.Module, FromParams):
                         packed = vectors.flatten(0, 1).index_select(0, here)
                         if scales is not None:
                             packed = packed * scales.flatten()[here].unsqueeze(1).to(packed)
-                        read = stack(packed.to(device), batch_sizes, state, order.sorted_indices)
+                        inputs = PackedVectors(packed.to(device), batch_sizes, order.sorted_indices)
+                        read = stack(inputs, state)
                         state = read.state
                         for number, outputs in enumerate(read.layers, start=1):
                             layers[number, :, direction].index_copy_(0, here, outputs.to(layers))
@@ -293,7 +294,8 @@ class BiLm(torch.nn.Module, FromParams):
         windows = (left_to_right, right_to_left)
         for vectors, (stack, _, state) in zip(windows, self._directions(order, start)):
             packed = vectors.flatten(0, 1).index_select(0, places)
-            read = stack(packed, order.batch_sizes, state, order.sorted_indices)
+            inputs = PackedVectors(packed, order.batch_sizes, order.sorted_indices)
+            read = stack(inputs, state)
             laid = vectors.new_zeros(mask.numel(), self.dim).index_copy(0, places, read.layers[-1])
             tops.append(laid.view(*mask.shape, self.dim))
             finals.append(read.state)

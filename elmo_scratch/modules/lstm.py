@@ -2,7 +2,7 @@
 A projected LSTM layer with clipping, stacks of them, and the states that sentences start from.
 """
 
-from typing import Any, List, NamedTuple, Optional, Sequence
+from typing import Any, List, NamedTuple, Optional
 
 import torch
 
@@ -17,6 +17,7 @@ from elmo_scratch.kernels import (
     MixedPrecision,
     run_lstm,
 )
+from elmo_scratch.modules.sequences import PackedVectors
 
 
 def check_dropout(name: str, share: float) -> None:
@@ -102,24 +103,21 @@ class ProjectedLstm(MixedPrecision):
                 torch.nn.init.xavier_uniform_(weight)
         self._cache = LstmCache()
 
-    def forward(
-        self, inputs: torch.Tensor, batch_sizes: Sequence[int], state: Optional[LstmState] = None
-    ) -> LstmResult:
+    def forward(self, inputs: PackedVectors, state: Optional[LstmState] = None) -> LstmResult:
         """
         # Parameters
 
-        inputs : `torch.Tensor`
-            Shape `(packed, input_dim)`, in the order of a `PackedOrder`.
-        batch_sizes : `Sequence[int]`
-            How many sentences are read at each step.
+        inputs : `PackedVectors`
+            Of the size `input_dim`.
         state : `LstmState`, optional (default = `None`)
             Of shape `(batch, ...)`: where each sentence, in the order of reading, starts; zeros for
             `None`.
         """
+        vectors, batch_sizes, _ = inputs
         if state is None:
             batch = batch_sizes[0] if batch_sizes else 0
             state = LstmState(
-                inputs.new_zeros(batch, self.dim), inputs.new_zeros(batch, self.cell_size)
+                vectors.new_zeros(batch, self.dim), vectors.new_zeros(batch, self.cell_size)
             )
         mask: Optional[torch.Tensor] = None  # shape (batch, dim)
         if self.training and self.recurrent_dropout > 0.0:
@@ -137,7 +135,7 @@ class ProjectedLstm(MixedPrecision):
             LstmWeights(self.input_weight, recurrent, projection),
             self.matmul_dtype_for(self.recurrent_weight),
             self.bias,
-            inputs,
+            vectors,
             batch_sizes,
             state,
             Clips(self.cell_clip, self.projection_clip),
@@ -229,61 +227,50 @@ class LstmStack(torch.nn.Module):
         self.locked_dropout = locked_dropout
         self.use_skip_connections = use_skip_connections
 
-    def forward(
-        self,
-        inputs: torch.Tensor,
-        batch_sizes: Sequence[int],
-        state: Optional[LstmState] = None,
-        rows: Optional[torch.Tensor] = None,
-    ) -> StackOutput:
+    def forward(self, inputs: PackedVectors, state: Optional[LstmState] = None) -> StackOutput:
         """
         # Parameters
 
-        inputs : `torch.Tensor`
-            Shape `(packed, dim)`, in the order of a `PackedOrder`.
-        batch_sizes : `Sequence[int]`
-            How many sentences are read at each step.
+        inputs : `PackedVectors`
+            Of the size `dim`. Locked dropout is drawn by their `rows`, so that it doesn't depend on
+            the lengths of sentences.
         state : `LstmState`, optional (default = `None`)
             Of shape `(layers, batch, ...)`: where each sentence, in the order of reading, starts;
             zeros for `None`.
-        rows : `torch.Tensor`, optional (default = `None`)
-            Shape `(batch,)`: the row of its batch that each sentence, in the order of reading, is
-            from. Locked dropout is drawn row by row, so that it doesn't depend on the lengths of
-            sentences. `None` for rows in the order of reading.
         """
         outputs: List[torch.Tensor] = []
         states: List[LstmState] = []
         drops = self.training and self.dropout.p > 0.0
         for number, layer in enumerate(self.layers):
-            dropped = outputs[-1] if outputs else inputs
-            if drops and self.locked_dropout:
-                dropped = self._drop_locked(dropped, batch_sizes, rows)
-            elif drops:
-                dropped = self.dropout(dropped)
+            read = inputs._replace(vectors=outputs[-1]) if outputs else inputs
+            if drops:
+                dropped = (
+                    self._drop_locked(read) if self.locked_dropout else self.dropout(read.vectors)
+                )
+                read = read._replace(vectors=dropped)
             own = None if state is None else LstmState(state.hidden[number], state.cell[number])
-            read = layer(dropped, batch_sizes, own)
+            result = layer(read, own)
             is_skipped = self.use_skip_connections and number > 0
-            outputs.append(read.outputs + dropped if is_skipped else read.outputs)
-            states.append(read.state)
+            outputs.append(result.outputs + read.vectors if is_skipped else result.outputs)
+            states.append(result.state)
         return StackOutput(outputs, LstmState(*map(torch.stack, zip(*states))))
 
-    def _drop_locked(
-        self, inputs: torch.Tensor, batch_sizes: Sequence[int], rows: Optional[torch.Tensor]
-    ) -> torch.Tensor:
-        """Drops the same numbers of a sentence's vectors: `(packed, dim)` → `(packed, dim)`."""
+    def _drop_locked(self, inputs: PackedVectors) -> torch.Tensor:
+        """Drops the same numbers of a sentence's vectors; shape `(packed, dim)`."""
+        vectors, batch_sizes, rows = inputs
         if not batch_sizes:
-            return inputs
+            return vectors
         batch = batch_sizes[0] if rows is None else len(rows)
-        mask = self.dropout(inputs.new_ones(batch, inputs.size(1)))
+        mask = self.dropout(vectors.new_ones(batch, vectors.size(1)))
         if rows is not None:
             mask = mask.index_select(0, rows)
         if batch_sizes[-1] == batch:
-            steps = inputs.unflatten(0, (len(batch_sizes), batch))
+            steps = vectors.unflatten(0, (len(batch_sizes), batch))
             return (steps * mask).flatten(0, 1)
         sizes = torch.tensor(batch_sizes, device="cpu")
         first = (sizes.cumsum(0) - sizes).repeat_interleave(sizes)
         places = torch.arange(len(first), device="cpu") - first  # (packed,)
-        return inputs * mask.index_select(0, places.to(inputs.device))
+        return vectors * mask.index_select(0, places.to(vectors.device))
 
 
 STATES = ("carry", "reset", "warm")

@@ -59,6 +59,26 @@ def remove_boundaries(positions: torch.Tensor) -> torch.Tensor:
     return positions[..., 1:-1, :]
 
 
+class PackedVectors(NamedTuple):
+    """
+    Vectors of the positions of a batch in a `PackedOrder`, as PyTorch's `PackedSequence` has them.
+
+    # Parameters
+
+    vectors : `torch.Tensor`
+        Shape `(packed, dim)`.
+    batch_sizes : `Sequence[int]`
+        For each step, how many sentences are read.
+    rows : `torch.Tensor`, optional (default = `None`)
+        Shape `(batch,)`: the row of its batch that each sentence, in the order of reading, is from.
+        `None` for rows in the order of reading.
+    """
+
+    vectors: torch.Tensor
+    batch_sizes: Sequence[int]
+    rows: Optional[torch.Tensor] = None
+
+
 class PackedOrder(NamedTuple):
     """
     The order in which LSTMs read a batch: all first positions, then all second ones, and so on,

@@ -206,10 +206,11 @@ class Norms(TrainerCallback):
         stacks = {module: name for name, module in modules if isinstance(module, LstmStack)}
 
         def measure(stack: LstmStack, inputs: Tuple[Any, ...], output: StackOutput) -> None:
+            read: torch.Tensor = inputs[0].vectors
             # In distributed training this worker may have no text left.
-            has_text = bool(inputs[0].numel())
+            has_text = bool(read.numel())
             if stack.training and has_text and self._is_wanted(trainer._total_batches_completed):
-                for number, layer in enumerate([inputs[0], *output.layers]):
+                for number, layer in enumerate([read, *output.layers]):
                     length = layer.detach().float().norm(dim=-1).mean().item()
                     name = f"activation_norm_{stacks[stack]}.{number}"
                     self._batch.setdefault(name, []).append(length)

@@ -30,6 +30,7 @@ from elmo_scratch.kernels.library import (
 )
 from elmo_scratch.kernels.lstm import function
 from elmo_scratch.modules import ProjectedLstm
+from elmo_scratch.modules.sequences import PackedVectors
 
 where_there_is_one = pytest.mark.skipif(not KERNELS.is_file(), reason="nothing was compiled here")
 
@@ -150,7 +151,7 @@ def test_missing_code_is_said_once_with_the_way_to_it(
     warn_of_missing_code.cache_clear()
     lstm = ProjectedLstm(2, 3, 5).double()  # there is compiled code for float32 alone
     for _ in range(2):
-        lstm(torch.ones(7, 2).double(), [1] * 7)
+        lstm(PackedVectors(torch.ones(7, 2).double(), [1] * 7))
     (message,) = caplog.messages
     assert way_out in message and f"{SWITCH}=0" in message
 

@@ -7,6 +7,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.modules import BiLm
+from elmo_scratch.modules.sequences import PackedVectors
 from elmo_scratch.modules.token_encoders import EncodedTokens
 from tests.kernels.frozen_weights import EACH_INDEPENDENT_PRECISION
 from tests.modules.tiny_bilms import (
@@ -441,6 +442,6 @@ def test_each_direction_reads_running_text_in_the_order_it_is_given() -> None:
     widths = [2] * 8
     for direction, vectors in ((0, left_to_right), (1, right_to_left)):
         stack = (bilm.left_to_right, bilm.right_to_left)[direction]
-        expected = stack(vectors.transpose(0, 1).flatten(0, 1), widths).layers[-1]
+        expected = stack(PackedVectors(vectors.transpose(0, 1).flatten(0, 1), widths)).layers[-1]
         read = read_running_text(bilm, 8)[direction]
         assert torch.allclose(read[0], expected.view(8, 2, DIM)[:, 0], rtol=0, atol=1e-6)

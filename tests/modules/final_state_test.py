@@ -8,6 +8,7 @@ from elmo_scratch.modules import BiLm
 from elmo_scratch.modules import bilm as warming_up
 from elmo_scratch.modules.bilm import final_state
 from elmo_scratch.modules.lstm import LstmStack
+from elmo_scratch.modules.sequences import PackedVectors
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 
 IDS = torch.tensor([[2, 3, 4, 5, 6, 7, 8], [7, 8, 9, 0, 0, 0, 0], [0] * 7, [10] + [0] * 6])
@@ -32,8 +33,8 @@ def test_long_sentences_are_read_in_pieces_to_the_same_state(
     read: List[int] = []
     forward = LstmStack.forward
 
-    def watched(stack: LstmStack, inputs: torch.Tensor, *rest: object) -> object:
-        read.append(len(inputs))
+    def watched(stack: LstmStack, inputs: PackedVectors, *rest: object) -> object:
+        read.append(len(inputs.vectors))
         return forward(stack, inputs, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(LstmStack, "forward", watched)

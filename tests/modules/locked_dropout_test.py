@@ -5,6 +5,7 @@ import torch
 
 from elmo_scratch.kernels import Dropout
 from elmo_scratch.modules import BiLm, LstmStack
+from elmo_scratch.modules.sequences import PackedVectors
 from tests.modules.tiny_bilms import DIM, bilm_of, read
 
 CELL, SEED = 7, 5
@@ -26,7 +27,7 @@ def read_by_hand(
         mask = Dropout(stack.dropout.p)(inputs.new_ones(len(rows), inputs.size(1)))
         whole = outputs[-1] if outputs else inputs
         dropped = torch.stack([part * mask[row] for part, row in zip(whole, sentences)])
-        done = layer(dropped, sizes).outputs
+        done = layer(PackedVectors(dropped, sizes)).outputs
         outputs.append(done + dropped if number else done)
     return outputs
 
@@ -40,12 +41,12 @@ def test_a_sentence_loses_the_same_numbers_at_all_positions(
     torch.manual_seed(SEED)
     expected = read_by_hand(stack, inputs, sizes, rows)
     torch.manual_seed(SEED)
-    found = stack(inputs, sizes, rows=torch.tensor(rows)).layers
+    found = stack(PackedVectors(inputs, sizes, torch.tensor(rows))).layers
     for ours, plain in zip(found, expected, strict=True):
         assert torch.allclose(ours, plain, rtol=0, atol=1e-12)
     if rows == [0, 1, 2]:
         torch.manual_seed(SEED)
-        assert torch.equal(stack(inputs, sizes).layers[-1], found[-1])
+        assert torch.equal(stack(PackedVectors(inputs, sizes)).layers[-1], found[-1])
 
 
 def test_gradients_are_those_of_finite_differences() -> None:
@@ -54,7 +55,7 @@ def test_gradients_are_those_of_finite_differences() -> None:
 
     def top(inputs: torch.Tensor) -> torch.Tensor:
         torch.manual_seed(SEED)
-        return stack(inputs, sizes).layers[-1]
+        return stack(PackedVectors(inputs, sizes)).layers[-1]
 
     assert torch.autograd.gradcheck(top, (inputs,))
 
@@ -63,13 +64,18 @@ def test_gradients_are_those_of_finite_differences() -> None:
 def test_without_dropout_nothing_is_locked(share: float, is_trained: bool) -> None:
     stack, inputs = stack_of(share).train(is_trained), torch.randn(6, DIM).double()
     before = torch.get_rng_state()
-    layers = stack(inputs, [3, 2, 1]).layers
+    layers = stack(PackedVectors(inputs, [3, 2, 1])).layers
     assert torch.equal(torch.get_rng_state(), before)
-    assert torch.equal(layers[-1], stack_of(0.0, locked=False)(inputs, [3, 2, 1]).layers[-1])
+    assert torch.equal(
+        layers[-1], stack_of(0.0, locked=False)(PackedVectors(inputs, [3, 2, 1])).layers[-1]
+    )
 
 
 def test_nothing_to_read_is_nothing_to_drop() -> None:
-    assert stack_of(0.5)(torch.zeros(0, DIM).double(), []).layers[-1].shape == (0, DIM)
+    assert stack_of(0.5)(PackedVectors(torch.zeros(0, DIM).double(), [])).layers[-1].shape == (
+        0,
+        DIM,
+    )
 
 
 def test_what_a_sentence_loses_does_not_depend_on_how_long_the_others_are() -> None:
@@ -89,7 +95,7 @@ def test_a_row_of_a_window_loses_the_same_numbers_at_all_positions() -> None:
     bilm: BiLm = bilm_of(dropout=0.5, locked_dropout=True).train()
     given: List[torch.Tensor] = []
     for stack in (bilm.left_to_right, bilm.right_to_left):
-        stack.layers[0].register_forward_pre_hook(lambda _, inputs: given.append(inputs[0]))
+        stack.layers[0].register_forward_pre_hook(lambda _, inputs: given.append(inputs[0].vectors))
     mask = torch.tensor([[True] * 2 + [False] * 3, [True] * 5, [True] * 5])
     start = bilm.new_state_memory("carry").zeros(torch.zeros(()), 3)
     torch.manual_seed(SEED)

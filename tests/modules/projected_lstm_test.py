@@ -10,6 +10,7 @@ from elmo_scratch.kernels.lstm import native
 from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules import LstmState, ProjectedLstm
+from elmo_scratch.modules.sequences import PackedVectors
 from tests.kernels.compiled_dtypes import each_dtype_of
 from tests.kernels.frozen_weights import EACH_INDEPENDENT_PRECISION, Change, each_change
 from tests.kernels.lstm.plain_lstm import Clipped, read_packed, read_plainly
@@ -70,7 +71,7 @@ def test_a_sentence_without_a_position_ends_where_it_starts() -> None:
 
 def test_where_nothing_is_read_the_state_stays() -> None:
     lstm, state = random_lstm(), random_state()
-    done = lstm(torch.zeros(0, INPUT_DIM).double(), [], state)
+    done = lstm(PackedVectors(torch.zeros(0, INPUT_DIM).double(), []), state)
     assert done.outputs.shape == (0, DIM)
     assert torch.equal(done.state.hidden, state.hidden)
     assert torch.equal(done.state.cell, state.cell)
@@ -89,14 +90,17 @@ def test_more_positions_than_go_through_one_product_follow_the_formula() -> None
 def test_without_a_state_it_starts_from_zeros() -> None:
     lstm, inputs = random_lstm(), torch.randn(5, INPUT_DIM).double()
     zeros = LstmState(torch.zeros(3, DIM).double(), torch.zeros(3, CELL).double())
-    assert torch.equal(lstm(inputs, [3, 2]).outputs, lstm(inputs, [3, 2], zeros).outputs)
+    assert torch.equal(
+        lstm(PackedVectors(inputs, [3, 2])).outputs,
+        lstm(PackedVectors(inputs, [3, 2]), zeros).outputs,
+    )
 
 
 def test_one_reading_after_another_is_one_long_reading() -> None:
     lstm, inputs = random_lstm(), torch.randn(10, INPUT_DIM).double()
-    whole = lstm(inputs, [2] * 5)
-    first = lstm(inputs[:6], [2] * 3)
-    second = lstm(inputs[6:], [2] * 2, first.state)
+    whole = lstm(PackedVectors(inputs, [2] * 5))
+    first = lstm(PackedVectors(inputs[:6], [2] * 3))
+    second = lstm(PackedVectors(inputs[6:], [2] * 2), first.state)
     assert torch.allclose(torch.cat([first.outputs, second.outputs]), whole.outputs, atol=1e-12)
     assert torch.allclose(second.state.cell, whole.state.cell, atol=1e-12)
 
@@ -106,7 +110,7 @@ def test_one_cell_can_be_followed_on_paper() -> None:
     # σ(i) = 1/2, tanh(j) = 1, σ(f + 1) = 1/2, σ(o) = 1: the cell holds 1/2, then 3/4.
     lstm.bias.copy_(torch.tensor([0.0, 100.0, -1.0, 100.0]))
     lstm.projection_weight.fill_(2.0)
-    done = lstm(torch.zeros(2, 1), [1, 1])
+    done = lstm(PackedVectors(torch.zeros(2, 1), [1, 1]))
     assert done.outputs[:, 0].tolist() == pytest.approx([2 * math.tanh(0.5), 2 * math.tanh(0.75)])
     assert done.state.cell.item() == pytest.approx(0.75)
 
@@ -115,17 +119,17 @@ def test_clips_bound_cells_and_outputs() -> None:
     lstm = one_cell(limit=0.5)
     lstm.bias.fill_(100.0)  # each step adds one to the cell, but for the clip
     lstm.projection_weight.fill_(4.0)
-    bounded = lstm(torch.zeros(3, 1), [1] * 3).outputs
+    bounded = lstm(PackedVectors(torch.zeros(3, 1), [1] * 3)).outputs
     assert bounded[:, 1].tolist() == pytest.approx([4 * math.tanh(0.5)] * 3)
     lstm.projection_weight.fill_(-40.0)
-    assert lstm(torch.zeros(3, 1), [1] * 3).outputs[:, 1].tolist() == [-3.0] * 3
+    assert lstm(PackedVectors(torch.zeros(3, 1), [1] * 3)).outputs[:, 1].tolist() == [-3.0] * 3
 
 
 def test_without_clips_cells_and_outputs_grow() -> None:
     lstm = one_cell(limit=None, projection_clip=None)
     lstm.bias.fill_(100.0)
     lstm.projection_weight.fill_(40.0)
-    outputs = lstm(torch.zeros(5, 1), [1] * 5).outputs[:, 0]
+    outputs = lstm(PackedVectors(torch.zeros(5, 1), [1] * 5)).outputs[:, 0]
     assert outputs.tolist() == pytest.approx([40 * math.tanh(step) for step in (1, 2, 3, 4, 5)])
 
 
@@ -234,7 +238,7 @@ def test_with_gradients_it_runs_compiled(
     lstm = ProjectedLstm(24, dim, cell).requires_grad_(not is_frozen)
     MixedPrecision.set_everywhere(lstm, str(dtype).removeprefix("torch."))
     inputs = torch.randn(2 * 3, 24, requires_grad=True)
-    outputs = lstm(inputs, [3, 3]).outputs
+    outputs = lstm(PackedVectors(inputs, [3, 3])).outputs
     assert runs == [64]
     outputs.square().sum().backward()
     assert inputs.grad is not None and inputs.grad.any(dim=1).all()
@@ -248,10 +252,10 @@ def test_a_change_of_frozen_weights_is_seen(change: Change, dtype: torch.dtype) 
     lstm = ProjectedLstm(INPUT_DIM, DIM, CELL).to(dtype).requires_grad_(False)
     other = random_lstm().to(dtype).requires_grad_(False)
     inputs = torch.randn(POSITIONS, INPUT_DIM, dtype=dtype)
-    before = lstm(inputs, [3, 2]).outputs
+    before = lstm(PackedVectors(inputs, [3, 2])).outputs
     change(lstm, other)
-    after = lstm(inputs, [3, 2]).outputs
-    assert torch.allclose(after, other(inputs, [3, 2]).outputs)
+    after = lstm(PackedVectors(inputs, [3, 2])).outputs
+    assert torch.allclose(after, other(PackedVectors(inputs, [3, 2])).outputs)
     assert not torch.allclose(after, before, atol=0.01)
 
 
@@ -259,10 +263,10 @@ def test_a_change_of_frozen_weights_is_seen(change: Change, dtype: torch.dtype) 
 def test_a_change_of_the_frozen_bias_alone_is_seen(dtype: torch.dtype) -> None:
     lstm = random_lstm().to(dtype).requires_grad_(False)
     inputs = torch.randn(POSITIONS, INPUT_DIM, dtype=dtype)
-    before = lstm(inputs, [3, 2]).outputs
+    before = lstm(PackedVectors(inputs, [3, 2])).outputs
     lstm.bias.add_(1.0)
-    after = lstm(inputs, [3, 2]).outputs
-    trained = copy.deepcopy(lstm).requires_grad_()(inputs, [3, 2]).outputs
+    after = lstm(PackedVectors(inputs, [3, 2])).outputs
+    trained = copy.deepcopy(lstm).requires_grad_()(PackedVectors(inputs, [3, 2])).outputs
     assert torch.allclose(after, trained, atol=1e-6)
     assert not torch.allclose(after, before, atol=0.01)
 
@@ -270,35 +274,35 @@ def test_a_change_of_the_frozen_bias_alone_is_seen(dtype: torch.dtype) -> None:
 def test_another_type_of_numbers_is_seen() -> None:
     lstm = random_lstm().requires_grad_(False)
     inputs = torch.randn(POSITIONS, INPUT_DIM).double()
-    exact = lstm(inputs, [3, 2]).outputs
-    rounded = lstm.float()(inputs.float(), [3, 2]).outputs
+    exact = lstm(PackedVectors(inputs, [3, 2])).outputs
+    rounded = lstm.float()(PackedVectors(inputs.float(), [3, 2])).outputs
     assert rounded.dtype == torch.float32
     assert torch.allclose(rounded.double(), exact, atol=1e-5)
-    assert lstm.double()(inputs, [3, 2]).outputs.dtype == torch.float64
+    assert lstm.double()(PackedVectors(inputs, [3, 2])).outputs.dtype == torch.float64
 
 
 def test_copies_and_pickles_of_frozen_weights_are_independent() -> None:
     lstm = random_lstm().float().requires_grad_(False)
     inputs = torch.randn(POSITIONS, INPUT_DIM)
-    before = lstm(inputs, [3, 2]).outputs
+    before = lstm(PackedVectors(inputs, [3, 2])).outputs
     for twin in (copy.deepcopy(lstm), pickle.loads(pickle.dumps(lstm))):
-        assert torch.equal(twin(inputs, [3, 2]).outputs, before)
+        assert torch.equal(twin(PackedVectors(inputs, [3, 2])).outputs, before)
         twin.projection_weight.zero_()
-        assert not twin(inputs, [3, 2]).outputs.any()
-    assert torch.equal(lstm(inputs, [3, 2]).outputs, before)
+        assert not twin(PackedVectors(inputs, [3, 2])).outputs.any()
+    assert torch.equal(lstm(PackedVectors(inputs, [3, 2])).outputs, before)
 
 
 def test_what_inference_mode_has_left_behind_serves_a_training_on_top() -> None:
     lstm = random_lstm().float().requires_grad_(False)
     inputs = torch.randn(POSITIONS, INPUT_DIM, requires_grad=True)
     with torch.inference_mode():
-        expected = lstm(inputs, [3, 2]).outputs
+        expected = lstm(PackedVectors(inputs, [3, 2])).outputs
     scale = torch.ones((), requires_grad=True)
-    outputs = lstm(inputs.detach(), [3, 2]).outputs
+    outputs = lstm(PackedVectors(inputs.detach(), [3, 2])).outputs
     (outputs * scale).sum().backward()
     assert scale.grad is not None
     assert scale.grad.item() == pytest.approx(expected.sum().item(), rel=1e-5)
-    lstm(inputs, [3, 2]).outputs.sum().backward()
+    lstm(PackedVectors(inputs, [3, 2])).outputs.sum().backward()
     assert inputs.grad is not None and inputs.grad.any(dim=1).all()
 
 
@@ -332,7 +336,7 @@ def test_names_and_shapes_of_its_tensors_are_a_file_format() -> None:
 
 def test_weights_that_move_leave_nothing_prepared_behind() -> None:
     lstm = ProjectedLstm(INPUT_DIM, DIM, CELL).requires_grad_(False)
-    before = lstm(torch.ones(2, INPUT_DIM), [1, 1]).outputs
+    before = lstm(PackedVectors(torch.ones(2, INPUT_DIM), [1, 1])).outputs
     prepared = (lstm._cache.products, lstm._cache.native)
     assert any(products._kept is not None for products in prepared)
     lstm.to("meta")

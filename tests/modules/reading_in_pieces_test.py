@@ -6,6 +6,7 @@ import torch
 from elmo_scratch.modules import BiLm, LstmState
 from elmo_scratch.modules.bilm import ReadSentences, read_in_pieces
 from elmo_scratch.modules.lstm import LstmStack
+from elmo_scratch.modules.sequences import PackedVectors
 from tests.kernels.frozen_weights import needs_independent_rows
 from tests.modules.tiny_bilms import bilm_of, each_encoder, ids_for
 
@@ -56,8 +57,8 @@ def test_no_piece_is_larger_than_it_may_be(encoder: str, monkeypatch: pytest.Mon
     sizes = []
     read, encode = LstmStack.forward, bilm.token_encoder.encode_words
 
-    def watched_read(stack: LstmStack, inputs: torch.Tensor, *arguments: object) -> object:
-        sizes.append(len(inputs))
+    def watched_read(stack: LstmStack, inputs: PackedVectors, *arguments: object) -> object:
+        sizes.append(len(inputs.vectors))
         return read(stack, inputs, *arguments)  # type: ignore[arg-type]
 
     def watched_encode(ids: torch.Tensor) -> torch.Tensor:

@@ -6,6 +6,7 @@ import torch
 
 from elmo_scratch.kernels import Dropout
 from elmo_scratch.modules import LstmState, ProjectedLstm
+from elmo_scratch.modules.sequences import PackedVectors
 from tests.kernels.lstm.plain_lstm import PaddedOutput, read_packed, read_plainly
 
 LENGTHS = [3, 5, 0, 1, 5]
@@ -84,7 +85,8 @@ def test_gradients_are_those_of_finite_differences() -> None:
     def read(inputs: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
         torch.manual_seed(SEED)
         named = dict(zip(names, weights, strict=True))
-        done = torch.func.functional_call(lstm, named, (inputs, [BATCH] * POSITIONS, state))
+        packed = PackedVectors(inputs, [BATCH] * POSITIONS)
+        done = torch.func.functional_call(lstm, named, (packed, state))
         return done.outputs
 
     assert torch.autograd.gradcheck(read, (inputs.flatten(0, 1).requires_grad_(), *weights))

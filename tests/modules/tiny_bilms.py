@@ -7,6 +7,7 @@ import torch
 
 from elmo_scratch.alphabet import character_ids
 from elmo_scratch.modules import BiLm, BiLmOutput, LstmState
+from elmo_scratch.modules.sequences import PackedVectors
 from elmo_scratch.modules.token_encoders import (
     CharCnnEncoder,
     EncodedTokens,
@@ -75,8 +76,8 @@ def read_alone(bilm: BiLm, *sentences: torch.Tensor) -> torch.Tensor:
         numbers = padded[padded > 0].unsqueeze(0)
         vectors = bilm.token_encoder(ids_for(bilm, numbers), numbers > 0).vectors[0]
         widths = [1] * len(vectors)
-        left_to_right = bilm.left_to_right(vectors, widths, states[0])
-        right_to_left = bilm.right_to_left(vectors.flip(0), widths, states[1])
+        left_to_right = bilm.left_to_right(PackedVectors(vectors, widths), states[0])
+        right_to_left = bilm.right_to_left(PackedVectors(vectors.flip(0), widths), states[1])
         states = [left_to_right.state, right_to_left.state]
     backs = [layer.flip(0) for layer in right_to_left.layers]
     pairs = [(vectors, vectors), *zip(left_to_right.layers, backs, strict=True)]

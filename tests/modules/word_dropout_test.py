@@ -26,7 +26,7 @@ def scales_of(bilm: BiLm, windows: bool) -> List[List[float]]:
     """
     found: List[List[float]] = []
     handles = [
-        stack.register_forward_pre_hook(lambda _, given: found.append(given[0]))
+        stack.register_forward_pre_hook(lambda _, given: found.append(given[0].vectors))
         for stack in (bilm.left_to_right, bilm.right_to_left)
     ]
     read_windows(bilm) if windows else read(bilm, IDS)

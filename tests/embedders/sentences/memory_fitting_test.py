@@ -11,6 +11,7 @@ from elmo_scratch.embedders.sentence_layers import MAX_POSITIONS_AT_ONCE
 from elmo_scratch.files.identity import ReadFiles
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.lstm import LstmStack, ProjectedLstm
+from elmo_scratch.modules.sequences import PackedVectors
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, EncodedTokens
 from elmo_scratch.modules.token_encoders.spelled_word_encoder import UniqueWords
 from tests.kernels.frozen_weights import needs_independent_rows
@@ -70,13 +71,11 @@ class SmallMemory:
         self.failures = 0
         forward = LstmStack.forward
 
-        def limited(
-            stack: LstmStack, inputs: torch.Tensor, widths: Any, state: Any, *rest: Any
-        ) -> Any:
-            if len(inputs) > positions or state.hidden.size(1) > sentences:
+        def limited(stack: LstmStack, inputs: PackedVectors, state: Any) -> Any:
+            if len(inputs.vectors) > positions or state.hidden.size(1) > sentences:
                 self.failures += 1
                 raise error
-            return forward(stack, inputs, widths, state, *rest)
+            return forward(stack, inputs, state)
 
         monkeypatch.setattr(LstmStack, "forward", limited)
 

@@ -8,6 +8,7 @@ from elmo_scratch.kernels.lstm.function import LstmCache, run_lstm
 from elmo_scratch.kernels.lstm.run import Clips, LstmRun, LstmWeights
 from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules import LstmState, PackedOrder, ProjectedLstm
+from elmo_scratch.modules.sequences import PackedVectors
 from tests.kernels.lstm.plain_lstm import Clipped, mask_of, read_packed, read_plainly
 
 LENGTHS = [2, 3, 0, 1]
@@ -101,7 +102,9 @@ def test_gradients_are_those_of_finite_differences(
         order = PackedOrder.of(mask)
         packed = inputs[:, : mask.size(1)].flatten(0, 1)[order.left_to_right]
         start = LstmState(hidden, cell).rows(order.sorted_indices)
-        done = torch.func.functional_call(lstm, named, (packed, order.batch_sizes, start))
+        done = torch.func.functional_call(
+            lstm, named, (PackedVectors(packed, order.batch_sizes), start)
+        )
         return (done.outputs, *done.state) if goes_on else (done.outputs,)
 
     assert torch.autograd.gradcheck(read, (inputs, *state, *weights))
@@ -258,7 +261,7 @@ def test_in_bfloat16_too_what_a_clip_has_cut_gets_no_gradient() -> None:
     lstm.projection_clip = 0.7  # bfloat16 doesn't know this number
     MixedPrecision.set_everywhere(lstm, "bfloat16")
     torch.nn.init.constant_(lstm.get_parameter("projection_weight"), 100.0)
-    outputs = lstm(torch.randn(3, INPUT_DIM), [3]).outputs
+    outputs = lstm(PackedVectors(torch.randn(3, INPUT_DIM), [3])).outputs
     assert outputs.abs().flatten().tolist() == pytest.approx([0.7] * 3 * DIM, abs=0.01)
     outputs.sum().backward()
     for name, parameter in lstm.named_parameters():

@@ -5,6 +5,7 @@ from typing import List, NamedTuple, Optional, Sequence
 import torch
 
 from elmo_scratch.modules import LstmState, PackedOrder, ProjectedLstm
+from elmo_scratch.modules.sequences import PackedVectors
 
 
 class PaddedOutput(NamedTuple):
@@ -72,8 +73,7 @@ def read_packed(
     mask = mask_of(lengths)
     order = PackedOrder.of(mask)
     done = lstm(
-        inputs.flatten(0, 1)[order.left_to_right],
-        order.batch_sizes,
+        PackedVectors(inputs.flatten(0, 1)[order.left_to_right], order.batch_sizes),
         state.rows(order.sorted_indices),
     )
     empty = done.outputs.new_zeros(mask.numel(), done.outputs.size(1))

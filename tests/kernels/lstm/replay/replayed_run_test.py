@@ -8,6 +8,7 @@ from elmo_scratch.kernels.lstm.cuda_graphs import LstmGraphCache, lstm_replayed
 from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun, LstmWeights
 from elmo_scratch.modules import LstmState
 from elmo_scratch.modules.lstm import ProjectedLstm
+from elmo_scratch.modules.sequences import PackedVectors
 from tests.gpu import each_device
 from tests.kernels.lstm.random_run import (
     CELLS,
@@ -133,9 +134,9 @@ def test_an_lstm_uses_it(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for devices in (("cpu", "cuda"), ()):
         monkeypatch.setattr(cuda_graphs, "DEVICES", devices)
         with torch.inference_mode():
-            ahead = lstm(inputs, sizes, state)
+            ahead = lstm(PackedVectors(inputs, sizes), state)
         lstm.zero_grad()
-        done = lstm(inputs, sizes, state)
+        done = lstm(PackedVectors(inputs, sizes), state)
         done.outputs.square().sum().backward()
         gradients = [weight.grad.clone() for weight in lstm.parameters() if weight.grad is not None]
         found.append([ahead.outputs, *ahead.state, done.outputs, *done.state, *gradients])
@@ -169,7 +170,7 @@ def test_sentences_without_a_position_keep_their_state(
 @each_device
 def test_an_lstm_that_moves_lets_go_of_its_recordings(device: str) -> None:
     lstm = ProjectedLstm(DIM, DIM, CELLS).requires_grad_(False).to(device)
-    lstm(torch.randn(3, DIM, device=device), [2, 1])
+    lstm(PackedVectors(torch.randn(3, DIM, device=device), [2, 1]))
     assert lstm._cache.recordings._kept
     lstm.double()
     assert not lstm._cache.recordings._kept
