@@ -33,6 +33,7 @@ from elmo_scratch.modules.predictions import Predictions as Predictions
 from elmo_scratch.modules.predictions import predict_sentences as predict_sentences
 from elmo_scratch.modules.predictions import predict_windows as predict_windows
 from elmo_scratch.modules.sequences import PackedOrder as PackedOrder
+from elmo_scratch.modules.sequences import PackedVectors as PackedVectors
 from elmo_scratch.modules.softmaxes import OutputSoftmax as OutputSoftmax
 from elmo_scratch.modules.token_encoders import TokenEncoder as TokenEncoder
 
@@ -45,6 +46,7 @@ __all__ = [
     "LstmState",
     "OutputSoftmax",
     "PackedOrder",
+    "PackedVectors",
     "Predictions",
     "ProjectedLstm",
     "TokenEncoder",
