@@ -4,6 +4,7 @@
 //   allennlp train training_config/pos/input.jsonnet -s runs/pos/input
 //
 // Reached on dev, with the biLM and the budget of examples/task_gains:
+// - accuracy 95.33 ± 0.02, all of the training set
 // - accuracy 93.25 ± 0.08, 10% of the training set
 local common = import "common.libsonnet";
 local elmo = import "../elmo.libsonnet";

@@ -4,6 +4,7 @@
 //   allennlp train training_config/pos/input_output.jsonnet -s runs/pos/input_output
 //
 // Reached on dev, with the biLM and the budget of examples/task_gains:
+// - accuracy 95.33 ± 0.12, all of the training set
 // - accuracy 93.15 ± 0.06, 10% of the training set
 local common = import "common.libsonnet";
 local elmo = import "../elmo.libsonnet";
