@@ -5,22 +5,26 @@ by turns:
 
     python benchmarks/export.py --model small --dtype bfloat16
     python benchmarks/export.py --memory
+    python benchmarks/export.py --ray 1 2 4 8 --batches 128 --repeats 2
 
 The first prints one table and one line of JSON. The second prints the peak memory of exports of
-10,000 and of 1,000,000 sentences with a tiny model, with and without the index of sentences. See
-benchmarks/README.md for what the lines mean.
+10,000 and of 1,000,000 sentences with a tiny model, with and without the index of sentences. The
+third prints a table of exports by the engine `ray` with so many workers, each sentence starting
+from zeros. See benchmarks/README.md for what the lines mean.
 """
 
 import argparse
 import json
+import logging
 import os
 import random
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
-from typing import Dict, List
+from typing import Callable, Dict, List, Tuple
 
 import h5py
 import numpy
@@ -30,7 +34,16 @@ from embed import LENGTHS, MODELS, ROOT, new_bilm
 from work import timed
 
 from elmo_scratch import Elmo, SentenceLayers, batch_to_ids, write_official_bilm
-from elmo_scratch.export import ExportSettings, InputText, export_layers
+from elmo_scratch.export import (
+    ExportSettings,
+    InputText,
+    ModelSource,
+    RayEngine,
+    export_layers,
+)
+from elmo_scratch.export.export import Engine, OneProcess
+from elmo_scratch.export.parts import PartWriting
+from elmo_scratch.export.plan import Span
 
 SYSTEMS = ("export", "bare_bilm", "allennlp_loop")
 BATCH_SIZE = 64
@@ -53,10 +66,15 @@ def main() -> None:
     parser.add_argument(
         "--sentences", type=int, nargs="+", default=MEMORY_SENTENCES, help="with --memory"
     )
+    parser.add_argument(
+        "--ray", type=int, nargs="+", metavar="WORKERS", help="measure exports by so many"
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if args.memory:
             measure_memory(Path(folder), args.sentences)
+        elif args.ray:
+            measure_ray(args, Path(folder))
         else:
             measure_speed(args, Path(folder))
 
@@ -123,6 +141,76 @@ def measure_speed(args: argparse.Namespace, folder: Path) -> None:
     for name, value in found.items():
         print(f"{name:>26}  {value}")
     print(json.dumps(found))
+
+
+def measure_ray(args: argparse.Namespace, folder: Path) -> None:
+    """
+    Times exports by Ray's workers, from the call to the end and from the first piece that is done
+    to the last, and beside them one process that computes on all processors; by turns.
+    """
+    import ray
+
+    torch.manual_seed(0)
+    write_official_bilm(new_bilm(args.model), folder)
+    source = ModelSource(
+        str(folder / "options.json"), str(folder / "weights.hdf5"), "reset", args.dtype
+    )
+    layers = source.load()
+    lines = read_lines(args)
+    text_file, output = folder / "text.txt", folder / "layers.hdf5"
+    text_file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    # As the engine does when it starts a cluster, but as if there were a processor for each worker.
+    os.environ.setdefault("RAY_worker_niceness", "0")
+    ray.init(num_cpus=max(args.ray), log_to_driver=False, logging_level=logging.ERROR)
+    engines: Dict[str, Engine] = {"one process": OneProcess()}
+    engines.update({f"{count} workers": RayEngine(source, count) for count in args.ray})
+    whole: Dict[str, List[float]] = {name: [] for name in engines}
+    steady: Dict[str, List[float]] = {name: [] for name in engines}
+    for _ in range(args.repeats):
+        for name, engine in engines.items():
+            layers.bilm.token_encoder.forget_words()
+            watched = Watched(engine)
+            start = time.perf_counter()
+            export_layers(
+                InputText("text", text_file), output, layers, ExportSettings(), engine=watched
+            )
+            whole[name].append(len(lines) / (time.perf_counter() - start))
+            steady[name].append(watched.sentences_per_s())
+            output.unlink()
+    ray.shutdown()
+    print(f"{len(lines):,} sentences, {args.model}, {args.dtype}, {os.cpu_count()} processors\n")
+    print("| sentences/s | from start to end | once all compute |\n|---|---:|---:|")
+    for name in engines:
+        speeds = [statistics.median(found[name]) for found in (whole, steady)]
+        print(f"| {name} | {' | '.join(f'{speed:.0f}' for speed in speeds)} |")
+
+
+class Watched(Engine):
+    """Another engine, which keeps when its sentences are done."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.follows_the_text = engine.follows_the_text
+        self._done: List[Tuple[float, int]] = []
+
+    def write(
+        self,
+        writing: PartWriting,
+        missing: List[Span],
+        layers: SentenceLayers,
+        done: Callable[[int], None],
+    ) -> None:
+        def watched(number: int) -> None:
+            self._done.append((time.perf_counter(), number))
+            done(number)
+
+        self._engine.write(writing, missing, layers, watched)
+
+    def sentences_per_s(self) -> float:
+        """Between the first quarter of what is done at a time and the last."""
+        first = len(self._done) // 4
+        (start, _), (end, _) = self._done[first], self._done[-1]
+        return sum(number for _, number in self._done[first + 1 :]) / (end - start)
 
 
 def read_lines(args: argparse.Namespace) -> List[str]:

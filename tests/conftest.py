@@ -28,8 +28,6 @@ from tests.tiny_training import CONFIGS, logging_as_before, params_on_fixtures, 
 # Threads cost more than they bring where tensors are tiny, here and in the processes of tests.
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Ray's workers give way to all else on the machine, and so to the tests that run beside them.
-os.environ.setdefault("RAY_worker_niceness", "0")
 
 
 LONGEST_FILES = [

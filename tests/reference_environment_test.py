@@ -24,7 +24,7 @@ def listed(heading: str) -> Set[str]:
     (section,) = re.findall(rf"^## {heading}\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)
     items = re.split(r"^- ", section, flags=re.MULTILINE)[1:]
     heads = [item if item.startswith("Data of") else item.partition(":")[0] for item in items]
-    return {name for head in heads for name in re.findall(r"`([A-Z_]+)`", head)}
+    return {name for head in heads for name in re.findall(r"`([A-Z][A-Za-z_]+)`", head)}
 
 
 def constants(source: str) -> Dict[str, List[str]]:

@@ -399,9 +399,14 @@ class RayEngine(Engine):
 
 
 def _start(ray: Any) -> None:
-    """Starts Ray, or joins the cluster, and keeps the caller's handler of SIGTERM."""
+    """
+    Starts Ray, whose workers get the priority of this process, or joins the cluster. The caller's
+    handler of SIGTERM is kept.
+    """
     before = signal.getsignal(signal.SIGTERM)
     is_terminated = False
+    # By default they give way to all else on the machine: beside a training an export would stand.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     try:
         ray.init(log_to_driver=False, logging_level=logging.ERROR)
     except SystemExit:

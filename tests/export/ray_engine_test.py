@@ -1,4 +1,3 @@
-import logging
 import os
 import signal
 import sys
@@ -65,9 +64,21 @@ def cluster() -> Iterator[None]:
     """A cluster that is there already, which these tests share: it takes long to start."""
     import ray
 
-    ray.init(log_to_driver=False, logging_level=logging.ERROR)
+    _start(ray)
     yield
     ray.shutdown()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("cluster")
+def test_workers_have_the_priority_of_the_command() -> None:
+    import ray
+
+    @ray.remote
+    def priority() -> int:
+        return os.getpriority(os.PRIO_PROCESS, 0)
+
+    assert ray.get(priority.remote()) == os.getpriority(os.PRIO_PROCESS, 0)
 
 
 @pytest.mark.exhaustive
