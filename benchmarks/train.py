@@ -4,6 +4,7 @@ optimizer, by the recipe of the released models (training_config/bilm/official.l
 
     python benchmarks/train.py --model small --dtype bfloat16 --text ptb.train.txt
     python benchmarks/train.py --softmax full --workers 2
+    python benchmarks/train.py --words 793471 --workers 2
 
 Without `--text` the words are drawn by Zipf's law. See benchmarks/README.md for what the lines
 mean.
@@ -85,6 +86,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--softmax", choices=["full", "sampled", "adaptive"], default="sampled")
     parser.add_argument("--samples", type=int, default=1024, help="negatives (default: 1024)")
     parser.add_argument("--text", type=Path, help="sentences, one a line, words between spaces")
+    parser.add_argument(
+        "--words",
+        type=int,
+        default=0,
+        help="of the vocabulary: if the text has fewer, words that are never read fill it up",
+    )
     parser.add_argument("--batch-size", type=int, default=64, help="of a worker (default: 64)")
     parser.add_argument("--unroll-steps", type=int, default=20, help="(default: 20)")
     parser.add_argument("--workers", type=int, default=1, help="processes (default: 1)")
@@ -123,6 +130,11 @@ def config_of(args: argparse.Namespace, text: Path) -> Dict[str, Any]:
     recipe = evaluate_file(str(CONFIGS / f"{args.model}.jsonnet"), ext_vars=variables)
     config = json.loads(recipe)
     vocabulary_of = args.text or text
+    if args.words:
+        known = vocabulary_of.read_text(encoding="utf-8")
+        unread = (f"unread{number}" for number in range(args.words - len(set(known.split()))))
+        vocabulary_of = text.with_name("words.txt")
+        vocabulary_of.write_text(known + "\n".join(unread) + "\n", encoding="utf-8")
     config["vocabulary"].update(data_path=str(vocabulary_of), min_count=1)
     del config["validation_data_path"], config["validation_data_loader"]
     config["model"]["softmax"] = {"type": args.softmax}
@@ -162,6 +174,7 @@ def described(args: argparse.Namespace) -> Dict[str, Any]:
         "dtype": args.dtype,
         "softmax": args.softmax,
         "samples": args.samples if args.softmax == "sampled" else None,
+        **({"words": args.words} if args.words else {}),
         "streams": args.batch_size,
         "unroll_steps": args.unroll_steps,
         "workers": args.workers,
