@@ -459,9 +459,11 @@ class Elmo(torch.nn.Module, FromParams):
         try:
             return super().__getattr__(name)
         except AttributeError:
-            match, mixes = re.fullmatch(r"scalar_mix_(\d+)", name), self._modules.get("mixes")
-            if match and isinstance(mixes, torch.nn.ModuleList) and int(match[1]) < len(mixes):
-                return mixes[int(match[1])]
+            if match := re.fullmatch(r"scalar_mix_(\d+)", name):
+                # An object may be asked for attributes before its constructor has run.
+                mixes = self.__dict__.get("_modules", {}).get("mixes", ())
+                if int(match[1]) < len(mixes):
+                    return mixes[int(match[1])]
             raise
 
     def train(self, mode: bool = True) -> "Elmo":

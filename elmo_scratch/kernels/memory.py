@@ -194,7 +194,7 @@ class Fingerprint:
             size = tensor.numel()
             stride = size // SAMPLE_SIZE | 1
             if tensor.is_contiguous():
-                # As below, in one operation.
+                # One operation in the place of two: a single sentence waits for each.
                 sample = tensor.detach().as_strided((-(-size // stride),), (stride,))
             else:
                 sample = tensor.detach().flatten()[::stride]

@@ -108,7 +108,7 @@ class ProjectedLstm(MixedPrecision):
         # Parameters
 
         inputs : `PackedVectors`
-            Of the size `input_dim`.
+            Their vectors have the shape `(packed, input_dim)`.
         state : `LstmState`, optional (default = `None`)
             Of shape `(batch, ...)`: where each sentence, in the order of reading, starts; zeros for
             `None`.
@@ -232,15 +232,15 @@ class LstmStack(torch.nn.Module):
         # Parameters
 
         inputs : `PackedVectors`
-            Of the size `dim`. Locked dropout is drawn by their `rows`, so that it doesn't depend on
-            the lengths of sentences.
+            Their vectors have the shape `(packed, dim)`. Locked dropout is drawn by their `rows`,
+            so that it doesn't depend on the lengths of sentences.
         state : `LstmState`, optional (default = `None`)
             Of shape `(layers, batch, ...)`: where each sentence, in the order of reading, starts;
             zeros for `None`.
         """
         outputs: List[torch.Tensor] = []
         states: List[LstmState] = []
-        drops = self.training and self.dropout.p > 0.0
+        drops = self.dropout.training and self.dropout.p > 0.0
         for number, layer in enumerate(self.layers):
             read = inputs._replace(vectors=outputs[-1]) if outputs else inputs
             if drops:

@@ -197,9 +197,12 @@ def check_settings(tasks: Sequence[Task], parser: argparse.ArgumentParser) -> No
 def study_in(folder: Path, parser: argparse.ArgumentParser) -> Iterator[None]:
     """
     A program's work in a folder, which is made if it isn't there. The program ends by `SystemExit`:
-    with status 2 and a word from `parser` where another one works there; if a signal interrupts it,
-    with 128 and the number of the signal; with 1 and the reason if the system has an error.
+    with status 2 and a word from `parser` if `folder` is a file, or another program works there; if
+    a signal interrupts it, with 128 and the number of the signal; with 1 and the reason if the
+    system has an error.
     """
+    if folder.exists() and not folder.is_dir():
+        parser.error(f"expected a folder, but {folder} is none")
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / ".lock", timeout=0), interrupted_by_signals():

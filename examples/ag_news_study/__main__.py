@@ -13,24 +13,23 @@ again after it was stopped, it goes on where it was; in another folder or on ano
 """
 
 import argparse
-import json
-import re
 import sys
 from pathlib import Path
-from typing import Dict, List
+from typing import List
 
 from allennlp.common.checks import ConfigurationError
+from command_line import failures, json_object, pattern
 from expected import expected_seconds, tell_time
 from plan import QUICK, chosen_tasks, planned_tasks, seeds_there
 from report import write_reports
 from results import Row, collected, support_vector_machine
-from results_file import read_trainings, write_results
+from results_file import NAMES, read_trainings, write_results
 from table import markdown
 
 from elmo_scratch.data.readers import AgNewsRow, ag_news_rows
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.report import check_matplotlib
-from elmo_scratch.search.tasks import Undone, add_jobs, check_settings, run_all, study_in
+from elmo_scratch.search.tasks import add_jobs, check_settings, run_all, study_in
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     add_jobs(parser)
     parser.add_argument(
         "--overrides",
-        type=_settings,
+        type=json_object,
         default={},
         metavar="JSON",
         help="for every training, of biLMs too, but not for what makes a row what it is: "
@@ -56,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     rows = parser.add_mutually_exclusive_group()
     rows.add_argument(
         "--only",
-        type=_pattern,
+        type=pattern,
         metavar="REGEX",
         default="",
         help="the rows in whose part and name it is found: 'mixes: words, ' tells those of the "
@@ -89,8 +88,6 @@ def main() -> None:
     num_seeds = args.seeds if args.seeds is not None else 1 if args.only == QUICK else 5
     if num_seeds < 1 or args.jobs < 1:
         parser.error("expected at least one of `--seeds` and of `--jobs`")
-    if args.folder.exists() and not args.folder.is_dir():
-        parser.error(f"expected a folder, but {args.folder} is none")
     data = args.train, args.dev
     try:
         check_matplotlib()
@@ -112,12 +109,12 @@ def main() -> None:
             f"of the {len(known)} trainings in {files} {len(strangers)} have other settings, texts "
             "or overrides than any of this study"
         )
-    check_settings(there, parser)
     unknown = [task for task in planned if task.fingerprint() not in known]
     tasks = chosen_tasks(unknown, args.only)
-    if not args.overrides:
-        tell_time(tasks, expected_seconds(tasks, len(train)), args.jobs)
     with study_in(args.folder, parser):
+        check_settings(there, parser)
+        if not args.overrides:
+            tell_time(tasks, expected_seconds(tasks, len(train)), args.jobs)
         undone = run_all(tasks, args.jobs)
         rows = collected(there, known)
         _write_results(rows, args.folder, train, dev)
@@ -125,7 +122,7 @@ def main() -> None:
             page, pdf = write_reports(rows, there, args.folder, args.dev)
             print(f"\ntables  {args.folder / 'study.md'}\nreport  {page}\n        {pdf}")
     if undone.failed:
-        sys.exit(_told(undone, len(tasks), args.folder))
+        sys.exit(failures(undone, len(tasks), args.folder))
 
 
 def _write_results(
@@ -136,39 +133,11 @@ def _write_results(
         return
     for part in dict.fromkeys(row.part for row in rows):
         rows.append(support_vector_machine(train, dev, part, part == "titles"))
-    write_results(rows, folder / "study.json")
+    write_results(rows, folder / NAMES["study"])
     table = markdown(rows)
     with atomic_write(folder / "study.md") as written:
         written.write_text(table, encoding="utf-8")
     print(table)
-
-
-def _told(undone: Undone, num_tasks: int, folder: Path) -> str:
-    """What failed, and what that costs."""
-    told = f"{len(undone.failed)} of {num_tasks} failed: {', '.join(undone.failed)}"
-    if undone.lost:
-        told += f"; {len(undone.lost)} others need them"
-    return f"{told}. Their logs are in {folder}; the same command tries them again"
-
-
-def _settings(text: str) -> Dict[str, object]:
-    """A JSON object."""
-    try:
-        settings = json.loads(text)
-    except ValueError:
-        settings = None
-    if not isinstance(settings, dict):
-        raise argparse.ArgumentTypeError(f"expected a JSON object, but got {text}")
-    return settings
-
-
-def _pattern(text: str) -> str:
-    """A regular expression."""
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no regular expression: {error}") from None
-    return text
 
 
 if __name__ == "__main__":

@@ -25,11 +25,12 @@ import numpy
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 from bag_of_words import bag_of_words
+from command_line import failures, json_object, pattern
 from expected import expected_seconds, tell_time
 from folds import SIMILAR, Fold, drawn_folds, same_news
 from part import write_rows
 from plan import ALLENNLP, BEST, WITHOUT, chosen_tasks, planned_tasks
-from results_file import read_numbers
+from results_file import NAMES, read_numbers
 from training import training_of
 
 from elmo_scratch.data.readers import AgNewsRow, ag_news_rows
@@ -192,8 +193,7 @@ def support_vector_machines(folds: Sequence[Fold]) -> List[Measured]:
         for number, fold in enumerate(folds, start=1):
             rows = [*fold.train, *fold.choosing]
             answers = bag_of_words(rows, fold.measured, part == "titles")
-            right = sum(map(str.__eq__, answers.labels, answers.predicted))
-            found.append(Measured(part, SVM, number, 0, right / len(fold.measured)))
+            found.append(Measured(part, SVM, number, 0, answers.accuracy))
     return found
 
 
@@ -283,7 +283,7 @@ def _parser() -> argparse.ArgumentParser:
     add_jobs(parser)
     parser.add_argument(
         "--overrides",
-        type=json.loads,
+        type=json_object,
         default={},
         metavar="JSON",
         help="for every training, of biLMs too: settings that are tried",
@@ -298,6 +298,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--only",
+        type=pattern,
         default=DEFAULT,
         metavar="REGEX",
         help="the rows in whose part and name it is found, such as '^titles: ' (default: all but "
@@ -332,7 +333,10 @@ def main() -> None:
             found = [*measured_in(planned, known), *support_vector_machines(folds)]
             table = markdown(found, len(rows))
             numbers = {"texts": len(rows), "measured": [asdict(one) for one in found]}
-            texts = {"folds.md": table, "folds.json": json.dumps(numbers, indent=2) + "\n"}
+            texts = {
+                "folds.md": table,
+                NAMES["cross-validation"]: json.dumps(numbers, indent=2) + "\n",
+            }
             for name, text in texts.items():
                 with atomic_write(args.folder / name) as part:
                     part.write_text(text, encoding="utf-8")
@@ -340,10 +344,7 @@ def main() -> None:
         parser.error(error.message)
     print(table)
     if undone.failed:
-        sys.exit(
-            f"{len(undone.failed)} of {len(tasks)} failed: {', '.join(undone.failed)}. Their logs "
-            f"are in {args.folder}; the same command tries them again"
-        )
+        sys.exit(failures(undone, len(tasks), args.folder))
 
 
 def _undone_elsewhere(tasks: Sequence[Task], known: Mapping[str, Measured]) -> List[Task]:

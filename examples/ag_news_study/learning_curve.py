@@ -4,11 +4,12 @@ How many labels a classifier of AG News needs, over vectors that no label was ne
     python examples/ag_news_study/learning_curve.py train.csv dev.csv --folder runs/curve
 
 holds back a fifth of the texts of both files, so that no news is told on both sides, and measures
-on it. Word vectors and biLMs read all other texts, without labels. Then the study's classifier is
-trained on 100, 500, 1,000 and 5,000 labelled texts and on all of them, over each of these vectors,
-and so are bags of words. Settings are the same at each size, and nothing is chosen by what is
-measured. It writes a table (learning_curve.md), a picture (learning_curve.svg) and all numbers
-(learning_curve.json).
+on it. A tenth of the others chooses the biLM's epoch. The rest is read, without labels, by word
+vectors and biLMs. Then the study's classifier is trained on 100, 500, 1,000 and 5,000 labelled
+texts of this rest and on all of it, over each of these vectors, and so are bags of words: TF-IDF
+with a support vector machine, and fastText where it is installed. Settings are the same at each
+size, and each training is measured once, at its end. It writes a table (learning_curve.md), a
+picture (learning_curve.svg) and all numbers (learning_curve.json).
 
 It says first how long that takes: some hours of two cores, most of it for the biLM that is trained
 on; `--only` takes some of the rows. Started again after it was stopped, it goes on where it was.
@@ -26,14 +27,15 @@ from importlib.util import find_spec
 from operator import itemgetter
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Callable, Dict, List, Mapping, NamedTuple, Sequence, Set
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set
 
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
 from bag_of_words import bag_of_words
+from command_line import failures, json_object, pattern
 from cross_validation import read_rows
-from expected import PREPARATIONS, SECONDS_OF_BILM, tell_time
-from folds import drawn_folds, same_news
+from expected import NUM_TEXTS, PREPARATIONS, SECONDS_OF_BILM, tell_time
+from folds import Fold, drawn_folds, same_news
 from part import write_rows
 from plan import METHODS, STILL, Plan
 from results_file import NAMES, read_numbers
@@ -56,6 +58,9 @@ BATCH_SIZE, PASSES, MIN_STEPS = 32, 4, 300
 Each size is read as often as in the study, or for so many steps: of a hundred texts four passes
 would be thirteen steps.
 """
+
+ALL_WORDS = 10**6
+"""More than a file of word vectors has."""
 
 SVM, FAST_TEXT = "TF-IDF, linear SVM", "fastText"
 """The rows that read bags of words."""
@@ -186,39 +191,67 @@ def curve_tasks(
     for size, by_seed in draws.items():
         for seed, file in by_seed.items():
             learning = plan.reading(file, folder / "measured.csv")
-            # AllenNLP measures after what it calls an epoch: here it is the whole training.
-            whole = {"trainer.num_epochs": 1, "data_loader.batches_per_epoch": num_steps(size)}
-            settings = {key: value for key, value in whole.items() if key not in overrides}
             for row, (kind, need, _) in ROWS.items():
-                made = plan.vectors(need) if need in METHODS else plan.archive(need)
-                mix = "" if need in METHODS else "trainable"
+                settings = _whole_training(size, overrides)
+                if need in METHODS:
+                    made, mix = plan.vectors(need), ""
+                    # As a biLM knows all its words, and not those of the labelled texts alone.
+                    settings["vocabulary"] = {
+                        "pretrained_files": {"tokens": str(made)},
+                        "min_pretrained_embeddings": {"tokens": ALL_WORDS},
+                    }
+                else:
+                    made, mix = plan.archive(need), "trainable"
                 learning.add_classifier(
                     row, kind, made, need, mix, seed, f"{size} labels", settings
                 )
     return plan.tasks
 
 
+def _whole_training(size: int, overrides: Mapping[str, object]) -> Dict[str, object]:
+    """
+    Settings of a training on so many texts that is measured once, at its end: AllenNLP measures
+    after what it calls an epoch, which is made the whole training.
+    """
+    settings: Dict[str, object] = {
+        "trainer.num_epochs": 1,
+        # By default it is that of the training: each text would be measured several times.
+        "validation_data_loader": {
+            "batch_sampler": {
+                "type": "bucket",
+                "batch_size": BATCH_SIZE,
+                "sorting_keys": ["text"],
+            }
+        },
+    }
+    steps = "data_loader.batches_per_epoch"
+    if steps not in overrides:
+        settings[steps] = num_steps(size)
+    return settings
+
+
 def points_of(tasks: Sequence[Task], known: Mapping[str, Point]) -> List[Point]:
     """What the trainings have reached so far, done here or `known` by their fingerprints."""
     found = []
     for task in tasks:
-        if not task.row:
-            continue
         settings = task.fingerprint()
-        if task.is_done:
+        if task.row and task.is_done:
             training = training_of(task)
-            labels = int(task.part.split()[0])
             accuracy = training.scores["accuracy"]
-            found.append(Point(task.row, labels, training.seed, accuracy, settings))
-        elif settings in known:
+            found.append(Point(task.row, labels_of(task), training.seed, accuracy, settings))
+        elif task.row and settings in known:
             found.append(known[settings])
     return found
 
 
+def labels_of(task: Task) -> int:
+    """How many labelled texts a training has."""
+    return int(task.part.split()[0])
+
+
 def by_svm(train: Sequence[AgNewsRow], measured: Sequence[AgNewsRow]) -> float:
     """The accuracy of a linear support vector machine over TF-IDF."""
-    answers = bag_of_words(train, measured, use_title=False)
-    return mean(map(str.__eq__, answers.labels, answers.predicted))
+    return bag_of_words(train, measured, use_title=False).accuracy
 
 
 def by_fast_text(train: Sequence[AgNewsRow], measured: Sequence[AgNewsRow]) -> float:
@@ -229,18 +262,17 @@ def by_fast_text(train: Sequence[AgNewsRow], measured: Sequence[AgNewsRow]) -> f
         text = ag_news_text(row.description, row.title, use_title=False)
         return " ".join(re.findall(r"\w+|[^\w\s]", text.lower()))
 
+    def label(row: AgNewsRow) -> str:
+        return f"__label__{row.label.replace('/', '')}"
+
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "train.txt"
-        lines = [f"__label__{row.label.replace('/', '')} {read(row)}\n" for row in train]
+        lines = [f"{label(row)} {read(row)}\n" for row in train]
         file.write_text("".join(lines), encoding="utf-8")
         model = fasttext.train_supervised(str(file), verbose=0, **SETTINGS_OF_FAST_TEXT)
-    # `predict` of a list is broken beside NumPy 2 in most of its releases.
-    right = sum(
-        model.f.predict(f"{read(row)}\n", 1, 0.0, "strict")[0][1]
-        == f"__label__{row.label.replace('/', '')}"
-        for row in measured
-    )
-    return right / len(measured)
+    # `model.predict` fails beside NumPy 2 in most of its releases; this is what it calls.
+    found = [model.f.predict(f"{read(row)}\n", 1, 0.0, "strict") for row in measured]
+    return mean(best[0][1] == label(row) for best, row in zip(found, measured))
 
 
 BAGS: Dict[str, Callable[[Sequence[AgNewsRow], Sequence[AgNewsRow]], float]] = {
@@ -266,15 +298,31 @@ def read_points(path: Path) -> List[Point]:
 
 
 def accuracies(points: Sequence[Point]) -> Dict[str, Dict[int, List[float]]]:
-    """The accuracies of the seeds by row and number of labels; the best row first."""
+    """
+    The accuracies of the seeds by row and number of labels. The row that is best on average, over
+    the numbers of labels that all rows have, comes first.
+    """
     rows: Dict[str, Dict[int, List[float]]] = {}
     for point in sorted(points, key=lambda point: (point.labels, point.seed)):
         rows.setdefault(point.row, {}).setdefault(point.labels, []).append(point.accuracy)
+    shared = set.intersection(*map(set, rows.values()))
 
-    def overall(row: str) -> float:
-        return mean(mean(numbers) for numbers in rows[row].values())
+    def on_average(row: str) -> float:
+        return mean(mean(rows[row][labels]) for labels in shared or rows[row])
 
-    return {row: rows[row] for row in sorted(rows, key=overall, reverse=True)}
+    return {row: rows[row] for row in sorted(rows, key=on_average, reverse=True)}
+
+
+NOTE = (
+    "Accuracy in percent on {measured:,} texts that were held back: the mean over the seeds ± "
+    "their standard deviation. Each seed draws the weights that a training starts from and, but "
+    "for the last column, the labelled texts; bags of words have one training on all texts. "
+    "Vectors and biLMs have read all texts of the last column, without labels; there is one of "
+    "each. Settings were chosen before, on the texts of dev, some of which are among those that "
+    "were held back. The standard error that comes from the number of texts alone is {least:.2f} "
+    "to {most:.2f} points, the less the higher the accuracy, and somewhat more since news is told "
+    "twice. All rows are measured on the same texts."
+)
 
 
 def markdown(points: Sequence[Point], num_measured: int) -> str:
@@ -288,16 +336,9 @@ def markdown(points: Sequence[Point], num_measured: int) -> str:
     for row, numbers in rows.items():
         cells = [_shown(numbers[size]) if size in numbers else "" for size in sizes]
         lines.append(f"| {row} | {' | '.join(cells)} |")
-    share = mean(mean(numbers) for by_size in rows.values() for numbers in by_size.values())
-    noise = 100 * (share * (1 - share) / num_measured) ** 0.5
-    note = (
-        f"Accuracy in percent on {num_measured:,} texts that were held back: the mean over the "
-        "seeds ± their standard deviation. Each seed draws its labelled texts, all but the last "
-        "column's, and the weights that a training starts from. Vectors and biLMs have read all "
-        "texts that were not held back, without labels; there is one of each. The standard error "
-        f"that comes from the number of texts alone is {noise:.2f} points; it is the same texts "
-        "for all rows."
-    )
+    shares = [mean(numbers) for by_size in rows.values() for numbers in by_size.values()]
+    errors = [100 * (share * (1 - share) / num_measured) ** 0.5 for share in shares]
+    note = NOTE.format(measured=num_measured, least=min(errors), most=max(errors))
     return "\n".join([*lines, "", note]) + "\n"
 
 
@@ -357,10 +398,11 @@ def _parser() -> argparse.ArgumentParser:
     add_jobs(parser)
     parser.add_argument(
         "--overrides",
-        type=json.loads,
+        type=json_object,
         default={},
         metavar="JSON",
-        help="for every training, of biLMs too: settings that are tried",
+        help="for every training, of biLMs too, but not for what makes the curve what it is: "
+        "'{\"data_loader.batches_per_epoch\": 2}' tries it out",
     )
     parser.add_argument(
         "--results",
@@ -372,7 +414,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--only",
-        type=re.compile,
+        type=pattern,
         default="",
         metavar="REGEX",
         help="the trainings in whose labels and row it is found, such as '^100 labels' or "
@@ -385,70 +427,106 @@ def main() -> None:
     """Trains what has not been trained yet, and writes table, picture and numbers."""
     parser = _parser()
     args = parser.parse_args()
-    if args.seeds < 1 or args.jobs < 1 or min(args.sizes) < 1:
-        parser.error("expected one of `--seeds`, of `--jobs` and of each of `--sizes` at least")
+    if args.seeds < 1 or args.jobs < 1:
+        parser.error("expected at least one of `--seeds` and of `--jobs`")
     try:
         check_matplotlib()
+        known = {one.settings: one for path in args.results for one in read_points(path)}
         rows = read_rows(args.files)
         fold = drawn_folds(rows, same_news(rows), FOLDS)[0]
-        known = {one.settings: one for path in args.results for one in read_points(path)}
+        num_classes, most = len({row.label for row in fold.train}), len(fold.train)
+        if not all(num_classes <= size < most for size in args.sizes):
+            parser.error(f"expected `--sizes` from {num_classes} to {most - 1}, got {args.sizes}")
+        texts = {
+            size: [labelled(fold.train, size, seed) for seed in range(args.seeds)]
+            for size in [*sorted(set(args.sizes)), most]
+        }
         with study_in(args.folder, parser):
             folder = args.folder.resolve()
-            sizes = [size for size in sorted(set(args.sizes)) if size < len(fold.train)]
-            texts = {
-                size: {seed: labelled(fold.train, size, seed) for seed in range(args.seeds)}
-                for size in [*sizes, len(fold.train)]
-            }
-            places = {folder / f"{name}.csv": part for name, part in fold._asdict().items()}
-            draws: Dict[int, Dict[int, Path]] = {}
-            for size, by_seed in texts.items():
-                for seed, part in by_seed.items():
-                    is_whole = size == len(fold.train)
-                    name = "train.csv" if is_whole else f"labelled_{size}_{seed}.csv"
-                    draws.setdefault(size, {})[seed] = folder / name
-                    places[folder / name] = part
-            for path, part in places.items():
-                if not path.exists() or list(ag_news_rows(path)) != part:
-                    write_rows(part, path)
+            draws = write_texts(fold, texts, folder)
             planned = curve_tasks(folder, draws, args.overrides)
-            check_settings(planned, parser)
+            _check(planned, args, known, parser)
             tasks = _wanted(planned, args.only, known)
-            print(f"{len(fold.train):,} texts to learn from, {len(fold.measured):,} to measure on")
-            tell_time(tasks, _expected(tasks), args.jobs)
+            print(f"{most:,} texts to learn from, {len(fold.measured):,} to measure on")
+            if not args.overrides:
+                tell_time(tasks, _expected(tasks, most), args.jobs)
+            bags = list(points_of_bags(texts, fold.measured))
             undone = run_all(tasks, args.jobs)
-            points = points_of(planned, known)
-            for row, measure in BAGS.items():
-                if row == FAST_TEXT and find_spec("fasttext") is None:
-                    print("without fastText, which is not installed: pip install fasttext-wheel")
-                    continue
-                for size, by_seed in texts.items():
-                    # Of all texts there is one draw.
-                    for seed in list(by_seed)[: 1 if size == len(fold.train) else None]:
-                        accuracy = measure(by_seed[seed], fold.measured)
-                        points.append(Point(row, size, seed, accuracy))
-            table = markdown(points, len(fold.measured))
-            numbers = {
-                "measured_texts": len(fold.measured),
-                "points": [asdict(one) for one in points],
-            }
-            table_file, picture = (
-                (args.folder / NUMBERS).with_suffix(kind) for kind in (".md", ".svg")
-            )
-            written = {
-                table_file: table,
-                args.folder / NUMBERS: json.dumps(numbers, indent=1) + "\n",
-            }
-            for path, text in written.items():
-                with atomic_write(path) as file:
-                    file.write_text(text, encoding="utf-8")
-            draw(points, picture)
+            points = [*points_of(planned, known), *bags]
+            write_results(points, len(fold.measured), args.folder)
     except ConfigurationError as error:
         parser.error(error.message)
-    print(table)
+    print(markdown(points, len(fold.measured)))
     if undone.failed:
-        sys.exit(
-            f"{len(undone.failed)} of {len(tasks)} failed: {', '.join(undone.failed)}. Their logs "
-            f"are in {args.folder}; the same command tries them again"
+        sys.exit(failures(undone, len(tasks), args.folder))
+
+
+def write_texts(
+    fold: Fold, texts: Mapping[int, Sequence[List[AgNewsRow]]], folder: Path
+) -> Dict[int, Dict[int, Path]]:
+    """
+    Writes the files of the curve, but for those that are there as they would be. Returns those of
+    labelled texts by their number and their seed; all of them are train.csv, whatever the seed.
+    """
+    places = {folder / f"{name}.csv": part for name, part in fold._asdict().items()}
+    draws: Dict[int, Dict[int, Path]] = {}
+    for size, by_seed in texts.items():
+        for seed, part in enumerate(by_seed):
+            is_whole = size == len(fold.train)
+            path = folder / ("train.csv" if is_whole else f"labelled_{size}_{seed}.csv")
+            draws.setdefault(size, {})[seed] = path
+            places[path] = part
+    for path, rows in places.items():
+        if not path.exists() or list(ag_news_rows(path)) != rows:
+            write_rows(rows, path)
+    return draws
+
+
+def points_of_bags(
+    texts: Mapping[int, Sequence[List[AgNewsRow]]], measured: Sequence[AgNewsRow]
+) -> Iterator[Point]:
+    """What bags of words reach, which takes a moment."""
+    for row, measure in BAGS.items():
+        if row == FAST_TEXT and find_spec("fasttext") is None:
+            print("without fastText, which is not installed: pip install fasttext-numpy2-wheel")
+            continue
+        for size, by_seed in texts.items():
+            # Of all texts there is one draw.
+            for seed, part in enumerate(by_seed[:1] if size == max(texts) else by_seed):
+                yield Point(row, size, seed, measure(part, measured))
+
+
+def write_results(points: Sequence[Point], num_measured: int, folder: Path) -> None:
+    """Writes the table, all numbers and the picture."""
+    numbers = {"measured_texts": num_measured, "points": [asdict(one) for one in points]}
+    file = folder / NUMBERS
+    texts = {
+        file: json.dumps(numbers, indent=1) + "\n",
+        file.with_suffix(".md"): markdown(points, num_measured),
+    }
+    for path, text in texts.items():
+        with atomic_write(path) as part:
+            part.write_text(text, encoding="utf-8")
+    draw(points, file.with_suffix(".svg"))
+
+
+def _check(
+    planned: Sequence[Task],
+    args: argparse.Namespace,
+    known: Mapping[str, Point],
+    parser: argparse.ArgumentParser,
+) -> None:
+    """Ends the program if `--only`, `--results` or the folder don't go with what is planned."""
+    check_settings(planned, parser)
+    names = {f"{task.part}: {task.row}" for task in planned if task.row}
+    if not any(re.search(args.only, name) for name in names):
+        listed = "\n".join(sorted(names))
+        parser.error(f"`--only {args.only}` is found in no training. They are:\n{listed}")
+    # Bags of words have no fingerprints.
+    if strangers := known.keys() - {task.fingerprint() for task in planned} - {""}:
+        parser.error(
+            f"{len(strangers)} of the trainings in `--results` have other settings, texts or "
+            "overrides than any of this curve"
         )
 
 
@@ -464,18 +542,19 @@ def _wanted(planned: Sequence[Task], only: str, known: Mapping[str, Point]) -> L
     return chosen[::-1]
 
 
-def _expected(tasks: Sequence[Task]) -> Dict[str, float]:
+def _expected(tasks: Sequence[Task], num_texts: int) -> Dict[str, float]:
     """What each task will take on a core, in seconds, by its name."""
     seconds = {}
     for task in tasks:
         if task.is_done:
             seconds[task.name] = 0.0
         elif task.row:
-            steps = num_steps(int(task.part.split()[0]))
+            steps = num_steps(labels_of(task))
             # Starting, and measuring at the end, take about half a minute.
             seconds[task.name] = 30.0 + steps * ROWS[task.row].seconds_a_step
         else:
-            seconds[task.name] = PREPARATIONS.get(task.name, SECONDS_OF_BILM)
+            known = PREPARATIONS.get(task.name, SECONDS_OF_BILM)
+            seconds[task.name] = known * num_texts / NUM_TEXTS
     return seconds
 
 

@@ -106,9 +106,6 @@ def planned_tasks(
     ConfigurationError
         If a config can't take the overrides, or they set what the study itself does.
     """
-    for key in SEEDS:
-        if key in overrides:
-            raise ConfigurationError(f"the overrides set `{key}`, but each training has its own")
     plan = Plan(train.resolve(), dev.resolve(), folder.resolve(), overrides)
     for method in METHODS:
         plan.add_vectors(method, method, {"max_tokens": 100})
@@ -163,11 +160,16 @@ def chosen_tasks(tasks: Sequence[Task], only: str) -> List[Task]:
 
 class Plan:
     """
-    Collects tasks. The arguments are those of `planned_tasks`, but for seeds; all paths are
-    absolute.
+    Collects tasks. The arguments and errors are those of `planned_tasks`, but for seeds; all paths
+    are absolute.
     """
 
     def __init__(self, train: Path, dev: Path, folder: Path, overrides: Dict[str, object]) -> None:
+        for key in SEEDS:
+            if key in overrides:
+                raise ConfigurationError(
+                    f"the overrides set `{key}`, but each training has its own"
+                )
         self.tasks: List[Task] = []
         self._data = {"AG_NEWS_TRAIN": str(train), "AG_NEWS_DEV": str(dev)}
         places = {"FOLDER": str(folder), **self._data}

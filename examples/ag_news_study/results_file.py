@@ -67,7 +67,7 @@ Numbers = TypeVar("Numbers", bound=FromParams)
 
 def read_numbers(
     path: Path,
-    found: Callable[[Any], Iterable[Dict[str, Any]]],
+    find: Callable[[Any], Iterable[Dict[str, Any]]],
     kind: Type[Numbers],
     made_by: str,
 ) -> List[Numbers]:
@@ -76,7 +76,7 @@ def read_numbers(
 
     path : `Path`
         A file of JSON.
-    found : `Callable[[Any], Iterable[Dict[str, Any]]]`
+    find : `Callable[[Any], Iterable[Dict[str, Any]]]`
         Finds the objects in what it holds.
     kind : `Type[Numbers]`
         What each of them describes.
@@ -86,7 +86,7 @@ def read_numbers(
     # Returns
 
     `List[Numbers]`
-        Them, in the order of the file.
+        What the objects describe, in their order.
 
     # Raises
 
@@ -95,7 +95,7 @@ def read_numbers(
     """
     try:
         numbers = json.loads(path.read_text(encoding="utf-8"))
-        return [kind.from_params(Params(one)) for one in found(numbers)]
+        return [kind.from_params(Params(one)) for one in find(numbers)]
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}") from None
     except (ConfigurationError, AttributeError, KeyError, TypeError, ValueError) as error:

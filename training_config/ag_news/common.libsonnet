@@ -9,6 +9,14 @@ local indexer = {
   token_min_padding_length: ngrams[std.length(ngrams) - 1],
 };
 {
+  // Parameter groups of a biLM that is trained on: the nearer a layer is to the words, the smaller its steps
+  // ("discriminative" learning rates, Howard and Ruder 2018). The last LSTM layer has `share` of `top_rate`, and each
+  // layer below it `share` of the rate above.
+  falling_rates(top_rate, share):: [
+    [["bilm\\..*layers\\.1\\."], { lr: share * top_rate }],
+    [["bilm\\..*layers\\.0\\."], { lr: share * share * top_rate }],
+    [["bilm\\.token_encoder"], { lr: share * share * share * top_rate }],
+  ],
   // A point of the curves of the mix's weights comes every `curve_step` batches.
   classifier(mix, curve_step=100):: {
     dataset_reader: {

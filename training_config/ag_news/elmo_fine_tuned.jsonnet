@@ -7,9 +7,8 @@
 //   allennlp train training_config/ag_news/elmo_fine_tuned.jsonnet -s runs/ag_news/fine_tuned
 //
 // examples/ag_news_study/README.md says what it reached.
+local common = import "common.libsonnet";
 local frozen = import "elmo_word2vec.jsonnet";
-local top_rate = 0.001;
-local share = 0.4;  // of the rate of the layer above
 frozen {
   model+: {
     label_smoothing: 0.0,  // no other value has been measured
@@ -23,11 +22,7 @@ frozen {
     num_epochs: 4,
     optimizer+: {
       lr: 0.001,
-      parameter_groups: [
-        [["bilm\\..*layers\\.1\\."], { lr: share * top_rate }],
-        [["bilm\\..*layers\\.0\\."], { lr: share * share * top_rate }],
-        [["bilm\\.token_encoder"], { lr: share * share * share * top_rate }],
-      ],
+      parameter_groups: common.falling_rates(top_rate=0.001, share=0.4),
     },
   },
 }

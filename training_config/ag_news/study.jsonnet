@@ -9,6 +9,7 @@
 // `STUDY_VECTORS` is `words` or `characters` (`STUDY_FILE` is a biLM's archive), `fine_tuned` (one of
 // words, which is trained on), `static` (a file of word vectors) or `random` (there is no file).
 // docs/results.md says what five seeds reached.
+local common = import "common.libsonnet";
 local file = std.extVar("STUDY_FILE");
 local seed = std.parseInt(std.extVar("STUDY_SEED"));
 local mix = std.extVar("STUDY_MIX");
@@ -29,8 +30,6 @@ local bilm = {
   mix: { type: mix } + if mix == "frozen" then { seed: seed } else {},
   keep_layers: { type: "file", path: file + ".layers" },
 };
-local share = 0.4;  // of the rate of the layer above, as in elmo_fine_tuned.jsonnet
-local top_rate = 0.001;
 local vectors = { type: "embedding", embedding_dim: 256, trainable: false };
 local chosen = {
   words: { indexer: words, embedder: bilm, width: 512 },
@@ -39,11 +38,8 @@ local chosen = {
     indexer: words,
     embedder: bilm { requires_grad: true, keep_layers: null },
     width: 512,
-    rates: [
-      [["bilm\\..*layers\\.1\\."], { lr: share * top_rate }],
-      [["bilm\\..*layers\\.0\\."], { lr: share * share * top_rate }],
-      [["bilm\\.token_encoder"], { lr: share * share * share * top_rate }],
-    ],
+    // Below the rate of the classifier, which starts from random weights.
+    rates: common.falling_rates(top_rate=0.001, share=0.4),
   },
   static: { indexer: words, embedder: vectors { pretrained_file: file }, width: 256 },
   random: { indexer: words, embedder: vectors, width: 256 },

@@ -249,11 +249,11 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 def make_once(folder: Path, write: Callable[[Path], None]) -> None:
     """
-    Makes sure that a folder is there, whole. One process fills it beside its place and then moves
+    Makes sure that a folder is there, whole. One process makes it beside its place and then moves
     it there; others wait. Half-made folders of killed processes, here and beside, are removed, and
     a folder in which a file is missing or is no longer what it was is made anew, with a warning.
 
-    `write` makes the files into an empty folder; an error there leaves nothing behind. Raises
+    `write` writes the files into an empty folder; an error there leaves nothing behind. Raises
     `ConfigurationError` if the disk is full or the place can't be written to.
     """
     if is_whole(folder):

@@ -284,7 +284,7 @@ def lstm_native_inference(run: LstmRun, weights: NativeWeights) -> LstmResult:
     padding = weights.padding
     is_one_group = len(run.inputs) <= weights.at_once and len(run.state.cell) == run.batch_sizes[0]
     if is_one_group and not any(padding):
-        # What follows makes the same of it. A single sentence would wait for each operation.
+        # The loop below would copy the same result, and a single sentence waits for each copy.
         whole = run_panels(run, weights.panels, weights.inputs(run.inputs))
         return LstmResult(whole.outputs, whole.state)
     state, mask = padding.pad_state(run.state), padding.pad_outputs(run.recurrent_dropout_mask)

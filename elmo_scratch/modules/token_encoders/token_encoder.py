@@ -114,8 +114,8 @@ class TokenEncoder(torch.nn.Module, Registrable, ABC):
 
     def check_token_ids(self, ids: torch.Tensor) -> None:
         """
-        Raises a `ConfigurationError` if this encoder reads words and an indexer's ids are of
-        characters, or the other way round, or if the number of characters differs.
+        Raises a `ConfigurationError` if an indexer's ids are of characters and this encoder reads
+        words, or the other way round. An encoder of characters may also check how many there are.
         """
         if ids.dim() != (3 if self.reads_characters else 2):
             kind = {2: "words", 3: "characters"}.get(ids.dim(), "another kind")
