@@ -336,3 +336,9 @@ def test_arguments_that_do_not_go_together_are_an_error(
 def test_a_setting_that_does_not_exist_is_an_error(argument: str, files: OfficialFiles) -> None:
     with pytest.raises((ConfigurationError, ValueError), match=f"`{argument}` among .* 'other'"):
         given(files, **{argument: "other"})
+
+
+def test_before_its_constructor_has_run_it_lacks_what_it_is_asked_for() -> None:
+    # As `copy` and subclasses may ask.
+    bare = Elmo.__new__(Elmo)
+    assert not hasattr(bare, "anything") and not hasattr(bare, "scalar_mix_0")

@@ -90,6 +90,15 @@ def test_dropout_drops_the_inputs_of_every_layer_in_training() -> None:
     )
 
 
+def test_dropout_can_be_in_training_alone() -> None:
+    # As Monte Carlo dropout wants it.
+    stack = LstmStack(DIM, 2, CELL, dropout=0.5).eval()
+    inputs = PackedVectors(torch.ones(READ, DIM), BATCH_SIZES)
+    whole = stack(inputs).layers[0]
+    stack.dropout.train()
+    assert not torch.equal(stack(inputs).layers[0], whole)
+
+
 def test_nothing_is_dropped_in_evaluation() -> None:
     stack = LstmStack(DIM, 2, CELL, dropout=0.5, recurrent_dropout=0.5).eval()
     inputs = torch.randn(READ, DIM)
