@@ -12,6 +12,7 @@ from typing import Dict, List
 import pytest
 
 from elmo_scratch.data.readers import ag_news_rows
+from tests import PROJECT_ROOT
 from tests.examples.ag_news_study import DEV, STUDY, TRAIN
 from tests.examples.run_program import run_program
 
@@ -134,6 +135,16 @@ def test_bags_of_words_are_measured_and_told(curve: ModuleType, tmp_path: Path) 
     again = tmp_path / "again.svg"
     curve.draw(points, again)
     assert again.read_text(encoding="utf-8") == picture
+
+
+def test_the_pages_show_the_numbers_of_the_file(curve: ModuleType) -> None:
+    file = STUDY / "learning_curve.json"
+    num_measured = json.loads(file.read_text(encoding="utf-8"))["measured_texts"]
+    table = curve.markdown(curve.read_points(file), num_measured)
+    assert file.with_suffix(".md").read_text(encoding="utf-8") == table
+    rows, _, _ = table.partition("\n\n")
+    results = (PROJECT_ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert rows in results
 
 
 @pytest.mark.parametrize(
