@@ -16,6 +16,7 @@ from zeros. See benchmarks/README.md for what the lines mean.
 import argparse
 import json
 import logging
+import math
 import os
 import random
 import statistics
@@ -44,6 +45,7 @@ from elmo_scratch.export import (
 from elmo_scratch.export.export import Engine, OneProcess
 from elmo_scratch.export.parts import PartWriting
 from elmo_scratch.export.plan import Span
+from elmo_scratch.terminal import counted
 
 SYSTEMS = ("export", "bare_bilm", "allennlp_loop")
 BATCH_SIZE = 64
@@ -145,8 +147,8 @@ def measure_speed(args: argparse.Namespace, folder: Path) -> None:
 
 def measure_ray(args: argparse.Namespace, folder: Path) -> None:
     """
-    Times exports by Ray's workers, from the call to the end and from the first piece that is done
-    to the last, and beside them one process that computes on all processors; by turns.
+    Times exports by Ray's workers, from the call to the end and after the first quarter of the
+    pieces, and beside them one process that computes on all processors; by turns.
     """
     import ray
 
@@ -163,7 +165,7 @@ def measure_ray(args: argparse.Namespace, folder: Path) -> None:
     os.environ.setdefault("RAY_worker_niceness", "0")
     ray.init(num_cpus=max(args.ray), log_to_driver=False, logging_level=logging.ERROR)
     engines: Dict[str, Engine] = {"one process": OneProcess()}
-    engines.update({f"{count} workers": RayEngine(source, count) for count in args.ray})
+    engines.update({counted(one, "worker"): RayEngine(source, one) for one in args.ray})
     whole: Dict[str, List[float]] = {name: [] for name in engines}
     steady: Dict[str, List[float]] = {name: [] for name in engines}
     for _ in range(args.repeats):
@@ -179,7 +181,7 @@ def measure_ray(args: argparse.Namespace, folder: Path) -> None:
             output.unlink()
     ray.shutdown()
     print(f"{len(lines):,} sentences, {args.model}, {args.dtype}, {os.cpu_count()} processors\n")
-    print("| sentences/s | from start to end | once all compute |\n|---|---:|---:|")
+    print("| sentences/s | from start to end | after the first quarter of the pieces |\n|---|---:|---:|")
     for name in engines:
         speeds = [statistics.median(found[name]) for found in (whole, steady)]
         print(f"| {name} | {' | '.join(f'{speed:.0f}' for speed in speeds)} |")
@@ -207,10 +209,11 @@ class Watched(Engine):
         self._engine.write(writing, missing, layers, watched)
 
     def sentences_per_s(self) -> float:
-        """Between the first quarter of what is done at a time and the last."""
+        """After the first quarter of the pieces; NaN if they are done all at once."""
         first = len(self._done) // 4
         (start, _), (end, _) = self._done[first], self._done[-1]
-        return sum(number for _, number in self._done[first + 1 :]) / (end - start)
+        number = sum(number for _, number in self._done[first + 1 :])
+        return number / (end - start) if number else math.nan
 
 
 def read_lines(args: argparse.Namespace) -> List[str]:

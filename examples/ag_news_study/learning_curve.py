@@ -27,7 +27,7 @@ from importlib.util import find_spec
 from operator import itemgetter
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Set
+from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Sequence
 
 from allennlp.common import FromParams
 from allennlp.common.checks import ConfigurationError
@@ -37,7 +37,7 @@ from cross_validation import read_rows
 from expected import NUM_TEXTS, PREPARATIONS, SECONDS_OF_BILM, tell_time
 from folds import Fold, drawn_folds, same_news
 from part import write_rows
-from plan import METHODS, STILL, Plan
+from plan import METHODS, STILL, Plan, chosen_tasks
 from results_file import NAMES, read_numbers
 from training import training_of
 
@@ -235,12 +235,13 @@ def points_of(tasks: Sequence[Task], known: Mapping[str, Point]) -> List[Point]:
     found = []
     for task in tasks:
         settings = task.fingerprint()
-        if task.row and task.is_done:
-            training = training_of(task)
-            accuracy = training.scores["accuracy"]
-            found.append(Point(task.row, labels_of(task), training.seed, accuracy, settings))
-        elif task.row and settings in known:
-            found.append(known[settings])
+        if not task.row or not (task.is_done or settings in known):
+            continue
+        accuracy = (
+            training_of(task).scores["accuracy"] if task.is_done else known[settings].accuracy
+        )
+        seed = task.settings["config"]["random_seed"]
+        found.append(Point(task.row, labels_of(task), seed, accuracy, settings))
     return found
 
 
@@ -446,7 +447,8 @@ def main() -> None:
             draws = write_texts(fold, texts, folder)
             planned = curve_tasks(folder, draws, args.overrides)
             _check(planned, args, known, parser)
-            tasks = _wanted(planned, args.only, known)
+            unknown = [task for task in planned if task.fingerprint() not in known]
+            tasks = chosen_tasks(unknown, args.only)
             print(f"{most:,} texts to learn from, {len(fold.measured):,} to measure on")
             if not args.overrides:
                 tell_time(tasks, _expected(tasks, most), args.jobs)
@@ -491,7 +493,7 @@ def points_of_bags(
             print("without fastText, which is not installed: pip install fasttext-numpy2-wheel")
             continue
         for size, by_seed in texts.items():
-            # Of all texts there is one draw.
+            # There is one draw of all texts.
             for seed, part in enumerate(by_seed[:1] if size == max(texts) else by_seed):
                 yield Point(row, size, seed, measure(part, measured))
 
@@ -528,18 +530,6 @@ def _check(
             f"{len(strangers)} of the trainings in `--results` have other settings, texts or "
             "overrides than any of this curve"
         )
-
-
-def _wanted(planned: Sequence[Task], only: str, known: Mapping[str, Point]) -> List[Task]:
-    """The trainings that are asked for and not known, and what they need."""
-    needed: Set[str] = set()
-    chosen = []
-    for task in reversed(planned):
-        is_row = task.row and re.search(only, f"{task.part}: {task.row}")
-        if task.name in needed or (is_row and task.fingerprint() not in known):
-            chosen.append(task)
-            needed.update(task.needs)
-    return chosen[::-1]
 
 
 def _expected(tasks: Sequence[Task], num_texts: int) -> Dict[str, float]:

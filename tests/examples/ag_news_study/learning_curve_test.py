@@ -122,7 +122,7 @@ def test_bags_of_words_are_measured_and_told(curve: ModuleType, tmp_path: Path) 
     }
     points = list(curve.points_of_bags(texts, measured))
     of_svm = {(one.labels, one.seed): one.accuracy for one in points if one.row == curve.SVM}
-    # Of all texts there is one draw.
+    # There is one draw of all texts.
     assert list(of_svm) == [(16, 0), (16, 1), (len(train), 0)]
     # Far above chance.
     assert of_svm[len(train), 0] > 0.6
