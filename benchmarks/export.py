@@ -181,7 +181,8 @@ def measure_ray(args: argparse.Namespace, folder: Path) -> None:
             output.unlink()
     ray.shutdown()
     print(f"{len(lines):,} sentences, {args.model}, {args.dtype}, {os.cpu_count()} processors\n")
-    print("| sentences/s | from start to end | after the first quarter of the pieces |\n|---|---:|---:|")
+    print("| sentences/s | from start to end | after the first quarter of the pieces |")
+    print("|---|---:|---:|")
     for name in engines:
         speeds = [statistics.median(found[name]) for found in (whole, steady)]
         print(f"| {name} | {' | '.join(f'{speed:.0f}' for speed in speeds)} |")
