@@ -25,6 +25,10 @@ from elmo_scratch.kernels.lstm.run import LstmRun as LstmRun
 from elmo_scratch.kernels.lstm.run import LstmState as LstmState
 from elmo_scratch.kernels.lstm.run import LstmWeights as LstmWeights
 from elmo_scratch.kernels.lstm.run import step_groups as step_groups
+from elmo_scratch.kernels.lstm.stack import StackCache as StackCache
+from elmo_scratch.kernels.lstm.stack import StackRun as StackRun
+from elmo_scratch.kernels.lstm.stack import can_read_stack as can_read_stack
+from elmo_scratch.kernels.lstm.stack import read_stack as read_stack
 from elmo_scratch.kernels.memory import FrozenWeightCache as FrozenWeightCache
 from elmo_scratch.kernels.memory import are_frozen as are_frozen
 from elmo_scratch.kernels.memory import keep_heap_pages as keep_heap_pages
@@ -51,10 +55,13 @@ __all__ = [
     "LstmWeights",
     "MATMUL_DTYPES",
     "MixedPrecision",
+    "StackCache",
+    "StackRun",
     "TopScores",
     "are_frozen",
     "averaged_rows",
     "can_convolve",
+    "can_read_stack",
     "chunked_cross_entropy",
     "convolved_maxima",
     "device_of",
@@ -63,6 +70,7 @@ __all__ = [
     "max_over_time",
     "maxima_on_gpu",
     "precision_of",
+    "read_stack",
     "rows_are_independent",
     "rows_of_all_workers",
     "run_lstm",

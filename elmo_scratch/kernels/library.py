@@ -44,6 +44,21 @@ class LstmForward(ctypes.Structure):
     ]
 
 
+class LstmLayer(ctypes.Structure):
+    _fields_ = _fields(POINTER, "inputs to_gates projection bias")
+
+
+class LstmLayers(ctypes.Structure):
+    _fields_ = [
+        ("layers", ctypes.POINTER(LstmLayer)),
+        *_fields(SIZE, "num_layers positions_at_once"),
+        *_fields(POINTER, "inputs outputs last_hidden last_cell"),
+        *_fields(POINTER, "read made gates opened hidden after"),
+        *_fields(FLOAT, "cell_clip projection_clip"),
+        ("adds_inputs", COUNT),
+    ]
+
+
 class LstmBackward(ctypes.Structure):
     _fields_ = [
         *_fields(POINTER, "from_gates projection gates scale cell after projected d_outputs"),
@@ -97,7 +112,8 @@ class AmxGradients(ctypes.Structure):
 
 
 STRUCTS: List[Type[ctypes.Structure]] = [
-    *(LstmSizes, LstmForward, LstmBackward, ConvolutionWords, ConvolutionFilters, PanelMatrix),
+    *(LstmSizes, LstmForward, LstmLayer, LstmLayers, LstmBackward),
+    *(ConvolutionWords, ConvolutionFilters, PanelMatrix),
     *(AmxProduct, AmxWeights, AmxGradientPart, AmxGradients),
 ]
 """All structs that are passed to the library."""

@@ -2,7 +2,7 @@
 A projected LSTM layer with clipping, stacks of them, and the states that sentences start from.
 """
 
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, List, NamedTuple, Optional, Set
 
 import torch
 
@@ -15,6 +15,10 @@ from elmo_scratch.kernels import (
     LstmState,
     LstmWeights,
     MixedPrecision,
+    StackCache,
+    StackRun,
+    can_read_stack,
+    read_stack,
     run_lstm,
 )
 from elmo_scratch.modules.sequences import PackedVectors
@@ -124,15 +128,13 @@ class ProjectedLstm(MixedPrecision):
             mask = torch.nn.functional.dropout(
                 torch.ones_like(state.hidden), self.recurrent_dropout
             )
-        recurrent: torch.Tensor = self.recurrent_weight
+        weights = self.weights()
         is_dropped = self.training and self.weight_dropout.p > 0.0
         if is_dropped:
-            recurrent = self.weight_dropout(recurrent)
-        projection: Optional[torch.Tensor] = self.projection_weight
-        if projection is None:
-            projection = self.recurrent_weight.new_zeros(0, self.cell_size)
+            dropped = self.weight_dropout(weights.recurrent_weight)
+            weights = weights._replace(recurrent_weight=dropped)
         run = LstmRun(
-            LstmWeights(self.input_weight, recurrent, projection),
+            weights,
             self.matmul_dtype_for(self.recurrent_weight),
             self.bias,
             vectors,
@@ -143,6 +145,18 @@ class ProjectedLstm(MixedPrecision):
             has_own_weights=is_dropped,
         )
         return run_lstm(run, self._cache)
+
+    @property
+    def drops(self) -> bool:
+        """Whether outputs or weights are dropped now."""
+        return self.training and max(self.recurrent_dropout, self.weight_dropout.p) > 0.0
+
+    def weights(self) -> LstmWeights:
+        """The matrices, the last one empty if outputs are not projected."""
+        projection: Optional[torch.Tensor] = self.projection_weight
+        if projection is None:
+            projection = self.recurrent_weight.new_zeros(0, self.cell_size)
+        return LstmWeights(self.input_weight, self.recurrent_weight, projection)
 
     def forget_recordings(self) -> None:
         """Frees the GPU memory of recorded steps; they are recorded anew at the next run."""
@@ -226,6 +240,7 @@ class LstmStack(torch.nn.Module):
         self.dropout = Dropout(dropout)
         self.locked_dropout = locked_dropout
         self.use_skip_connections = use_skip_connections
+        self._cache = StackCache()
 
     def forward(self, inputs: PackedVectors, state: Optional[LstmState] = None) -> StackOutput:
         """
@@ -238,6 +253,10 @@ class LstmStack(torch.nn.Module):
             Of shape `(layers, batch, ...)`: where each sentence, in the order of reading, starts;
             zeros for `None`.
         """
+        run = None if state is None else self._run(inputs, state)
+        if run is not None and can_read_stack(run):
+            done = read_stack(run, self._cache)
+            return StackOutput([*done.outputs], done.state)
         outputs: List[torch.Tensor] = []
         states: List[LstmState] = []
         drops = self.dropout.training and self.dropout.p > 0.0
@@ -254,6 +273,36 @@ class LstmStack(torch.nn.Module):
             outputs.append(result.outputs + read.vectors if is_skipped else result.outputs)
             states.append(result.state)
         return StackOutput(outputs, LstmState(*map(torch.stack, zip(*states))))
+
+    def _run(self, inputs: PackedVectors, state: LstmState) -> Optional[StackRun]:
+        """
+        A run of all layers at once. `None` if something is dropped between them, they differ in
+        their clips, or somebody looks at one of them.
+        """
+        layers: List[ProjectedLstm] = []
+        clips: Set[Clips] = set()
+        for layer in self.layers:
+            is_watched = layer._forward_hooks or layer._forward_pre_hooks
+            if type(layer) is not ProjectedLstm or layer.drops or is_watched:
+                return None
+            layers.append(layer)
+            clips.add(Clips(layer.cell_clip, layer.projection_clip))
+        if len(clips) > 1 or (self.dropout.training and self.dropout.p > 0.0):
+            return None
+        return StackRun(
+            [layer.weights() for layer in layers],
+            [layer.bias for layer in layers],
+            layers[0].matmul_dtype_for(layers[0].recurrent_weight),
+            inputs.vectors,
+            inputs.batch_sizes,
+            state,
+            clips.pop(),
+            self.use_skip_connections,
+        )
+
+    def _apply(self, *arguments: Any, **settings: Any) -> "LstmStack":
+        self._cache.forget()
+        return super()._apply(*arguments, **settings)
 
     def _drop_locked(self, inputs: PackedVectors) -> torch.Tensor:
         """Drops the same numbers of a sentence's vectors; shape `(packed, dim)`."""

@@ -1,10 +1,16 @@
+import copy
+import pickle
 from typing import List
 
 import pytest
 import torch
 
+from elmo_scratch.kernels import MixedPrecision
+from elmo_scratch.kernels.lstm.stack import READ_LAYERS
 from elmo_scratch.modules import LstmStack, LstmState
 from elmo_scratch.modules.sequences import PackedVectors
+from tests.kernels.compiled_dtypes import each_dtype_of
+from tests.kernels.frozen_weights import Change, each_change
 
 BATCH_SIZES = [3, 2, 2]
 READ, DIM, CELL = 7, 5, 11
@@ -117,6 +123,100 @@ def test_settings_reach_every_layer(dim: int) -> None:
         assert (layer.cell_clip, layer.projection_clip) == (0.25, None)
         assert layer.recurrent_dropout == 0.125
         assert (layer.projection_weight is None) == (dim == CELL)
+
+
+def frozen_stack(seed: int = 13) -> LstmStack:
+    torch.manual_seed(seed)
+    stack = LstmStack(DIM, 2, CELL, cell_clip=0.6, projection_clip=0.6)
+    for number in range(2):
+        torch.nn.init.normal_(stack.get_parameter(f"layers.{number}.bias"))
+    return stack.requires_grad_(False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_frozen_layers_give_what_trained_ones_give(dtype: str) -> None:
+    stack = frozen_stack()
+    MixedPrecision.set_everywhere(stack, dtype)
+    inputs, state = PackedVectors(torch.randn(READ, DIM), BATCH_SIZES), random_state(2)
+    frozen, trained = stack(inputs, state), stack.requires_grad_()(inputs, state)
+    # Sums may be rounded in another order.
+    atol = 1e-6 if dtype == "float32" else 0.03
+    for one, other in zip([*frozen.layers, *frozen.state], [*trained.layers, *trained.state]):
+        assert other.requires_grad and not one.requires_grad
+        assert one.shape == other.shape and torch.allclose(one, other, atol=atol)
+
+
+@each_change
+def test_a_change_of_frozen_weights_is_seen(change: Change) -> None:
+    stack, other = frozen_stack(), frozen_stack(17)
+    inputs, state = PackedVectors(torch.randn(READ, DIM), BATCH_SIZES), random_state(2)
+    before = stack(inputs, state).layers[1]
+    change(stack, other)
+    after = stack(inputs, state).layers[1]
+    assert torch.equal(after, other(inputs, state).layers[1])
+    assert not torch.allclose(after, before, atol=0.01)
+
+
+def test_copies_and_pickles_of_frozen_layers_are_independent() -> None:
+    stack, state = frozen_stack(), random_state(2)
+    inputs = PackedVectors(torch.randn(READ, DIM), BATCH_SIZES)
+    before = stack(inputs, state).layers[0]
+    for twin in (copy.deepcopy(stack), pickle.loads(pickle.dumps(stack))):
+        assert torch.equal(twin(inputs, state).layers[0], before)
+        twin.get_parameter("layers.0.projection_weight").zero_()
+        assert not twin(inputs, state).layers[0].any()
+    assert torch.equal(stack(inputs, state).layers[0], before)
+
+
+@pytest.mark.skipif(not READ_LAYERS, reason="there is no compiled run for this processor")
+def test_layers_that_move_leave_nothing_prepared_behind() -> None:
+    stack = frozen_stack()
+    stack(PackedVectors(torch.randn(READ, DIM), BATCH_SIZES), random_state(2))
+    assert stack._cache._kept is not None
+    stack.to("meta")
+    assert stack._cache._kept is None
+
+
+def test_hooks_on_a_layer_see_it_though_it_is_frozen() -> None:
+    stack, state = frozen_stack(), random_state(2)
+    inputs = PackedVectors(torch.randn(READ, DIM), BATCH_SIZES)
+    unwatched = stack(inputs, state).layers
+    seen: List[torch.Tensor] = []
+    stack.layers[0].register_forward_hook(lambda _, __, done: seen.append(done.outputs))
+    watched = stack(inputs, state).layers
+    assert torch.equal(seen[0], watched[0])
+    assert all(torch.allclose(*pair, atol=1e-6) for pair in zip(watched, unwatched))
+
+
+def test_frozen_layers_may_clip_otherwise_each() -> None:
+    stack, state = frozen_stack(), random_state(2)
+    inputs = PackedVectors(torch.randn(READ, DIM), BATCH_SIZES)
+    whole = stack(inputs, state).layers
+    stack.get_submodule("layers.1").projection_clip = 0.01  # type: ignore[assignment]
+    first, second = stack(inputs, state).layers
+    assert torch.allclose(first, whole[0], atol=1e-6)
+    assert float((second - first).abs().max()) <= 0.01 + 1e-6 < float(whole[1].abs().max())
+
+
+@pytest.mark.skipif(not READ_LAYERS, reason="there is no compiled run for this processor")
+@each_dtype_of(READ_LAYERS)
+def test_a_sentence_does_not_depend_on_how_many_come_with_it(dtype: torch.dtype) -> None:
+    torch.manual_seed(13)
+    stack = LstmStack(37, 2, 64).requires_grad_(False)
+    MixedPrecision.set_everywhere(stack, str(dtype).removeprefix("torch."))
+    inputs = torch.randn(5, 70, 37)
+    state = LstmState(torch.randn(2, 70, 37), torch.randn(2, 70, 64))
+
+    def read(batch: int) -> List[torch.Tensor]:
+        some = LstmState(*(part[:, :batch] for part in state))
+        done = stack(PackedVectors(inputs[:, :batch].flatten(0, 1), [batch] * 5), some)
+        laid = [layer.view(5, batch, 37).transpose(0, 1) for layer in done.layers]
+        return [*laid, *(part.transpose(0, 1) for part in done.state)]
+
+    alone = read(1)
+    for batch in (2, 3, 8, 17, 70):
+        for part, row in zip(read(batch), alone, strict=True):
+            assert torch.equal(part[:1], row)
 
 
 def test_names_of_its_tensors_are_a_file_format() -> None:

@@ -10,12 +10,7 @@ from elmo_scratch.kernels.library import IS_MISSING, warn_of_missing_code
 from elmo_scratch.kernels.linear import PackedLinear, weight_gradients
 from elmo_scratch.kernels.lstm import cuda_graphs
 from elmo_scratch.kernels.lstm.cuda_graphs import LstmGraphCache, RecordedSteps
-from elmo_scratch.kernels.lstm.native import (
-    NativeWeights,
-    can_run_native,
-    lstm_native,
-    lstm_native_inference,
-)
+from elmo_scratch.kernels.lstm.native import can_run_native, lstm_native
 from elmo_scratch.kernels.lstm.reference import LstmProducts, lstm_reference
 from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun, LstmState, LstmWeights
 from elmo_scratch.kernels.memory import FrozenWeightCache, release_spare_pages
@@ -33,13 +28,11 @@ class LstmCache:
     def __init__(self) -> None:
         self.recordings = LstmGraphCache()
         self.products = FrozenWeightCache[LstmProducts]()
-        self.native = FrozenWeightCache[NativeWeights]()
 
     def forget(self) -> None:
         """Drops everything."""
         self.recordings.forget()
         self.products.forget()
-        self.native.forget()
 
 
 def run_lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
@@ -72,11 +65,8 @@ def run_lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
         recorded = cache.recordings.of(run, needs_grad)
     if recorded is not None:
         way = partial(cuda_graphs.lstm_replayed, recorded=recorded)
-    elif can_run_native(run, needs_grad):
+    elif can_run_native(run):
         way = lstm_native
-        if not needs_grad:
-            native = packed.native.of(weights, run.dtype, partial(NativeWeights.of, run))
-            way = partial(lstm_native_inference, weights=native)
     else:
         if IS_MISSING and device == "cpu" and not torch.compiler.is_compiling():
             warn_of_missing_code()

@@ -4,7 +4,7 @@ import ctypes
 import math
 import operator
 from functools import partial
-from typing import Any, List, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence
 
 import torch
 from torch.nn.functional import pad
@@ -32,8 +32,6 @@ from elmo_scratch.kernels.lstm.run import (
     LstmState,
     LstmWeights,
     gradients_or_zeros,
-    join_ended,
-    step_groups,
 )
 from elmo_scratch.kernels.memory import buffer_pool
 from elmo_scratch.kernels.onednn import matmul_into_pool
@@ -65,11 +63,8 @@ class Panels(NamedTuple):
         )
 
 
-def can_run_native(run: LstmRun, needs_grad: bool = True) -> bool:
-    """
-    Whether there is native code for a run, with a backward pass if one is needed. Without one,
-    sentences may come last that have no position.
-    """
+def can_run_native(run: LstmRun) -> bool:
+    """Whether there is native code for a run, there and back."""
     weights, batch_sizes, (hidden, cell) = run.weights, run.batch_sizes, run.state
     dim, num_cells = weights.projection_weight.shape
     tensors = run.tensors()
@@ -83,9 +78,8 @@ def can_run_native(run: LstmRun, needs_grad: bool = True) -> bool:
         and weights.input_weight.size(0) == 4 * num_cells
         and weights.recurrent_weight.shape == (4 * num_cells, dim)
         and run.bias.shape == (4 * num_cells,)
-        and (len(hidden) == batch_sizes[0] or (not needs_grad and len(hidden) > batch_sizes[0]))
-        and hidden.shape == (len(cell), dim)
-        and cell.shape == (len(hidden), num_cells)
+        and hidden.shape == (batch_sizes[0], dim)
+        and cell.shape == (batch_sizes[0], num_cells)
         and {tensor.dtype for tensor in tensors} == {torch.float32}
         and not torch.is_autocast_enabled("cpu")
         and is_plain(*tensors, on="cpu")
@@ -242,65 +236,8 @@ class SizePadding(NamedTuple):
 
 
 def _unpad(rows: torch.Tensor, missing: int) -> torch.Tensor:
-    """Removes the last columns of a matrix; the result is contiguous."""
-    return rows[:, : rows.size(1) - missing].contiguous()
-
-
-GATES_AT_ONCE = 2**22
-"""
-The number of gates computed before the steps that use them: 16 MiB in float32, with enough
-positions for the full rate.
-"""
-
-
-class NativeWeights(NamedTuple):
-    """
-    The weights of an LSTM, padded and packed for `lstm_native_inference`, which computes the gates
-    of `at_once` positions together.
-    """
-
-    inputs: PackedLinear
-    panels: Panels
-    padding: SizePadding
-    at_once: int
-
-    @classmethod
-    def of(cls, run: LstmRun) -> "NativeWeights":
-        padding = SizePadding.of(run)
-        padded = padding.pad_run(run)
-        return cls(
-            PackedLinear(padded.weights.input_weight, run.dtype),
-            Panels.of(padded),
-            padding,
-            GATES_AT_ONCE // len(padded.bias),
-        )
-
-
-def lstm_native_inference(run: LstmRun, weights: NativeWeights) -> LstmResult:
-    """
-    Runs an LSTM with prepared `weights`. A sentence's result is independent of the others, to the
-    bit, where `PackedLinear`'s is.
-    """
-    padding = weights.padding
-    is_one_group = len(run.inputs) <= weights.at_once and len(run.state.cell) == run.batch_sizes[0]
-    if is_one_group and not any(padding):
-        # The loop below would copy the same result, and a single sentence waits for each copy.
-        whole = run_panels(run, weights.panels, weights.inputs(run.inputs))
-        return LstmResult(whole.outputs, whole.state)
-    state, mask = padding.pad_state(run.state), padding.pad_outputs(run.recurrent_dropout_mask)
-    outputs: List[torch.Tensor] = []
-    ended: List[LstmState] = []
-    start = 0
-    for group in step_groups(run.batch_sizes, weights.at_once):
-        active, end = group[0], start + sum(group)
-        ended.append(LstmState(*(part[active:] for part in state)))
-        state = LstmState(*(part[:active] for part in state))
-        part = run._replace(batch_sizes=group, state=state, recurrent_dropout_mask=mask)
-        done = run_panels(part, weights.panels, weights.inputs(run.inputs[start:end]))
-        outputs.append(_unpad(done.outputs, padding.dim))
-        state, start = done.state, end
-    ended.append(state)
-    return LstmResult(torch.cat(outputs), padding.unpad_state(join_ended(ended)))
+    """Removes the last numbers of vectors, shape `(..., size)`; the result is contiguous."""
+    return rows[..., : rows.size(-1) - missing].contiguous()
 
 
 def lstm_native(run: LstmRun) -> LstmResult:

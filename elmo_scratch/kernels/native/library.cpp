@@ -28,6 +28,8 @@ using ConvolutionFilters = elmo_scratch::ConvolutionFilters<float>;
 using ConvolutionWords = elmo_scratch::ConvolutionWords<float>;
 using LstmBackward = elmo_scratch::LstmBackward<float>;
 using LstmForward = elmo_scratch::LstmForward<float>;
+using LstmLayer = elmo_scratch::LstmLayer<float>;
+using LstmLayers = elmo_scratch::LstmLayers<float>;
 
 // The size of a struct, or the offset of its field.
 struct Layout {
@@ -62,6 +64,30 @@ constexpr Layout LAYOUTS[] = {
     FIELD(LstmForward, last_cell),
     FIELD(LstmForward, cell_clip),
     FIELD(LstmForward, projection_clip),
+
+    SIZE(LstmLayer),
+    FIELD(LstmLayer, inputs),
+    FIELD(LstmLayer, to_gates),
+    FIELD(LstmLayer, projection),
+    FIELD(LstmLayer, bias),
+
+    SIZE(LstmLayers),
+    FIELD(LstmLayers, layers),
+    FIELD(LstmLayers, num_layers),
+    FIELD(LstmLayers, positions_at_once),
+    FIELD(LstmLayers, inputs),
+    FIELD(LstmLayers, outputs),
+    FIELD(LstmLayers, last_hidden),
+    FIELD(LstmLayers, last_cell),
+    FIELD(LstmLayers, read),
+    FIELD(LstmLayers, made),
+    FIELD(LstmLayers, gates),
+    FIELD(LstmLayers, opened),
+    FIELD(LstmLayers, hidden),
+    FIELD(LstmLayers, after),
+    FIELD(LstmLayers, cell_clip),
+    FIELD(LstmLayers, projection_clip),
+    FIELD(LstmLayers, adds_inputs),
 
     SIZE(LstmBackward),
     FIELD(LstmBackward, from_gates),

@@ -3,7 +3,7 @@
 
 #include "convolution.h"
 #include "lstm_backward.h"
-#include "lstm_forward.h"
+#include "lstm_stack.h"
 #include "panels.h"
 
 #ifdef HAS_SIMD_CODE
@@ -32,6 +32,12 @@ void NAME(read_forward)(const LstmSizes *sizes, const LstmForward<Number> *run, 
 void NAME(read_backward)(const LstmSizes *sizes, const LstmBackward<Number> *run, int threads,
                          int has_tiles) {
     run_slices<Number>(*sizes, *run, run_backward<Number>, threads, has_tiles);
+}
+
+// stack.py calls this, and checks what it is given.
+void NAME(read_layers)(const LstmSizes *sizes, const LstmLayers<Number> *run, int threads,
+                       int has_tiles) {
+    read_layers(*sizes, *run, threads, has_tiles);
 }
 
 // char_convolution.py calls these, and checks what they are given.

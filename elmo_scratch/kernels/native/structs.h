@@ -29,6 +29,27 @@ struct LstmForward {
     float cell_clip, projection_clip;
 };
 
+// One layer of a stack of LSTMs: weights in panels. stack.py has the shapes.
+template <typename Number>
+struct LstmLayer {
+    const Number *inputs, *to_gates, *projection;
+    const float *bias;
+};
+
+// All layers of a stack. stack.py has the shapes.
+template <typename Number>
+struct LstmLayers {
+    const LstmLayer<Number> *layers;
+    ptrdiff_t num_layers, positions_at_once;
+    const float *inputs;
+    float *outputs, *last_hidden, *last_cell;
+    // Memory for the work: what a layer reads and makes, its gates, and its states.
+    Number *read, *made, *gates, *opened, *hidden;
+    float *after;
+    float cell_clip, projection_clip;
+    int adds_inputs;
+};
+
 // native.py has the shapes.
 template <typename Number>
 struct LstmBackward {
