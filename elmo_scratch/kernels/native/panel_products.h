@@ -20,9 +20,15 @@ inline namespace OF_INSTRUCTIONS {
 constexpr ptrdiff_t REGISTERS = 4, PANEL = REGISTER * REGISTERS;
 // Lanes of a panel that stay in the L1 cache while rows pass.
 constexpr ptrdiff_t LANES_AT_ONCE = 128;
-// Rows that pass together, and vectors of a panel: their sums fill the registers. AVX2 has half as
-// many registers, half as wide.
-constexpr int ROWS_AT_ONCE = 6, REGISTERS_AT_ONCE = INSTRUCTIONS == AVX2 ? 1 : 4;
+// Rows that pass together.
+constexpr int ROWS_AT_ONCE = 6;
+
+// Vectors of a panel whose sums for so many rows fill the registers. AVX2 has half as many
+// registers, half as wide.
+constexpr int registers_at_once(int rows) {
+    if (INSTRUCTIONS != AVX2) return 4;
+    return rows == 1 ? 4 : rows <= 3 ? 2 : 1;
+}
 
 // The numbers of a lane for each output.
 template <typename Number>
@@ -52,20 +58,25 @@ template <int ROWS, typename Number>
 void add_rows(const Number *rows, ptrdiff_t stride, const Number *panel, ptrdiff_t lanes,
               float *sums) {
     constexpr ptrdiff_t depth = NUMBERS_OF_A_LANE<Number>;
-    for (ptrdiff_t part = 0; part < REGISTERS; part += REGISTERS_AT_ONCE) {
-        Vec16f own[ROWS][REGISTERS_AT_ONCE];
+    constexpr int at_once = registers_at_once(ROWS);
+    for (ptrdiff_t part = 0; part < REGISTERS; part += at_once) {
+        Vec16f own[ROWS][at_once];
         for (int row = 0; row < ROWS; row++)
-            for (int r = 0; r < REGISTERS_AT_ONCE; r++)
+            for (int r = 0; r < at_once; r++)
                 own[row][r] = load(sums + row * PANEL + (part + r) * REGISTER);
         for (ptrdiff_t lane = 0; lane < lanes; lane++) {
             const Number *weights = panel + (lane * PANEL + part * REGISTER) * depth;
+            // The other vectors of a lane, which are read after the first of all lanes.
+            if (part == 0)
+                for (ptrdiff_t r = at_once; r < REGISTERS; r++)
+                    __builtin_prefetch(weights + r * REGISTER * depth);
             for (int row = 0; row < ROWS; row++)
-                for (int r = 0; r < REGISTERS_AT_ONCE; r++)
+                for (int r = 0; r < at_once; r++)
                     own[row][r] = with_product(own[row][r], rows + row * stride + lane * depth,
                                                weights + r * REGISTER * depth);
         }
         for (int row = 0; row < ROWS; row++)
-            for (int r = 0; r < REGISTERS_AT_ONCE; r++)
+            for (int r = 0; r < at_once; r++)
                 store(own[row][r], sums + row * PANEL + (part + r) * REGISTER);
     }
 }
