@@ -23,6 +23,7 @@ from elmo_scratch.kernels.library import (
     pack_weights,
     simd_functions,
 )
+from elmo_scratch.kernels.memory import FrozenWeightCache
 
 NUMBERS_TOGETHER = 16
 """A character's vector must have a multiple of so many numbers."""
@@ -88,6 +89,7 @@ def convolved_maxima(
     dtype: torch.dtype,
     weights: Sequence[torch.Tensor],
     biases: Sequence[torch.Tensor],
+    packed: Optional[FrozenWeightCache[List[torch.Tensor]]] = None,
 ) -> Optional[torch.Tensor]:
     """
     The highest response of each filter to a window of a word. A word passes through all filters
@@ -110,6 +112,8 @@ def convolved_maxima(
         Each of shape `(filters, width * character_dim)`.
     biases : `Sequence[torch.Tensor]`
         Each of shape `(filters,)`.
+    packed : `FrozenWeightCache[List[torch.Tensor]]`, optional (default = `None`)
+        Keeps the packed weights while they are frozen. `None` packs them for this call alone.
 
     # Returns
 
@@ -119,7 +123,21 @@ def convolved_maxima(
     """
     if not can_convolve(characters, lengths, most_characters, dtype, weights, biases):
         return None
-    return _ConvolvedMaxima.apply(characters, lengths, most_characters, dtype, *weights, *biases)
+    cache = FrozenWeightCache[List[torch.Tensor]]() if packed is None else packed
+    panels = cache.of(weights, dtype, lambda: _pack_filters(weights, dtype))
+    return _ConvolvedMaxima.apply(
+        characters, lengths, most_characters, dtype, panels, *weights, *biases
+    )
+
+
+def _pack_filters(weights: Sequence[torch.Tensor], dtype: torch.dtype) -> List[torch.Tensor]:
+    """The weights of each width in panels."""
+    panels: List[torch.Tensor] = []
+    for weight in weights:
+        missing = -weight.size(1) % INPUTS_TOGETHER if dtype == torch.bfloat16 else 0
+        padded = torch.nn.functional.pad(weight.detach(), (0, missing))
+        panels.append(pack_weights(padded, dtype, HAS_TILES))
+    return panels
 
 
 def maxima_on_gpu(
@@ -248,18 +266,14 @@ class _ConvolvedMaxima(torch.autograd.Function):
         lengths: torch.Tensor,
         most_characters: int,
         dtype: torch.dtype,
+        panels: List[torch.Tensor],
         *parameters: torch.Tensor,
     ) -> torch.Tensor:
-        """Takes the weights of all widths, then their biases, as `parameters`."""
+        """Takes the weights of all widths, then their biases, as `parameters`, and the `panels`."""
         kinds = len(parameters) // 2
         weights = [weight.contiguous() for weight in parameters[:kinds]]
         biases = [bias.contiguous() for bias in parameters[kinds:]]
         rounded, lengths = characters.to(dtype).contiguous(), lengths.long().contiguous()
-        panels: List[torch.Tensor] = []
-        for weight in weights:
-            missing = -weight.size(1) % INPUTS_TOGETHER if dtype == torch.bfloat16 else 0
-            padded = torch.nn.functional.pad(weight, (0, missing))
-            panels.append(pack_weights(padded, dtype, HAS_TILES))
         total = sum(map(len, weights))
         maxima = characters.new_empty(len(characters), total)
         places = maxima.new_empty(maxima.shape, dtype=torch.uint8)
@@ -300,7 +314,7 @@ class _ConvolvedMaxima(torch.autograd.Function):
             torch.get_num_threads(),
         )
         biases = of_biases.split([len(weight) for weight in weights])
-        return (of_characters, None, None, None, *of_weights, *biases)
+        return (of_characters, None, None, None, None, *of_weights, *biases)
 
 
 def _words(

@@ -265,3 +265,19 @@ def test_a_frozen_convolution_goes_this_way_too(
     asked: List[int] = []
     monkeypatch.setattr(convolution, "_plain_maxima", lambda *_: asked.append(1))
     assert torch.equal(convolution(ids), trained) and not asked
+
+
+@each_dtype
+def test_a_frozen_convolution_is_packed_once(dtype: torch.dtype) -> None:
+    ids, convolution = words_of_every_length(50), CharacterConvolution(DIM, FILTERS, "tanh")
+    MixedPrecision.set_everywhere(convolution, str(dtype).partition(".")[2])
+    convolution(ids)
+    assert convolution._packed._kept is None
+    first = convolution.requires_grad_(False)(ids)
+    packed = convolution._packed._kept
+    assert packed is not None
+    assert torch.equal(convolution(ids), first) and convolution._packed._kept is packed
+    convolution.convolutions[0].weight.mul_(1.5)
+    assert not torch.equal(convolution(ids), first)
+    convolution.to("meta")
+    assert convolution._packed._kept is None

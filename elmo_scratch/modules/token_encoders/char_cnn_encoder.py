@@ -16,6 +16,7 @@ from elmo_scratch.alphabet import (
     sentence_marks,
 )
 from elmo_scratch.kernels import (
+    FrozenWeightCache,
     Linear,
     MixedPrecision,
     can_convolve,
@@ -76,26 +77,27 @@ class CharacterConvolution(MixedPrecision):
         self.convolutions = torch.nn.ModuleList()
         for width, number in filters:
             self.convolutions.append(Linear(width * character_dim, number))
+        self._packed = FrozenWeightCache[List[torch.Tensor]]()
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
         """
         Ids in a batch, shape `(words, characters)` → `(words, filters)`. Fastest if the words are
         sorted by length, shortest first.
         """
-        is_trained = torch.is_grad_enabled() and any(
-            parameter.requires_grad for parameter in self.parameters()
-        )
         maxima: Optional[torch.Tensor] = None
         if len(ids) > 0 and self._is_as_made():
             maxima = self._maxima_on_gpu(ids)
             if maxima is None:
                 maxima = self._compiled_maxima(ids)
         if maxima is None:
-            maxima = self._plain_maxima(ids, is_trained)
+            maxima = self._plain_maxima(ids)
         return ACTIVATIONS[self.activation](maxima)
 
-    def _plain_maxima(self, ids: torch.Tensor, is_trained: bool) -> torch.Tensor:
+    def _plain_maxima(self, ids: torch.Tensor) -> torch.Tensor:
         """The maxima by PyTorch's operations, shape `(words, filters)`."""
+        is_trained = torch.is_grad_enabled() and any(
+            parameter.requires_grad for parameter in self.parameters()
+        )
         missing = self._missing(len(ids)) if is_trained else 0
         ids = torch.cat([ids.new_full((missing, ids.size(1)), self.padding_id), ids])
         # The group that is not full has the shortest words, which take the least time.
@@ -112,9 +114,10 @@ class CharacterConvolution(MixedPrecision):
         dtype, vectors = self.matmul_dtype_for(weights[0]), self.embedding.weight
         if not can_convolve(vectors, ids, ids.size(1), dtype, weights, biases):
             return None
-        characters = self.embedding(self._needed(ids, self._longest(ids)))
+        word_lengths = lengths(ids, self.padding_id)
+        characters = self.embedding(self._needed(ids, int(word_lengths.max())))
         return convolved_maxima(
-            characters, lengths(ids, self.padding_id), ids.size(1), dtype, weights, biases
+            characters, word_lengths, ids.size(1), dtype, weights, biases, self._packed
         )
 
     def _maxima_on_gpu(self, ids: torch.Tensor) -> Optional[torch.Tensor]:
@@ -135,6 +138,10 @@ class CharacterConvolution(MixedPrecision):
         biases: List[Any] = [convolution.bias for convolution in self.convolutions]
         dtype = self.matmul_dtype_for(embedding.weight)
         return maxima_on_gpu(ids, self.padding_id, embedding.weight, weights, biases, dtype)
+
+    def _apply(self, *arguments: Any, **settings: Any) -> "CharacterConvolution":
+        self._packed.forget()
+        return super()._apply(*arguments, **settings)
 
     def _is_as_made(self) -> bool:
         """
