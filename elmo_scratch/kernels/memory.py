@@ -9,7 +9,17 @@ import os
 import weakref
 from functools import lru_cache
 from itertools import count
-from typing import Callable, Dict, Generic, Hashable, List, Optional, Sequence, Tuple, TypeVar
+from typing import (
+    Callable,
+    Dict,
+    Generic,
+    Hashable,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 import numpy
 import torch
@@ -169,10 +179,10 @@ NO_VERSION = -1
 
 class Fingerprint:
     """
-    Tells whether tensors have changed. They match if storage, type and device are the same,
-    PyTorch's version counters saw no write, and about `SAMPLE_SIZE` evenly spread numbers are
-    equal; the numbers are compared because version counters miss writes through `.data`. Tensors
-    made in inference mode, which have no versions, never match.
+    Tells whether tensors have changed. They match if storage, shape, strides, type and device are
+    the same, PyTorch's version counters saw no write, and about `SAMPLE_SIZE` evenly spread numbers
+    are equal; the numbers are compared because version counters miss writes through `.data`.
+    Tensors made in inference mode, which have no versions, never match.
 
     # Parameters
 
@@ -181,35 +191,47 @@ class Fingerprint:
     """
 
     def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
-        self._versions: List[int] = []
-        self._places: List[Tuple[int, torch.dtype, torch.device]] = []
-        # One tensor for each device and type: on a GPU each comparison waits for the device.
-        samples: Dict[Tuple[torch.device, torch.dtype], List[torch.Tensor]] = {}
-        for tensor in tensors:
-            device, dtype = tensor.device, tensor.dtype
-            self._versions.append(NO_VERSION if tensor.is_inference() else tensor._version)
-            self._places.append((tensor.data_ptr(), dtype, device))
-            # An odd stride: row lengths are often powers of two, and an even stride would hit the
-            # same few columns in every row.
-            size = tensor.numel()
-            stride = size // SAMPLE_SIZE | 1
-            if tensor.is_contiguous():
-                # One operation in the place of two: a single sentence waits for each.
-                sample = tensor.detach().as_strided((-(-size // stride),), (stride,))
-            else:
-                sample = tensor.detach().flatten()[::stride]
-            samples.setdefault((device, dtype), []).append(sample)
-        self._samples = list(map(torch.cat, samples.values()))
+        self._states = list(map(_state_of, tensors))
+        self._samples = _samples_of(tensors)
 
     def matches(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether `tensors` are still the ones that the fingerprint was taken of."""
-        now = Fingerprint(tensors)
+        states = list(map(_state_of, tensors))
         return (
-            NO_VERSION not in now._versions
-            and now._versions == self._versions
-            and now._places == self._places
-            and all(map(torch.equal, now._samples, self._samples))
+            states == self._states
+            and all(version != NO_VERSION for version, *_ in states)
+            and all(map(torch.equal, _samples_of(tensors), self._samples))
         )
+
+
+_State = Tuple[int, int, torch.Size, Tuple[int, ...], torch.dtype, torch.device]
+
+
+def _state_of(tensor: torch.Tensor) -> _State:
+    """How often a tensor has been written, where it lies and how."""
+    version = NO_VERSION if tensor.is_inference() else tensor._version
+    place = tensor.data_ptr()
+    return version, place, tensor.shape, tensor.stride(), tensor.dtype, tensor.device
+
+
+def _samples_of(tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+    """
+    Some numbers of each tensor, those of one device and type together: on a GPU each comparison
+    waits for the device.
+    """
+    samples: Dict[Tuple[torch.device, torch.dtype], List[torch.Tensor]] = {}
+    for tensor in tensors:
+        # An odd stride: row lengths are often powers of two, and an even stride would hit the same
+        # few columns in every row.
+        size = tensor.numel()
+        stride = size // SAMPLE_SIZE | 1
+        if tensor.is_contiguous():
+            # One operation in the place of two: a single sentence waits for each.
+            sample = tensor.as_strided((-(-size // stride),), (stride,))
+        else:
+            sample = tensor.flatten()[::stride]
+        samples.setdefault((tensor.device, tensor.dtype), []).append(sample)
+    return [torch.cat(parts).detach() for parts in samples.values()]
 
 
 Derived = TypeVar("Derived")
