@@ -8,7 +8,7 @@ from elmo_scratch.kernels.library import INSTRUCTIONS, LIBRARY, Instructions
 from tests.rebuilt import EMULATED_TILES, Rebuilt
 
 TESTS = [
-    "tests/kernels/lstm/native_inference_test.py",
+    "tests/kernels/lstm/stack_test.py",
     "tests/kernels/lstm/native_aligned_test.py",
     "tests/kernels/lstm/native_test.py",
     "tests/kernels/char_convolution_test.py",

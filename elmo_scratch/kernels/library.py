@@ -45,7 +45,7 @@ class LstmForward(ctypes.Structure):
 
 
 class LstmLayer(ctypes.Structure):
-    _fields_ = _fields(POINTER, "inputs to_gates projection bias")
+    _fields_ = _fields(POINTER, "from_inputs to_gates projection bias")
 
 
 class LstmLayers(ctypes.Structure):
@@ -53,7 +53,7 @@ class LstmLayers(ctypes.Structure):
         ("layers", ctypes.POINTER(LstmLayer)),
         *_fields(SIZE, "num_layers positions_at_once"),
         *_fields(POINTER, "inputs outputs last_hidden last_cell"),
-        *_fields(POINTER, "read made gates opened hidden after"),
+        *_fields(POINTER, "rounded_inputs rounded_outputs gates opened hidden after"),
         *_fields(FLOAT, "cell_clip projection_clip"),
         ("adds_inputs", COUNT),
     ]

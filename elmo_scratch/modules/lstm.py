@@ -2,9 +2,10 @@
 A projected LSTM layer with clipping, stacks of them, and the states that sentences start from.
 """
 
-from typing import Any, List, NamedTuple, Optional, Set
+from typing import Any, List, NamedTuple, Optional, Set, Tuple
 
 import torch
+from torch.nn.modules import module as hooks
 
 from elmo_scratch.kernels import (
     Clips,
@@ -256,7 +257,7 @@ class LstmStack(torch.nn.Module):
         run = None if state is None else self._run(inputs, state)
         if run is not None and can_read_stack(run):
             done = read_stack(run, self._cache)
-            return StackOutput([*done.outputs], done.state)
+            return StackOutput(done.outputs, done.state)
         outputs: List[torch.Tensor] = []
         states: List[LstmState] = []
         drops = self.dropout.training and self.dropout.p > 0.0
@@ -277,26 +278,29 @@ class LstmStack(torch.nn.Module):
     def _run(self, inputs: PackedVectors, state: LstmState) -> Optional[StackRun]:
         """
         A run of all layers at once. `None` if something is dropped between them, they differ in
-        their clips, or somebody looks at one of them.
+        clips or precision, or somebody looks at one of them.
         """
+        if self.dropout.training and self.dropout.p > 0.0:
+            return None
         layers: List[ProjectedLstm] = []
-        clips: Set[Clips] = set()
+        settings: Set[Tuple[Clips, torch.dtype]] = set()
         for layer in self.layers:
-            is_watched = layer._forward_hooks or layer._forward_pre_hooks
-            if type(layer) is not ProjectedLstm or layer.drops or is_watched:
+            if type(layer) is not ProjectedLstm or layer.drops or _is_watched(layer):
                 return None
             layers.append(layer)
-            clips.add(Clips(layer.cell_clip, layer.projection_clip))
-        if len(clips) > 1 or (self.dropout.training and self.dropout.p > 0.0):
+            clips = Clips(layer.cell_clip, layer.projection_clip)
+            settings.add((clips, layer.matmul_dtype_for(layer.recurrent_weight)))
+        if len(settings) != 1:
             return None
+        clips, dtype = settings.pop()
         return StackRun(
             [layer.weights() for layer in layers],
             [layer.bias for layer in layers],
-            layers[0].matmul_dtype_for(layers[0].recurrent_weight),
+            dtype,
             inputs.vectors,
             inputs.batch_sizes,
             state,
-            clips.pop(),
+            clips,
             self.use_skip_connections,
         )
 
@@ -320,6 +324,18 @@ class LstmStack(torch.nn.Module):
         first = (sizes.cumsum(0) - sizes).repeat_interleave(sizes)
         places = torch.arange(len(first), device="cpu") - first  # (packed,)
         return vectors * mask.index_select(0, places.to(vectors.device))
+
+
+def _is_watched(layer: torch.nn.Module) -> bool:
+    """Whether a call of the layer does more than its class's `forward`."""
+    return bool(
+        layer._forward_hooks
+        or layer._forward_pre_hooks
+        or hooks._global_forward_hooks
+        or hooks._global_forward_pre_hooks
+        or layer._compiled_call_impl
+        or "forward" in vars(layer)
+    )
 
 
 STATES = ("carry", "reset", "warm")

@@ -1,9 +1,10 @@
 import copy
 import pickle
-from typing import List
+from typing import Any, Callable, Dict, List
 
 import pytest
 import torch
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from elmo_scratch.kernels import MixedPrecision
 from elmo_scratch.kernels.lstm.stack import READ_LAYERS
@@ -177,15 +178,72 @@ def test_layers_that_move_leave_nothing_prepared_behind() -> None:
     assert stack._cache._kept is None
 
 
-def test_hooks_on_a_layer_see_it_though_it_is_frozen() -> None:
+def hook(layer: torch.nn.Module, seen: List[torch.nn.Module]) -> Any:
+    return layer.register_forward_hook(lambda module, *_: seen.append(module))
+
+
+def pre_hook(layer: torch.nn.Module, seen: List[torch.nn.Module]) -> Any:
+    return layer.register_forward_pre_hook(lambda module, *_: seen.append(module))
+
+
+def hook_on_all(layer: torch.nn.Module, seen: List[torch.nn.Module]) -> Any:
+    return register_module_forward_hook(lambda module, *_: seen.append(module))
+
+
+def pre_hook_on_all(layer: torch.nn.Module, seen: List[torch.nn.Module]) -> Any:
+    return register_module_forward_pre_hook(lambda module, *_: seen.append(module))
+
+
+def replaced(layer: torch.nn.Module, seen: List[torch.nn.Module]) -> Any:
+    forward = layer.forward
+    layer.forward = lambda *given: seen.append(layer) or forward(*given)  # type: ignore
+    return None
+
+
+@pytest.mark.parametrize("watch", [hook, pre_hook, hook_on_all, pre_hook_on_all, replaced])
+def test_who_looks_at_a_layer_sees_it_though_it_is_frozen(watch: Callable[..., Any]) -> None:
     stack, state = frozen_stack(), random_state(2)
     inputs = PackedVectors(torch.randn(READ, DIM), BATCH_SIZES)
     unwatched = stack(inputs, state).layers
-    seen: List[torch.Tensor] = []
-    stack.layers[0].register_forward_hook(lambda _, __, done: seen.append(done.outputs))
-    watched = stack(inputs, state).layers
-    assert torch.equal(seen[0], watched[0])
+    seen: List[torch.nn.Module] = []
+    handle = watch(stack.layers[1], seen)
+    try:
+        watched = stack(inputs, state).layers
+    finally:
+        if handle is not None:
+            handle.remove()
+    assert stack.layers[1] in seen
     assert all(torch.allclose(*pair, atol=1e-6) for pair in zip(watched, unwatched))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"dropout": 0.5},
+        {"dropout": 0.5, "locked_dropout": True},
+        {"recurrent_dropout": 0.5},
+        {"recurrent_weight_dropout": 0.5},
+    ],
+)
+def test_frozen_layers_drop_in_training(settings: Dict[str, Any]) -> None:
+    torch.manual_seed(13)
+    stack, state = LstmStack(DIM, 2, CELL, **settings).requires_grad_(False), random_state(2)
+    inputs = PackedVectors(torch.randn(READ, DIM), BATCH_SIZES)
+    one, other = (stack(inputs, state).layers[1] for _ in range(2))
+    assert not torch.allclose(one, other, atol=1e-3)
+    whole = stack.eval()(inputs, state).layers[1]
+    assert torch.equal(stack(inputs, state).layers[1], whole)
+
+
+@pytest.mark.skipif(torch.bfloat16 not in READ_LAYERS, reason="no instructions for bfloat16 here")
+def test_frozen_layers_may_differ_in_precision() -> None:
+    stack, state = frozen_stack(), random_state(2)
+    inputs = PackedVectors(torch.randn(READ, DIM), BATCH_SIZES)
+    exact = stack(inputs, state).layers
+    MixedPrecision.set_everywhere(stack.layers[1], "bfloat16")
+    first, second = stack(inputs, state).layers
+    assert torch.allclose(first, exact[0], atol=1e-6)
+    assert not torch.allclose(second, exact[1], atol=1e-5)
 
 
 def test_frozen_layers_may_clip_otherwise_each() -> None:

@@ -12,7 +12,7 @@ from elmo_scratch.kernels.precision import MixedPrecision
 from elmo_scratch.modules import LstmState, ProjectedLstm
 from elmo_scratch.modules.sequences import PackedVectors
 from tests.kernels.compiled_dtypes import each_dtype_of
-from tests.kernels.frozen_weights import Change, each_change
+from tests.kernels.frozen_weights import EACH_INDEPENDENT_PRECISION, Change, each_change
 from tests.kernels.lstm.plain_lstm import Clipped, read_packed, read_plainly
 
 LENGTHS = [3, 5, 0, 1, 5]
@@ -306,6 +306,22 @@ def test_what_inference_mode_has_left_behind_serves_a_training_on_top() -> None:
     assert inputs.grad is not None and inputs.grad.any(dim=1).all()
 
 
+@pytest.mark.parametrize("dtype", EACH_INDEPENDENT_PRECISION)
+def test_a_row_does_not_depend_on_how_many_rows_come_with_it(dtype: str) -> None:
+    torch.manual_seed(13)
+    # PyTorch takes the sigmoid of 32 numbers at once, and of those left over in another way.
+    lstm = ProjectedLstm(37, 37, 64).requires_grad_(False)
+    MixedPrecision.set_everywhere(lstm, dtype)
+    inputs = torch.randn(70, 5, 37)
+    state = LstmState(torch.randn(70, 37), torch.randn(70, 64))
+    alone = read_packed(lstm, inputs[:1], [5], LstmState(*(part[:1] for part in state)))
+    for batch in (2, 3, 8, 17, 70):
+        some = LstmState(*(part[:batch] for part in state))
+        done = read_packed(lstm, inputs[:batch], [5] * batch, some)
+        for part, row in zip(done, alone, strict=True):
+            assert torch.equal(part[:1], row)
+
+
 def test_names_and_shapes_of_its_tensors_are_a_file_format() -> None:
     shapes: Dict[str, tuple] = {
         "input_weight": (4 * CELL, INPUT_DIM),
@@ -318,11 +334,12 @@ def test_names_and_shapes_of_its_tensors_are_a_file_format() -> None:
     assert set(random_lstm(CELL).state_dict()) == set(shapes) - {"projection_weight"}
 
 
-def test_weights_that_move_leave_nothing_prepared_behind() -> None:
-    lstm = ProjectedLstm(INPUT_DIM, DIM, CELL).double().requires_grad_(False)
-    before = lstm(PackedVectors(torch.ones(2, INPUT_DIM).double(), [1, 1])).outputs
-    products = lstm._cache.products
-    assert products._kept is not None
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_weights_that_move_leave_nothing_prepared_behind(dtype: torch.dtype) -> None:
+    lstm = ProjectedLstm(DIM, DIM, CELL).to(dtype).requires_grad_(False)
+    before = lstm(PackedVectors(torch.ones(2, DIM, dtype=dtype), [1, 1])).outputs
+    prepared = (lstm._cache.products, lstm._cache.stack)
+    assert any(kept._kept is not None for kept in prepared)
     lstm.to("meta")
-    assert products._kept is None
+    assert all(kept._kept is None for kept in prepared)
     assert before.any()

@@ -13,6 +13,7 @@ from elmo_scratch.kernels.lstm.cuda_graphs import LstmGraphCache, RecordedSteps
 from elmo_scratch.kernels.lstm.native import can_run_native, lstm_native
 from elmo_scratch.kernels.lstm.reference import LstmProducts, lstm_reference
 from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun, LstmState, LstmWeights
+from elmo_scratch.kernels.lstm.stack import StackCache, StackRun, can_read_stack, read_stack
 from elmo_scratch.kernels.memory import FrozenWeightCache, release_spare_pages
 
 Way = Callable[[LstmRun], LstmResult]
@@ -28,11 +29,13 @@ class LstmCache:
     def __init__(self) -> None:
         self.recordings = LstmGraphCache()
         self.products = FrozenWeightCache[LstmProducts]()
+        self.stack = StackCache()
 
     def forget(self) -> None:
         """Drops everything."""
         self.recordings.forget()
         self.products.forget()
+        self.stack.forget()
 
 
 def run_lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
@@ -57,14 +60,16 @@ def run_lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
     needs_grad = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
     # Without an empty projection, which is a new tensor at every run.
     weights = [weight for weight in (*run.weights, run.bias) if len(weight) > 0]
-    # Two dropped copies may lie at the same address and look alike, and yet differ.
-    packed = LstmCache() if run.has_own_weights else cache
+    is_dropped = run.has_own_weights or run.recurrent_dropout_mask is not None
     way: Way
     recorded: Optional[RecordedSteps] = None
     if device in cuda_graphs.DEVICES:
         recorded = cache.recordings.of(run, needs_grad)
     if recorded is not None:
         way = partial(cuda_graphs.lstm_replayed, recorded=recorded)
+    elif not (needs_grad or is_dropped) and can_read_stack(alone := StackRun.of_one(run)):
+        done = read_stack(alone, cache.stack)
+        return LstmResult(done.outputs[0], LstmState(*(part[0] for part in done.state)))
     elif can_run_native(run):
         way = lstm_native
     else:
@@ -74,7 +79,9 @@ def run_lstm(run: LstmRun, cache: LstmCache) -> LstmResult:
         is_trained = needs_grad and any(weight.requires_grad for weight in weights)
         is_only_run = is_trained or run.has_own_weights
         pack = partial(LstmProducts.of, run, is_only_run)
-        products = packed.products.of(weights, run.dtype, pack)
+        # Two dropped copies may lie at the same address and look alike, and yet differ.
+        kept = FrozenWeightCache[LstmProducts]() if run.has_own_weights else cache.products
+        products = kept.of(weights, run.dtype, pack)
         way = partial(lstm_reference, products=products, needs_grad=needs_grad)
     if not needs_grad:
         return way(run)

@@ -64,7 +64,7 @@ class Panels(NamedTuple):
 
 
 def can_run_native(run: LstmRun) -> bool:
-    """Whether there is native code for a run, there and back."""
+    """Whether there is native code for a run, forward and backward."""
     weights, batch_sizes, (hidden, cell) = run.weights, run.batch_sizes, run.state
     dim, num_cells = weights.projection_weight.shape
     tensors = run.tensors()
@@ -88,7 +88,9 @@ def can_run_native(run: LstmRun) -> bool:
 
 def lstm_native_aligned(run: LstmRun) -> LstmResult:
     """
-    Runs an LSTM whose numbers of memory cells and outputs are multiples of `INPUTS_TOGETHER`.
+    Runs an LSTM whose numbers of memory cells and outputs are multiples of `INPUTS_TOGETHER`. The
+    result keeps the whole gates, before their nonlinearities, the memory cells' outputs, the
+    outputs before dropout, and memory after each step.
 
     The inputs' share of the gates is computed first; then one call makes all steps. With small
     weights, each thread reads sentences of its own from the first to the last step, so that no
@@ -96,25 +98,12 @@ def lstm_native_aligned(run: LstmRun) -> LstmResult:
     for all sentences. The nonlinearities of a few cells are applied while their gates are in the L1
     cache.
     """
-    inputs = run.inputs.contiguous()  # A product's layout follows its left factor's.
-    if run.dtype == torch.bfloat16 and HAS_TILES:
-        gates = PackedLinear(run.weights.input_weight, run.dtype, num_uses=1)(inputs)
+    dtype, inputs = run.dtype, run.inputs.contiguous()  # A product's layout follows its left one.
+    if dtype == torch.bfloat16 and HAS_TILES:
+        gates = PackedLinear(run.weights.input_weight, dtype, num_uses=1)(inputs)
     else:
-        weight = run.weights.input_weight.to(run.dtype)
-        gates = matmul_into_pool(inputs.to(run.dtype), weight.t())
-    return run_panels(run, Panels.of(run), gates)._replace(backward=_lstm_native_aligned_backward)
-
-
-def run_panels(run: LstmRun, panels: Panels, gates: torch.Tensor) -> LstmResult:
-    """
-    Makes all steps. `gates`, shape `(packed, 4 * cell)` and of the panels' type, hold the inputs'
-    share and are overwritten with the whole gates, before their nonlinearities. The run's inputs,
-    weights and bias are not read.
-
-    The result keeps the gates, the memory cells' outputs, the outputs before dropout, and memory
-    after each step.
-    """
-    dtype, rows, dim = gates.dtype, len(gates), run.state.hidden.size(1)
+        gates = matmul_into_pool(inputs.to(dtype), run.weights.input_weight.to(dtype).t())
+    rows, dim = len(gates), run.state.hidden.size(1)
     hidden, cell = run.state.hidden.to(dtype).contiguous(), run.state.cell.contiguous()
     after = buffer_pool.empty((rows, cell.size(1)), cell.dtype)
     cell_outputs = buffer_pool.empty((rows, cell.size(1)), dtype)
@@ -123,9 +112,14 @@ def run_panels(run: LstmRun, panels: Panels, gates: torch.Tensor) -> LstmResult:
     if mask is not None:
         mask, outputs = mask.contiguous(), torch.empty_like(projected)
     last = LstmState(cell.new_empty(len(cell), dim), torch.empty_like(cell))
-    tensors = [*panels, gates, mask, hidden, cell, after, cell_outputs, projected, outputs, *last]
-    _call(READ[dtype], LstmForward, run, tensors)
-    return LstmResult(outputs.to(cell.dtype), last, [gates, cell_outputs, projected, after])
+    work = [gates, mask, hidden, cell, after, cell_outputs, projected, outputs, *last]
+    _call(READ[dtype], LstmForward, run, [*Panels.of(run), *work])
+    return LstmResult(
+        outputs.to(cell.dtype),
+        last,
+        [gates, cell_outputs, projected, after],
+        _lstm_native_aligned_backward,
+    )
 
 
 def _lstm_native_aligned_backward(
@@ -223,19 +217,19 @@ class SizePadding(NamedTuple):
         return None if outputs is None else pad(outputs, (0, self.dim))
 
     def unpad_state(self, state: LstmState) -> LstmState:
-        return LstmState(_unpad(state.hidden, self.dim), _unpad(state.cell, self.cells))
+        return LstmState(unpadded(state.hidden, self.dim), unpadded(state.cell, self.cells))
 
     def unpad_gradients(self, gradients: LstmGradients) -> LstmGradients:
         num_cells = gradients.cell_outputs.size(1) - self.cells
         return LstmGradients(
             gradients.gates.unflatten(1, (4, -1))[:, :, :num_cells].flatten(1),
-            _unpad(gradients.projected, self.dim),
-            _unpad(gradients.cell_outputs, self.cells),
+            unpadded(gradients.projected, self.dim),
+            unpadded(gradients.cell_outputs, self.cells),
             self.unpad_state(gradients.state),
         )
 
 
-def _unpad(rows: torch.Tensor, missing: int) -> torch.Tensor:
+def unpadded(rows: torch.Tensor, missing: int) -> torch.Tensor:
     """Removes the last numbers of vectors, shape `(..., size)`; the result is contiguous."""
     return rows[..., : rows.size(-1) - missing].contiguous()
 
@@ -248,7 +242,7 @@ def lstm_native(run: LstmRun) -> LstmResult:
         return padded
     assert padded.backward is not None
     return LstmResult(
-        _unpad(padded.outputs, padding.dim),
+        unpadded(padded.outputs, padding.dim),
         padding.unpad_state(padded.state),
         padded.kept,
         partial(_lstm_native_backward, padding, padded.backward),

@@ -21,7 +21,7 @@ from elmo_scratch.kernels.library import (
     pack_weights,
     simd_functions,
 )
-from elmo_scratch.kernels.lstm.native import Panels, SizePadding
+from elmo_scratch.kernels.lstm.native import Panels, SizePadding, unpadded
 from elmo_scratch.kernels.lstm.run import Clips, LstmRun, LstmState, LstmWeights
 from elmo_scratch.kernels.memory import FrozenWeightCache, buffer_pool
 
@@ -77,6 +77,21 @@ class StackRun(NamedTuple):
         """The weights and biases of all layers."""
         return [weight for matrices in self.weights for weight in matrices] + [*self.biases]
 
+    @classmethod
+    def of_one(cls, run: LstmRun) -> "StackRun":
+        """A stack of one layer."""
+        state = LstmState(*(part.unsqueeze(0) for part in run.state))
+        return cls(
+            [run.weights],
+            [run.bias],
+            run.dtype,
+            run.inputs,
+            run.batch_sizes,
+            state,
+            run.clips,
+            False,
+        )
+
     def layer(self, number: int) -> LstmRun:
         """The run of one layer over the inputs of the first."""
         return LstmRun(
@@ -93,11 +108,11 @@ class StackRun(NamedTuple):
 
 class StackResult(NamedTuple):
     """
-    The `outputs` of each layer, of shape `(layers, packed, dim)`, and each sentence's last `state`,
-    of shape `(layers, batch, ...)`.
+    The `outputs` of each layer, of shape `(packed, dim)`, and each sentence's last `state`, of
+    shape `(layers, batch, ...)`.
     """
 
-    outputs: torch.Tensor
+    outputs: List[torch.Tensor]
     state: LstmState
 
 
@@ -107,11 +122,13 @@ def can_read_stack(run: StackRun) -> bool:
     tensors = [run.inputs, hidden, cell, *parameters]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
         return False
+    if not is_plain(*tensors, on="cpu"):
+        return False
     layers, dim, num_cells = len(run.weights), hidden.size(-1), cell.size(-1)
     shapes = [(4 * num_cells, dim), (4 * num_cells, dim), (dim, num_cells)]
     return (
         run.dtype in READ_LAYERS
-        and len(batch_sizes) > 0
+        and min(layers, dim, num_cells, len(batch_sizes)) > 0
         and batch_sizes[-1] > 0
         and all(map(operator.ge, batch_sizes, batch_sizes[1:]))
         and run.inputs.shape == (sum(batch_sizes), dim)
@@ -124,7 +141,6 @@ def can_read_stack(run: StackRun) -> bool:
         and all(bias.shape == (4 * num_cells,) for bias in run.biases)
         and {tensor.dtype for tensor in tensors} == {torch.float32}
         and not torch.is_autocast_enabled("cpu")
-        and is_plain(*tensors, on="cpu")
     )
 
 
@@ -196,5 +212,7 @@ def read_stack(run: StackRun, cache: StackCache) -> StackResult:
     )
     last = LstmState(hidden, cell)
     if any(padding):
-        return StackResult(outputs[..., : run.inputs.size(1)], padding.unpad_state(last))
-    return StackResult(outputs, last)
+        made = [unpadded(layer, padding.dim) for layer in outputs]
+        return StackResult(made, padding.unpad_state(last))
+    # Parts of one tensor may not be written to one by one until they are detached from it.
+    return StackResult([layer.detach() for layer in outputs], last)

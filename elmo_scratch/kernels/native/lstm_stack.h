@@ -38,7 +38,8 @@ void multiply_inputs(const LstmSizes &sizes, const Number *inputs, ptrdiff_t pos
     }
 }
 
-// One layer reads `run.read`. Gates are computed for some steps at a time, and then these steps.
+// One layer reads `run.rounded_inputs`. Gates are computed for some steps at a time, and then these
+// steps.
 template <typename Number>
 void read_layer(const LstmSizes &sizes, const LstmLayers<Number> &run,
                 const LstmLayer<Number> &layer, float *hidden, float *cell, int threads,
@@ -49,10 +50,10 @@ void read_layer(const LstmSizes &sizes, const LstmLayers<Number> &run,
         ptrdiff_t end = step, positions = 0;
         do positions += sizes.batch_sizes[end++];
         while (end < sizes.steps && positions + sizes.batch_sizes[end] <= run.positions_at_once);
-        multiply_inputs(sizes, run.read + place * sizes.dim, positions, layer.inputs, run.gates,
-                        threads, has_tiles);
+        multiply_inputs(sizes, run.rounded_inputs + place * sizes.dim, positions, layer.from_inputs,
+                        run.gates, threads, has_tiles);
         round_numbers(hidden, active * sizes.dim, run.hidden);
-        Number *outputs = run.made + place * sizes.dim;
+        Number *outputs = run.rounded_outputs + place * sizes.dim;
         const LstmSizes some{sizes.batch_sizes + step, end - step, active, sizes.cells, sizes.dim};
         // Threads read a sentence's state before they write it.
         const LstmForward<Number> steps{
@@ -72,14 +73,14 @@ void read_layers(const LstmSizes &sizes, const LstmLayers<Number> &run, int thre
     const ptrdiff_t count = positions * sizes.dim;
     const float *inputs = run.inputs;
     for (ptrdiff_t number = 0; number < run.num_layers; number++) {
-        round_numbers(inputs, count, run.read);
+        round_numbers(inputs, count, run.rounded_inputs);
         read_layer(sizes, run, run.layers[number],
                    run.last_hidden + number * sizes.batch * sizes.dim,
                    run.last_cell + number * sizes.batch * sizes.cells, threads, has_tiles);
         float *outputs = run.outputs + number * count;
         const bool is_skipped = run.adds_inputs && number > 0;
         for (ptrdiff_t k = 0; k < count; k += REGISTER) {
-            const Vec16f made = load(run.made + k);
+            const Vec16f made = load(run.rounded_outputs + k);
             store(is_skipped ? made + load(inputs + k) : made, outputs + k);
         }
         inputs = outputs;

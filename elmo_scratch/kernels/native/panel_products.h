@@ -66,7 +66,7 @@ void add_rows(const Number *rows, ptrdiff_t stride, const Number *panel, ptrdiff
                 own[row][r] = load(sums + row * PANEL + (part + r) * REGISTER);
         for (ptrdiff_t lane = 0; lane < lanes; lane++) {
             const Number *weights = panel + (lane * PANEL + part * REGISTER) * depth;
-            // The other vectors of a lane, which are read after the first of all lanes.
+            // The next passes over these lanes read the rest of each lane.
             if (part == 0)
                 for (ptrdiff_t r = at_once; r < REGISTERS; r++)
                     __builtin_prefetch(weights + r * REGISTER * depth);

@@ -32,7 +32,7 @@ struct LstmForward {
 // One layer of a stack of LSTMs: weights in panels. stack.py has the shapes.
 template <typename Number>
 struct LstmLayer {
-    const Number *inputs, *to_gates, *projection;
+    const Number *from_inputs, *to_gates, *projection;
     const float *bias;
 };
 
@@ -43,8 +43,9 @@ struct LstmLayers {
     ptrdiff_t num_layers, positions_at_once;
     const float *inputs;
     float *outputs, *last_hidden, *last_cell;
-    // Memory for the work: what a layer reads and makes, its gates, and its states.
-    Number *read, *made, *gates, *opened, *hidden;
+    // Memory for the work: a layer's inputs and outputs as products round them, its gates, the
+    // memory cells' outputs, the outputs before these steps; and memory after each step.
+    Number *rounded_inputs, *rounded_outputs, *gates, *opened, *hidden;
     float *after;
     float cell_clip, projection_clip;
     int adds_inputs;

@@ -50,7 +50,7 @@ def random_stack(
 def read(run: StackRun) -> List[torch.Tensor]:
     assert can_read_stack(run)
     done = read_stack(run, StackCache())
-    return [done.outputs, *done.state]
+    return [torch.stack(done.outputs), *done.state]
 
 
 def layer_by_layer(run: StackRun) -> List[torch.Tensor]:
@@ -146,15 +146,27 @@ def test_what_it_starts_from_is_left_as_it_was() -> None:
 
 def test_frozen_weights_are_packed_once_and_again_after_a_change() -> None:
     run, cache = random_stack([3, 2]), StackCache()
-    first = read_stack(run, cache).outputs
-    kept = cache._kept
-    assert kept is not None
-    assert torch.equal(read_stack(run, cache).outputs, first) and cache._kept is kept
+
+    def last_layer() -> torch.Tensor:
+        return read_stack(run, cache).outputs[-1]
+
+    first, kept = last_layer(), cache._kept
+    assert kept is not None and torch.equal(last_layer(), first) and cache._kept is kept
     for parameter in run.parameters():
-        before = read_stack(run, cache).outputs
+        before = last_layer()
         parameter.mul_(1.5)
-        assert not torch.equal(read_stack(run, cache).outputs, before)
-    assert torch.equal(read_stack(run, cache).outputs, read(run)[0])
+        assert not torch.equal(last_layer(), before)
+    assert torch.equal(last_layer(), read(run)[0][-1])
+
+
+@pytest.mark.parametrize("dim", [50, 64])
+def test_one_layers_outputs_may_be_overwritten(dim: int) -> None:
+    run = random_stack([3, 2], dim=dim)
+    outputs = read_stack(run, StackCache()).outputs
+    others = [layer.clone() for layer in outputs[1:]]
+    outputs[0].mul_(torch.nn.Parameter(torch.tensor(2.0)))
+    assert all(map(torch.equal, outputs[1:], others))
+    assert all(layer.is_contiguous() for layer in outputs)
 
 
 def test_what_wants_gradients_is_left_to_others() -> None:
@@ -194,6 +206,7 @@ def test_what_does_not_fit_is_left_to_others(dtype: torch.dtype) -> None:
         run._replace(state=LstmState(hidden, cell[..., :64])),
         run._replace(state=LstmState(hidden.double(), cell)),
         run._replace(biases=[*run.biases[:2], run.biases[2][:128]]),
+        run._replace(weights=[], biases=[], state=LstmState(hidden[:0], cell[:0])),
         without(run, projection_weight=torch.zeros(0, 128)),
         without(run, input_weight=weights.input_weight[:, :32]),
         without(run, recurrent_weight=weights.recurrent_weight[:128]),
