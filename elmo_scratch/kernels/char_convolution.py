@@ -1,6 +1,7 @@
 """Convolutions over characters and their maxima over a word: the reference, and compiled code."""
 
 import ctypes
+from functools import partial
 from types import ModuleType
 from typing import Any, Callable, List, Optional, Sequence, Set, Tuple
 
@@ -124,7 +125,7 @@ def convolved_maxima(
     if not can_convolve(characters, lengths, most_characters, dtype, weights, biases):
         return None
     cache = FrozenWeightCache[List[torch.Tensor]]() if packed is None else packed
-    panels = cache.of(weights, dtype, lambda: _pack_filters(weights, dtype))
+    panels = cache.of(weights, dtype, partial(_pack_filters, weights, dtype))
     return _ConvolvedMaxima.apply(
         characters, lengths, most_characters, dtype, panels, *weights, *biases
     )

@@ -3,6 +3,7 @@
 import ctypes
 import math
 import operator
+from functools import partial
 from typing import List, NamedTuple, Sequence, Tuple
 
 import torch
@@ -184,7 +185,7 @@ def read_stack(run: StackRun, cache: StackCache) -> StackResult:
     cache : `StackCache`
         The stack's own cache.
     """
-    packed = cache.of(run.parameters(), run.dtype, lambda: PackedLayers.of(run))
+    packed = cache.of(run.parameters(), run.dtype, partial(PackedLayers.of, run))
     inputs, state, padding = run.inputs.contiguous(), run.state, packed.padding
     if any(padding):
         inputs, state = pad(inputs, (0, padding.dim)), padding.pad_state(state)
