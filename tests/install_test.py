@@ -211,7 +211,9 @@ def test_a_wheel_needs_no_more_than_avx2(checkout: Path, tmp_path: Path) -> None
     with ZipFile(release_in(checkout, "*.whl")) as files:
         library = files.extract(LIBRARY_NAME, tmp_path)
     newer = re.compile(r"%zmm|%[xy]mm(1[6-9]|2\d|3[01])\b|%k[0-7]\b|%tmm|\btile|\bldtilecfg")
-    chosen = re.compile(r"of_avx512|of_bfloat16|\.arch_x86_64_v4|^(multiply|pack)_\w+_bfloat16")
+    chosen = re.compile(
+        r"of_avx512|of_bfloat16|\.arch_x86_64_v4|_avx512$|^(multiply|pack|read)_\w+_bfloat16"
+    )
     found: Dict[str, bool] = {}
     function = ""
     for line in printed(["objdump", "-d", library], tmp_path, dict(os.environ)).splitlines():
