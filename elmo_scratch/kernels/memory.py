@@ -9,17 +9,7 @@ import os
 import weakref
 from functools import lru_cache
 from itertools import count
-from typing import (
-    Callable,
-    Dict,
-    Generic,
-    Hashable,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-    TypeVar,
-)
+from typing import Callable, Dict, Generic, Hashable, List, Optional, Sequence, Tuple, TypeVar
 
 import numpy
 import torch

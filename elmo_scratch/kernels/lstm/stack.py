@@ -147,8 +147,9 @@ def can_read_stack(run: StackRun) -> bool:
 
 class PackedLayers(NamedTuple):
     """
-    The weights of a stack, padded and packed. `layers`, an array of structs, has the addresses of
-    `panels`: each layer's `Panels`, and the panels of its input weights.
+    The weights of a stack, padded and packed. `panels` has for each layer those of its input
+    weights, of shape `(4 * cell, dim)`, and its other `Panels`. `layers`, an array of structs, has
+    their addresses.
     """
 
     layers: "ctypes.Array[LstmLayer]"
@@ -184,6 +185,11 @@ def read_stack(run: StackRun, cache: StackCache) -> StackResult:
         All inputs of the run.
     cache : `StackCache`
         The stack's own cache.
+
+    # Returns
+
+    `StackResult`
+        In memory of its own.
     """
     packed = cache.of(run.parameters(), run.dtype, partial(PackedLayers.of, run))
     inputs, state, padding = run.inputs.contiguous(), run.state, packed.padding
