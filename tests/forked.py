@@ -6,8 +6,13 @@ import signal
 import sys
 import threading
 import time
+from multiprocessing.context import ForkProcess
 from pathlib import Path
-from typing import Callable, NamedTuple
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
+
+from allennlp import commands
+
+from elmo_scratch.search.tasks import ProcessGroup
 
 PATIENCE = 300  # seconds
 
@@ -48,3 +53,43 @@ def run_forked(function: Callable[[], object], errors_file: Path) -> Ended:
         process.join()
     assert process.exitcode is not None
     return Ended(process.exitcode, errors_file.read_text(encoding="utf-8"))
+
+
+class ForkedAllennlp(ProcessGroup):
+    """
+    Takes the place of `ProcessGroup` for commands of `allennlp`, which run in a copy of this
+    process: each would need seconds of a processor to import what is imported here.
+    """
+
+    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
+        assert list(command[:3]) == [sys.executable, "-m", "allennlp"]
+        output = open(log, "w", encoding="utf-8", buffering=1)
+
+        def run() -> None:
+            os.setsid()
+            sys.stdout = sys.stderr = output
+            os.environ.clear()
+            os.environ.update(environment)
+            sys.argv = ["allennlp", *command[3:]]
+            commands.main("allennlp")
+
+        copy = multiprocessing.get_context("fork").Process(target=run)
+        copy.start()
+        output.close()
+        self._process: Any = _Copy(copy)
+
+
+class _Copy:
+    """A process by the names of `subprocess.Popen`."""
+
+    def __init__(self, process: ForkProcess) -> None:
+        self._process = process
+        self.pid = process.pid
+        self.returncode: Optional[int] = None
+
+    def poll(self) -> Optional[int]:
+        self.returncode = self._process.exitcode
+        return self.returncode
+
+    def wait(self) -> None:
+        self._process.join()

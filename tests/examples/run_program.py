@@ -26,7 +26,9 @@ def run_program(program: Path, *arguments: str) -> Ended:
     output, errors, status = io.StringIO(), io.StringIO(), 0
     before = set(sys.modules)
     argv = [str(program), *arguments]
-    with patch.object(sys, "argv", argv), patch.object(sys, "path", [*sys.path]):
+    # Its neighbours are found as they are by `python program`; a folder adds itself.
+    beside = [str(program.parent)] if program.is_file() else []
+    with patch.object(sys, "argv", argv), patch.object(sys, "path", [*beside, *sys.path]):
         with redirect_stdout(output), redirect_stderr(errors), logging_as_before():
             try:
                 runpy.run_path(str(program), run_name="__main__")
@@ -35,7 +37,8 @@ def run_program(program: Path, *arguments: str) -> Ended:
                 if isinstance(stop.code, str):
                     print(stop.code, file=errors)
     for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(f"{program}/"):
+        file = str(getattr(sys.modules[name], "__file__", ""))
+        if file.startswith(tuple(f"{folder}/" for folder in [program, *beside])):
             del sys.modules[name]
     return Ended(status, output.getvalue(), errors.getvalue())
 

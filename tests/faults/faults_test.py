@@ -1,5 +1,6 @@
 import sqlite3
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 from typing import Callable, Set
 
@@ -33,8 +34,21 @@ def test_a_writer_survives_a_fault(name: str, tmp_path: Path) -> None:
         assert not campaign.problems(case), case
 
 
+@pytest.fixture(scope="module")
+def imported() -> None:
+    """What slow writers import: otherwise each copy of this process would import it anew."""
+    for name in (
+        "matplotlib.backends.backend_pdf",
+        "optuna.storages._rdb.storage",
+        "alembic.command",
+        "torch._dynamo",
+    ):
+        import_module(name)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("imported")
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_writer_survives_more_faults(name: str, tmp_path: Path) -> None:
     """`python -m tests.faults` tries all of them, which takes about an hour."""

@@ -14,17 +14,17 @@ from tests.examples.run_program import run_program
 
 
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("forked_commands")
 def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
     command = [str(TRAIN), str(DEV), "--folder", str(tmp_path)]
     command += ["--seeds", "2", "--only", ": words, trainable|random|^titles: frozen"]
     command += ["--overrides", '{"trainer.num_epochs": 1}']
-    program = [sys.executable, str(STUDY), *command]
-    done = subprocess.run(program, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    done = run_program(STUDY, *command)
+    assert done.status == 0, done.errors[-2000:]
     table = (tmp_path / "study.md").read_text(encoding="utf-8")
-    assert table in done.stdout
+    assert table in done.output
     # The report shows the tables, the biLMs, and the best row of each part with its errors.
-    assert f"report  {tmp_path / 'report.html'}\n        {tmp_path / 'report.pdf'}" in done.stdout
+    assert f"report  {tmp_path / 'report.html'}\n        {tmp_path / 'report.pdf'}" in done.output
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert all(heading in page for heading in ("elmo_scratch_bilm", "surest", "linear SVM"))
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF-")
@@ -115,7 +115,7 @@ def test_files_that_cannot_be_read_are_an_error(tmp_path: Path) -> None:
 def test_a_folder_that_is_none_is_an_error(tmp_path: Path) -> None:
     place = tmp_path / "study"
     place.touch()
-    words = [str(TRAIN), str(DEV), "--folder", str(place)]
+    words = [str(TRAIN), str(DEV), "--folder", str(place), "--seeds", "1"]
     done = run_program(STUDY, *words)
     assert done.status == 2
     assert f"expected a folder, but {place} is none" in done.errors
@@ -136,7 +136,7 @@ def test_what_failed_is_told_apart_from_what_needs_it(tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 def test_rows_that_are_not_there_are_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "study"
-    words = [str(TRAIN), str(DEV), "--folder", str(folder)]
+    words = [str(TRAIN), str(DEV), "--folder", str(folder), "--seeds", "1"]
     words += ["--only", "^descriptions: frozen biLM, seed"]
     done = run_program(STUDY, *words)
     assert done.status == 2

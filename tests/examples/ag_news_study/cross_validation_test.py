@@ -1,8 +1,6 @@
 """`cross_validation.py`: what each row reaches in each fold, and its standard error."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Dict
@@ -89,12 +87,13 @@ def test_a_mistake_is_one_line(arguments: list[str], told: str, tmp_path: Path) 
 
 
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("forked_commands")
 def test_it_trains_measures_and_goes_on(tmp_path: Path) -> None:
-    command = [sys.executable, str(PROGRAM), str(TRAIN), str(DEV), "--folder", str(tmp_path)]
+    command = [str(TRAIN), str(DEV), "--folder", str(tmp_path)]
     command += ["--folds", "2", "--similar", "1", "--only", "^descriptions: no biLM"]
     command += ["--overrides", '{"trainer.num_epochs": 1}']
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    done = run_program(PROGRAM, *command)
+    assert done.status == 0, done.errors[-2000:]
     numbers = json.loads((tmp_path / "folds.json").read_text(encoding="utf-8"))["measured"]
     trained = [one for one in numbers if one["row"] == "no biLM"]
     assert [one["fold"] for one in trained] == [1, 2]
@@ -103,13 +102,13 @@ def test_it_trains_measures_and_goes_on(tmp_path: Path) -> None:
         folder = tmp_path / f"fold_{one['fold']}" / "descriptions" / "no_biLM-seed_0"
         metrics = json.loads((folder / "measured" / "metrics.json").read_text(encoding="utf-8"))
         assert one["accuracy"] == metrics["accuracy"]
-    again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "steps to go" in done.stdout and "steps to go" not in again.stdout
+    again = run_program(PROGRAM, *command)
+    assert "steps to go" in done.output and "steps to go" not in again.output
     # Nor is it trained in another folder, where its numbers are known.
     elsewhere = [str(tmp_path / "elsewhere") if word == str(tmp_path) else word for word in command]
     known = ["--results", str(tmp_path / "folds.json")]
-    other = subprocess.run([*elsewhere, *known], capture_output=True, text=True, check=True)
-    assert "steps to go" not in other.stdout
+    other = run_program(PROGRAM, *elsewhere, *known)
+    assert (other.status, "steps to go" in other.output) == (0, False)
     assert json.loads((tmp_path / "elsewhere" / "folds.json").read_text("utf-8"))["measured"] == (
         numbers
     )

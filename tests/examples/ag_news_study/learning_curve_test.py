@@ -1,8 +1,6 @@
 """`learning_curve.py`: what it draws, what reads what, and how it is told."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
@@ -167,14 +165,15 @@ def test_a_mistake_is_one_line(arguments: List[str], told: str, tmp_path: Path) 
 
 
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("forked_commands")
 def test_it_trains_measures_and_goes_on(curve: ModuleType, tmp_path: Path) -> None:
-    command = [sys.executable, str(PROGRAM), str(TRAIN), str(DEV), "--folder", str(tmp_path)]
+    command = [str(TRAIN), str(DEV), "--folder", str(tmp_path)]
     command += ["--sizes", "16", "--seeds", "1"]
     command += ["--only", "^16 labels: (ELMo, fine-tuned|word2vec)"]
     # One step of the biLM's training too.
     command += ["--overrides", '{"data_loader.batches_per_epoch": 1, "trainer.num_epochs": 1}']
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    done = run_program(PROGRAM, *command)
+    assert done.status == 0, done.errors[-2000:]
     points = curve.read_points(tmp_path / "learning_curve.json")
     trained = {point.row: point for point in points if point.settings}
     assert set(trained) == {"ELMo, fine-tuned", "word2vec"}
@@ -192,15 +191,15 @@ def test_it_trains_measures_and_goes_on(curve: ModuleType, tmp_path: Path) -> No
         return {path: path.stat().st_mtime_ns for path in tmp_path.glob("**/done")}
 
     before = when_done()
-    subprocess.run(command, capture_output=True, text=True, check=True)
+    assert run_program(PROGRAM, *command).status == 0
     assert when_done() == before
     # Nor is it trained in another folder, where its numbers are known.
     elsewhere = [str(tmp_path / "other") if word == str(tmp_path) else word for word in command]
     known = ["--results", str(tmp_path / "learning_curve.json")]
-    subprocess.run([*elsewhere, *known], capture_output=True, text=True, check=True)
+    assert run_program(PROGRAM, *elsewhere, *known).status == 0
     assert curve.read_points(tmp_path / "other" / "learning_curve.json") == points
     assert not list((tmp_path / "other").glob("**/done"))
     # Results of other settings are refused.
-    other = subprocess.run([*elsewhere[:-2], *known], capture_output=True, text=True, check=False)
-    assert other.returncode == 2
-    assert "2 of the trainings in `--results` have other settings" in other.stderr
+    other = run_program(PROGRAM, *elsewhere[:-2], *known)
+    assert other.status == 2
+    assert "2 of the trainings in `--results` have other settings" in other.errors

@@ -8,6 +8,7 @@ from tests.examples.task_gains import SMALL, STUDY
 
 
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("forked_commands")
 def test_it_runs_from_the_text_to_the_table(data: Path, tmp_path: Path) -> None:
     folder = tmp_path / "study"
     words = [str(data), "--seeds", "1", "--bilm", json.dumps(SMALL)]
