@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Iterator, List, Literal, Mapping, NamedTuple, 
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.files.strict_json import printable
 from elmo_scratch.report.document import Chart, is_share, shown, shown_metric
 from elmo_scratch.report.metrics import Confusion
-from elmo_scratch.report.untrusted import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,9 @@ from enum import Enum
 from statistics import mean, stdev
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from elmo_scratch.files.strict_json import printable
 from elmo_scratch.report.document import shown_mean
 from elmo_scratch.report.run import Measure, Run, State, is_seed
-from elmo_scratch.report.untrusted import printable
 
 CERTAIN = 0.05
 """What is the best indeed is ruled out less often than this."""

@@ -10,6 +10,7 @@ from typing import List, NamedTuple, Optional, Sequence
 import numpy
 
 from elmo_scratch.explore.tokens import cosines, unit_vectors
+from elmo_scratch.files.strict_json import printable
 from elmo_scratch.interop import LayerFile, LayerFileFacts
 from elmo_scratch.report.charts import histogram
 from elmo_scratch.report.document import (
@@ -21,7 +22,6 @@ from elmo_scratch.report.document import (
     Table,
     metric_cell,
 )
-from elmo_scratch.report.untrusted import printable
 
 MAX_SENTENCES, MAX_VECTORS, MAX_NUMBERS = 1000, 4096, 2**23
 """

@@ -7,8 +7,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
+from elmo_scratch.files.strict_json import printable, read_json_object
 from elmo_scratch.metrics import PrecisionRecallF1
-from elmo_scratch.report.untrusted import printable, read_json_object
 
 PARTS = ("training", "validation", "best_validation", "test")
 """What metrics are of, by the beginnings of their names in AllenNLP's files."""

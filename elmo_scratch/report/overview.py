@@ -8,6 +8,7 @@ from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence, Type
 from allennlp.common.checks import ConfigurationError
 from h5py import is_hdf5
 
+from elmo_scratch.files.strict_json import printable
 from elmo_scratch.report.charts import Series, best_dots, curves
 from elmo_scratch.report.comparison import Comparison, Experiment, compared, settings_label
 from elmo_scratch.report.document import (
@@ -34,7 +35,6 @@ from elmo_scratch.report.training import (
     tokens_per_second,
     training_section,
 )
-from elmo_scratch.report.untrusted import printable
 from elmo_scratch.search import KeptSearch, holds_search, read_search
 
 HEADLINES = ("perplexity", "accuracy", "macro_f1")

@@ -6,8 +6,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
+from elmo_scratch.files.strict_json import printable, read_json
 from elmo_scratch.report.metrics import Confusion, confusion_of
-from elmo_scratch.report.untrusted import printable, read_json
 
 NAMES = ("study.json", "gains.json")
 """What the studies in examples/ call the file in their folder."""

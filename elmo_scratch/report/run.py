@@ -11,8 +11,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.meta import META_NAME
 from allennlp.models.archival import CONFIG_NAME
 
+from elmo_scratch.files.strict_json import printable, read_json_object
 from elmo_scratch.report.metrics import Metrics, read_metrics, total_seconds
-from elmo_scratch.report.untrusted import printable, read_json_object
 from elmo_scratch.terminal import validation_metric
 from elmo_scratch.training.checkpointer import LOCK, MAX_NAME, training_process
 from elmo_scratch.training.environment import ENVIRONMENT

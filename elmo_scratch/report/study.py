@@ -4,6 +4,7 @@ import json
 import math
 from typing import Any, Dict, List, Tuple
 
+from elmo_scratch.files.strict_json import printable
 from elmo_scratch.report.charts import best_dots, dots, scatter, stacked
 from elmo_scratch.report.comparison import Verdict, verdicts, verdicts_in_words
 from elmo_scratch.report.document import (
@@ -25,7 +26,6 @@ from elmo_scratch.report.errors import class_table, matrix, most_confused
 from elmo_scratch.report.metrics import Confusion
 from elmo_scratch.report.results import Study, Way
 from elmo_scratch.report.run import Measure
-from elmo_scratch.report.untrusted import printable
 from elmo_scratch.search import KeptSearch
 from elmo_scratch.search.study import BEST_FILE, KeptTrial, short_names
 

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from allennlp.models.archival import CONFIG_NAME
 
+from elmo_scratch.files.strict_json import printable
 from elmo_scratch.report.charts import Series, curves
 from elmo_scratch.report.document import (
     Block,
@@ -24,7 +25,6 @@ from elmo_scratch.report.document import (
 from elmo_scratch.report.errors import Errors, class_table, matrix, most_confused
 from elmo_scratch.report.metrics import SCORES
 from elmo_scratch.report.run import Run, State
-from elmo_scratch.report.untrusted import printable
 from elmo_scratch.terminal import counted, last_checkpoint, way_on
 
 SHARE, GAMMA = "layer_share_", "gamma_"
