@@ -266,15 +266,20 @@ def test_a_sentence_of_fifty_thousand_tokens_goes_through_in_pieces(
         assert numpy.abs(pieces[key][...] - whole[key][...]).max() < 1e-6
 
 
+@pytest.mark.parametrize("cut", [[], ["--tokenize", "en"]], ids=["by_spaces", "by_rules"])
 def test_shards_are_joined(
-    allennlp: Allennlp, export: Callable[..., h5py.File], bilm_archive: Path, tmp_path: Path
+    cut: List[str],
+    allennlp: Allennlp,
+    export: Callable[..., h5py.File],
+    bilm_archive: Path,
+    tmp_path: Path,
 ) -> None:
-    words = ["--top", "--state", "reset", "--weight-file", bilm_archive]
+    words = ["--top", "--state", "reset", *cut, "--weight-file", bilm_archive]
     for number in (1, 2, 3):
         allennlp("elmo", TOUR, "joined.hdf5", *words, "--shard", f"{number}/3")
     allennlp("elmo-join", "joined.hdf5", "--remove-shards")
     with h5py.File(tmp_path / "joined.hdf5") as joined:
-        whole = arrays_of(export("--top", "--state", "reset"))
+        whole = arrays_of(export("--top", "--state", "reset", *cut))
         for one, other in zip(arrays_of(joined), whole, strict=True):
             assert numpy.array_equal(one, other)
     assert not list(tmp_path.glob("joined.hdf5.*"))
