@@ -5,8 +5,9 @@ How well the best classifiers of the study do on texts that have chosen nothing:
 
 draws five folds of both files together; texts that tell the same news stay in one. Each text is
 measured once, by classifiers that were trained on the other four folds, of which a tenth chose the
-epoch. Word vectors and biLMs read no text of the fold that is measured. folds.md has the tables,
-folds.json every number.
+epoch. Word vectors and biLMs read no text of the fold that is measured. With several `--seeds` each
+row has another one beside it: its classifiers of all seeds together, by the mean of their
+probabilities. folds.md has the tables, folds.json every number.
 
 It says first how long it takes: a day of one core with biLMs; `--only 'no biLM'` is done in
 about two hours of one. Started again after it was stopped, it goes on where it was.
@@ -19,7 +20,7 @@ from dataclasses import asdict, dataclass
 from operator import itemgetter
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy
 from allennlp.common import FromParams
@@ -44,7 +45,11 @@ SVM = "TF-IDF, linear SVM"
 DEFAULT = "(no|frozen) biLM"
 """The rows that are measured where none are named: all but biLMs that are trained on."""
 
-METRICS = "metrics.json"
+ANSWERS = "answers.jsonl"
+"""The answers of a classifier to the texts of a fold, in their order."""
+
+TOGETHER = ", seeds together"
+"""What the row ends in whose probabilities are the mean of those of several seeds."""
 
 MEASURING = ", measured"
 """What the name of a task that measures a fold ends in."""
@@ -59,11 +64,16 @@ NOTE = (
     "too small. Settings were chosen on dev, a ninth of these texts, before."
 )
 
+NOTE_ON_SEVERAL = (
+    " Seeds together: the mean of their probabilities answers, so that such a row is a model of "
+    "several times the size."
+)
+
 
 @dataclass(frozen=True)
 class Measured(FromParams):
     """
-    One row in one fold, with one seed.
+    One row in one fold, with one seed, or with several together.
 
     # Parameters
 
@@ -76,8 +86,10 @@ class Measured(FromParams):
     choosing : `float`, optional (default = `None`)
         Of the texts that chose the epoch, after that epoch; `None` where nothing is chosen.
     settings : `str`, optional (default = `""`)
-        `Task.fingerprint` of what measured it, with all that the training was; empty where nothing
-        is kept of it.
+        `Task.fingerprint` of what measured it, with all that the training was; of several seeds
+        together those of all, between spaces; empty where nothing is kept of it.
+    num_together : `int`, optional (default = `1`)
+        The mean of so many classifiers' probabilities answered.
     """
 
     part: str
@@ -87,6 +99,7 @@ class Measured(FromParams):
     accuracy: float
     choosing: Optional[float] = None
     settings: str = ""
+    num_together: int = 1
 
 
 def read_rows(files: Sequence[Path]) -> List[AgNewsRow]:
@@ -132,43 +145,98 @@ def fold_tasks(
         tasks.append(task._replace(name=name, needs=[fold + need for need in task.needs]))
         if task.row:
             place = task.folder / "measured"
-            command = [*ALLENNLP, "evaluate", str(task.folder / "run" / "model.tar.gz")]
-            command += [str(measured), "--output-file", str(place / METRICS)]
-            settings = {"fold": number, "training": task.settings, "data": digests}
+            command = [*ALLENNLP, "predict", str(task.folder / "run" / "model.tar.gz")]
+            command += [str(measured), "--use-dataset-reader", "--batch-size", "32", "--silent"]
+            command += ["--output-file", str(place / ANSWERS)]
+            settings = {"fold": number, "training": task.settings, "texts": digests}
             last = name + MEASURING
             tasks.append(Task(last, task.part, task.row, command, {}, place, [name], settings))
     return tasks
 
 
-def measured_in(tasks: Sequence[Task], known: Mapping[str, Measured]) -> List[Measured]:
+class Answers(NamedTuple):
+    """
+    What a classifier answered to the texts of a fold.
+
+    # Parameters
+
+    classes : `List[str]`
+        In the order of their names.
+    probabilities : `numpy.ndarray`
+        Shape `(texts, classes)`, in the order of the texts.
+    """
+
+    classes: List[str]
+    probabilities: numpy.ndarray
+
+    def accuracy(self, rows: Sequence[AgNewsRow]) -> float:
+        """The share of texts whose class is the most probable one."""
+        found = self.probabilities.argmax(axis=1)
+        true = [self.classes.index(row.label) for row in rows]
+        return float(numpy.mean(found == true))
+
+
+def read_answers(task: Task) -> Answers:
+    """What a task that measures a fold has written."""
+    lines = (task.folder / ANSWERS).read_text(encoding="utf-8").splitlines()
+    answers = [json.loads(line)["probabilities"] for line in lines]
+    classes = sorted(answers[0])
+    return Answers(classes, numpy.array([[one[name] for name in classes] for one in answers]))
+
+
+def measured_in(
+    tasks: Sequence[Task], folds: Sequence[Fold], known: Mapping[str, Measured]
+) -> List[Measured]:
     """
     # Parameters
 
     tasks : `Sequence[Task]`
-        Those of `fold_tasks`.
+        Those of `fold_tasks`, of all folds.
+    folds : `Sequence[Fold]`
+        All of them, in their order.
     known : `Mapping[str, Measured]`
-        By the fingerprints of tasks, what counts as done elsewhere.
+        By their settings, what counts as done elsewhere.
 
     # Returns
 
     `List[Measured]`
-        What has been measured so far, in the order of the tasks.
+        What has been measured so far, in the order of the tasks. After the last seed of a row in a
+        fold come all its seeds together, if there are several, and one folder has all of them.
     """
     trainings = {task.name: task for task in tasks if task.is_training}
     found = []
-    for task in tasks:
-        if not task.name.endswith(MEASURING):
-            continue
-        settings = task.fingerprint()
-        if task.is_done:
-            training = training_of(trainings[task.needs[0]])
-            metrics = json.loads((task.folder / METRICS).read_text(encoding="utf-8"))
-            accuracies = metrics["accuracy"], training.scores["accuracy"]
-            fold = task.settings["fold"]
-            found.append(Measured(task.part, task.row, fold, training.seed, *accuracies, settings))
-        elif settings in known:
-            found.append(known[settings])
+    for group in _seeds_of(tasks):
+        answers: List[Answers] = []
+        number, part, row = group[0].settings["fold"], group[0].part, group[0].row
+        texts = folds[number - 1].measured
+        for task in group:
+            settings = task.fingerprint()
+            if task.is_done:
+                answers.append(read_answers(task))
+                training = training_of(trainings[task.needs[0]])
+                accuracies = answers[-1].accuracy(texts), training.scores["accuracy"]
+                found.append(Measured(part, row, number, training.seed, *accuracies, settings))
+            elif settings in known:
+                found.append(known[settings])
+        together = " ".join(task.fingerprint() for task in group)
+        if len(answers) == len(group) > 1:
+            mean_answer = numpy.mean([one.probabilities for one in answers], axis=0)
+            accuracy = answers[0]._replace(probabilities=mean_answer).accuracy(texts)
+            name = row + TOGETHER
+            found.append(Measured(part, name, number, 0, accuracy, None, together, len(group)))
+        elif len(group) > 1 and together in known:
+            found.append(known[together])
     return found
+
+
+def _seeds_of(tasks: Sequence[Task]) -> List[List[Task]]:
+    """The tasks that measure a fold, those of one row in one fold together."""
+    groups: Dict[Tuple[int, str, str], List[Task]] = {}
+    for task in tasks:
+        if task.name.endswith(MEASURING):
+            place = task.settings["fold"], task.part, task.row
+            groups.setdefault(place, []).append(task)
+    return list(groups.values())
 
 
 def read_measured(path: Path) -> List[Measured]:
@@ -237,23 +305,23 @@ def markdown(found: Sequence[Measured], num_texts: int) -> str:
         ]
         of_part = {row: folds for (its, row), folds in rows.items() if its == part}
         for row, folds in sorted(of_part.items(), key=lambda one: -mean(one[1].values())):
-            seeds = {one.seed for one in found if (one.part, one.row) == (part, row)}
-            chose = [
-                one.choosing
-                for one in found
-                if (one.part, one.row) == (part, row) and one.choosing is not None
-            ]
+            mine = [one for one in found if (one.part, one.row) == (part, row)]
+            num_seeds = max(len({one.seed for one in mine}), *(one.num_together for one in mine))
+            chose = [one.choosing for one in mine if one.choosing is not None]
             without = of_part.get(WITHOUT, {})
             differences = [folds[fold] - without[fold] for fold in folds if fold in without]
             over = _shown(differences, "+.2f") if differences and row != WITHOUT else ""
-            cells = [row, str(len(folds)), str(len(seeds))]
+            cells = [row, str(len(folds)), str(num_seeds)]
             cells += [f"{_shown(list(folds.values()), '.2f')} %", over]
             cells.append(f"{mean(chose):.2%}" if chose else "")
             lines.append(f"| {' | '.join(cells)} |")
         blocks.append("\n".join(lines))
     share = mean(accuracy for folds in rows.values() for accuracy in folds.values())
     texts = 100 * (share * (1 - share) / num_texts) ** 0.5
-    return "\n\n".join([*blocks, NOTE.format(texts=texts)]) + "\n"
+    note = NOTE.format(texts=texts)
+    if any(one.num_together > 1 for one in found):
+        note += NOTE_ON_SEVERAL
+    return "\n\n".join([*blocks, note]) + "\n"
 
 
 def _shown(shares: Sequence[float], form: str) -> str:
@@ -330,7 +398,7 @@ def main() -> None:
             tasks = _undone_elsewhere(chosen_tasks(planned, args.only), known)
             tell_time(tasks, _expected(tasks, len(folds[0].train)), args.jobs)
             undone = run_all(tasks, args.jobs)
-            found = [*measured_in(planned, known), *support_vector_machines(folds)]
+            found = measured_in(planned, folds, known) + support_vector_machines(folds)
             table = markdown(found, len(rows))
             numbers = {"texts": len(rows), "measured": [asdict(one) for one in found]}
             texts = {

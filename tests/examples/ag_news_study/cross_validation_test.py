@@ -7,7 +7,9 @@ from typing import Dict
 
 import numpy
 import pytest
+from allennlp.commands.evaluate import evaluate_from_archive
 
+from elmo_scratch.data.readers import ag_news_rows
 from tests.examples.ag_news_study import DEV, STUDY, TRAIN
 from tests.examples.run_program import run_program
 
@@ -30,8 +32,13 @@ def test_means_and_standard_errors_are_over_folds(modules: Dict[str, ModuleType]
     assert "| no biLM | 2 | 1 | 90.50 ± 0.50 % |  | 91.00% |" in table
     # A single fold tells no error.
     assert f"| {module.SVM} | 1 | 1 | 88.00 % | -2.00 |  |" in table
+    assert "together" not in table
     # The mean of all rows is about 0.907, and there are 2,500 texts.
     assert "alone is 0.58 points" in table
+    together = module.Measured("titles", "both, seeds together", 1, 0, 0.94, None, "a b", 2)
+    more = module.markdown([*found, together], 2500)
+    assert "| both, seeds together | 1 | 2 | 94.00 % | +4.00 |  |" in more
+    assert "Seeds together: the mean of their probabilities answers" in more
 
 
 def test_each_row_of_a_fold_is_trained_and_then_measured(
@@ -90,25 +97,40 @@ def test_a_mistake_is_one_line(arguments: list[str], told: str, tmp_path: Path) 
 @pytest.mark.usefixtures("forked_commands")
 def test_it_trains_measures_and_goes_on(tmp_path: Path) -> None:
     command = [str(TRAIN), str(DEV), "--folder", str(tmp_path)]
-    command += ["--folds", "2", "--similar", "1", "--only", "^descriptions: no biLM"]
+    command += ["--folds", "2", "--similar", "1", "--seeds", "2"]
+    command += ["--only", "^descriptions: no biLM"]
     command += ["--overrides", '{"trainer.num_epochs": 1}']
     done = run_program(PROGRAM, *command)
     assert done.status == 0, done.errors[-2000:]
     numbers = json.loads((tmp_path / "folds.json").read_text(encoding="utf-8"))["measured"]
-    trained = [one for one in numbers if one["row"] == "no biLM"]
-    assert [one["fold"] for one in trained] == [1, 2]
-    for one in trained:
-        # AllenNLP's own `evaluate` has measured the fold.
-        folder = tmp_path / f"fold_{one['fold']}" / "descriptions" / "no_biLM-seed_0"
-        metrics = json.loads((folder / "measured" / "metrics.json").read_text(encoding="utf-8"))
-        assert one["accuracy"] == metrics["accuracy"]
+    trained = [one for one in numbers if one["row"].startswith("no biLM")]
+    assert [(one["fold"], one["seed"], one["num_together"]) for one in trained] == [
+        *((1, 0, 1), (1, 1, 1), (1, 0, 2)),
+        *((2, 0, 1), (2, 1, 1), (2, 0, 2)),
+    ]
+    fold = tmp_path / "fold_2"
+    folders = [fold / "descriptions" / f"no_biLM-seed_{seed}" for seed in range(2)]
+    # AllenNLP's own `evaluate` finds the same.
+    metrics = evaluate_from_archive(folders[1] / "run" / "model.tar.gz", str(fold / "measured.csv"))
+    assert trained[4]["accuracy"] == metrics["accuracy"]
+    # Two classifiers together answer by the sum of their probabilities.
+    texts = [(folder / "measured" / "answers.jsonl").read_text("utf-8") for folder in folders]
+    answers = [[json.loads(line) for line in text.splitlines()] for text in texts]
+    right = 0
+    for row, one, other in zip(ag_news_rows(fold / "measured.csv"), *answers, strict=True):
+        sums = {
+            name: share + other["probabilities"][name]
+            for name, share in one["probabilities"].items()
+        }
+        right += max(sums, key=sums.__getitem__) == row.label
+    assert trained[5]["accuracy"] == pytest.approx(right / len(answers[0]))
     again = run_program(PROGRAM, *command)
     assert "steps to go" in done.output and "steps to go" not in again.output
     # Nor is it trained in another folder, where its numbers are known.
     elsewhere = [str(tmp_path / "elsewhere") if word == str(tmp_path) else word for word in command]
     known = ["--results", str(tmp_path / "folds.json")]
-    other = run_program(PROGRAM, *elsewhere, *known)
-    assert (other.status, "steps to go" in other.output) == (0, False)
+    other_folder = run_program(PROGRAM, *elsewhere, *known)
+    assert (other_folder.status, "steps to go" in other_folder.output) == (0, False)
     assert json.loads((tmp_path / "elsewhere" / "folds.json").read_text("utf-8"))["measured"] == (
         numbers
     )
