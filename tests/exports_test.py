@@ -8,7 +8,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Registrable
 from allennlp.data import DataLoader, DatasetReader, TokenIndexer, Tokenizer, Vocabulary
 from allennlp.models import Model
-from allennlp.modules import Seq2SeqEncoder
+from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.predictors import Predictor
 from allennlp.training import Checkpointer, TrainerCallback
@@ -36,6 +36,7 @@ REGISTERED: Dict[type, Set[str]] = {
     OutputSoftmax: {"adaptive", "full", "sampled"},
     Predictor: {"ag_news", "elmo_scratch_score"},
     Seq2SeqEncoder: {"elmo_scratch_output"},
+    Seq2VecEncoder: {"elmo_scratch_pooling"},
     Subcommand: {
         *("elmo", "elmo-explore", "elmo-export", "elmo-join", "elmo-report", "elmo-search"),
         *("elmo-score", "elmo-train", "elmo-vectors"),

@@ -11,7 +11,7 @@ from allennlp.common import FromParams, Registrable
 from allennlp.common.from_params import infer_params
 from allennlp.data import DataLoader, DatasetReader, TokenIndexer, Tokenizer, Vocabulary
 from allennlp.models import Model
-from allennlp.modules import Seq2SeqEncoder
+from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder
 from allennlp.modules.token_embedders import TokenEmbedder
 from allennlp.predictors import Predictor
 from allennlp.training import Checkpointer, TrainerCallback
@@ -47,6 +47,7 @@ KINDS: Dict[type, Kind] = {
     LayerMix: Kind("`mix` and `output_mix` of an embedder", ("num_layers", "width")),
     LayerStore: Kind("`keep_layers` of an embedder"),
     Seq2SeqEncoder: Kind("`encoder` or `seq2seq_encoder` of a model"),
+    Seq2VecEncoder: Kind("`seq2vec_encoder` of a classifier"),
     Checkpointer: Kind("`trainer.checkpointer`", ("serialization_dir",)),
     Optimizer: Kind("`trainer.optimizer`", ("model_parameters",)),
     TrainerCallback: Kind("`trainer.callbacks`", ("serialization_dir",)),

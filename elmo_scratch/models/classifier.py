@@ -1,4 +1,4 @@
-"""A model of text classification."""
+"""A model of text classification, and a pooling for it."""
 
 from typing import Any, Dict, Optional, Tuple
 
@@ -10,12 +10,70 @@ from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder, TextFieldEmbedder
 from allennlp.modules.seq2seq_encoders import PassThroughEncoder
 from allennlp.nn import InitializerApplicator
-from allennlp.nn.util import get_text_field_mask
+from allennlp.nn.util import (
+    get_final_encoder_states,
+    get_text_field_mask,
+    masked_max,
+    masked_mean,
+)
 
 from elmo_scratch.metrics import ConfusionMatrix
 
 INPUT_SIZES = ("embedding_dim", "input_size", "input_dim")
 """What AllenNLP's encoders call the width of what they read."""
+
+
+@Seq2VecEncoder.register("elmo_scratch_pooling")
+class ConcatenatedPooling(Seq2VecEncoder):
+    """
+    Pools the vectors of a text in three ways, side by side: the last one, the maximum and the mean
+    of each number.
+
+    Registered as a `Seq2VecEncoder` with name "elmo_scratch_pooling".
+
+    # Parameters
+
+    embedding_dim : `int`
+        The width of a vector. The classifier supplies it.
+    bidirectional : `bool`, optional (default = `True`)
+        Whether the second half of a vector reads the text from its end, as that of a biLM or of a
+        bidirectional LSTM does: the last vector is then the first half at the end of the text and
+        the second half at its beginning.
+
+    # Raises
+
+    ConfigurationError
+        If `embedding_dim` is below 1, or odd and `bidirectional` true.
+
+    # Source
+
+    Howard and Ruder 2018, "Universal Language Model Fine-tuning for Text Classification", section
+    3.3, "Concat pooling".
+    """
+
+    def __init__(self, embedding_dim: int, bidirectional: bool = True) -> None:
+        super().__init__()
+        if embedding_dim < 1 or (bidirectional and embedding_dim % 2):
+            kind = "an even `embedding_dim`" if bidirectional else "an `embedding_dim`"
+            raise ConfigurationError(f"expected {kind} of 1 or more, but got {embedding_dim}")
+        self._embedding_dim = embedding_dim
+        self._bidirectional = bidirectional
+
+    def get_input_dim(self) -> int:
+        return self._embedding_dim
+
+    def get_output_dim(self) -> int:
+        return 3 * self._embedding_dim
+
+    def forward(self, tokens: torch.Tensor, mask: torch.BoolTensor) -> torch.Tensor:
+        """
+        Shape `(batch, tokens, embedding_dim)` and mask `(batch, tokens)`, at least one token in
+        each row → `(batch, 3 * embedding_dim)`: last, maximum, mean.
+        """
+        last = get_final_encoder_states(tokens, mask, self._bidirectional)
+        is_token: torch.BoolTensor = mask.unsqueeze(-1)  # type: ignore[assignment]
+        pooled = masked_max(tokens, is_token, dim=1), masked_mean(tokens, is_token, dim=1)
+        return torch.cat([last, *pooled], dim=1)
 
 
 @Model.register("elmo_scratch_classifier", constructor="with_derived_sizes")

@@ -17,7 +17,7 @@ from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from elmo_scratch.data import AgNewsReader
 from elmo_scratch.data.readers import ag_news_rows
-from elmo_scratch.models import Classifier
+from elmo_scratch.models import Classifier, ConcatenatedPooling
 from tests import FIXTURES_ROOT
 from tests.tiny_training import CONFIGS, logging_as_before, params_on_fixtures
 
@@ -243,8 +243,26 @@ def test_the_confusion_matrix_comes_at_the_end_of_an_epoch_only_and_then_all_sta
     assert model.get_metrics(reset=True)["confusion"] == [[0] * 4] * 4
 
 
-LONGEST_N_GRAM = {"boe": 0, "cnn": 2}
+LONGEST_N_GRAM = {"boe": 0, "cnn": 2, "elmo_scratch_pooling": 0}
 """What an encoder reads at once; the indexer must be told to pad a text to as many tokens."""
+
+
+def test_a_text_is_pooled_in_three_ways() -> None:
+    first, second, padding = [1.0, 7.0, -2.0, 5.0], [3.0, -4.0, -6.0, 2.0], [9.0, 9.0, 9.0, 9.0]
+    tokens = torch.tensor([[first, second, padding], [second, padding, padding]])
+    mask = torch.tensor([[True, True, False], [True, False, False]])
+    pooled = {ends: ConcatenatedPooling(4, ends)(tokens, mask) for ends in (True, False)}
+    highest, mean = [3.0, 7.0, -2.0, 5.0], [2.0, 1.5, -4.0, 3.5]
+    # What a half that reads backwards has read last is the first token.
+    assert pooled[True].tolist() == [[3.0, -4.0, -2.0, 5.0, *highest, *mean], second * 3]
+    assert pooled[False].tolist() == [[*second, *highest, *mean], second * 3]
+
+
+@pytest.mark.parametrize("size, ends", [(0, False), (0, True), (3, True)])
+def test_a_width_that_cannot_be_pooled_is_an_error(size: int, ends: bool) -> None:
+    with pytest.raises(ConfigurationError, match=f"`embedding_dim` of 1 or more, but got {size}"):
+        ConcatenatedPooling(size, ends)
+
 
 ENCODERS = pytest.mark.parametrize(
     "encoders",
@@ -252,8 +270,9 @@ ENCODERS = pytest.mark.parametrize(
         {"seq2vec_encoder": POOLING},
         {"seq2seq_encoder": LSTM, "seq2vec_encoder": {**POOLING, "embedding_dim": 10}},
         {"seq2vec_encoder": CONVOLUTIONS},
+        {"seq2vec_encoder": {"type": "elmo_scratch_pooling", "bidirectional": False}},
     ],
-    ids=["boe", "lstm-boe", "cnn"],
+    ids=["boe", "lstm-boe", "cnn", "pooling"],
 )
 
 
