@@ -6,13 +6,14 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
 from allennlp import commands
 
-from elmo_scratch.search.tasks import ProcessGroup
+from elmo_scratch.search.tasks import SIGNALS, ProcessGroup
 
 PATIENCE = 300  # seconds
 
@@ -58,7 +59,8 @@ def run_forked(function: Callable[[], object], errors_file: Path) -> Ended:
 class ForkedAllennlp(ProcessGroup):
     """
     Takes the place of `ProcessGroup` for commands of `allennlp`, which run in a copy of this
-    process: each would need seconds of a processor to import what is imported here.
+    process: each would need seconds of a processor to import what is imported here. What is read
+    from the environment at an import, such as `OMP_NUM_THREADS`, stays as it is here.
     """
 
     def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
@@ -66,7 +68,11 @@ class ForkedAllennlp(ProcessGroup):
         output = open(log, "w", encoding="utf-8", buffering=1)
 
         def run() -> None:
-            os.setsid()
+            os.setpgid(0, 0)
+            for number in SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+            for stream in (1, 2):
+                os.dup2(output.fileno(), stream)
             sys.stdout = sys.stderr = output
             os.environ.clear()
             os.environ.update(environment)
@@ -75,6 +81,10 @@ class ForkedAllennlp(ProcessGroup):
 
         copy = multiprocessing.get_context("fork").Process(target=run)
         copy.start()
+        assert copy.pid is not None
+        # Whichever of the two comes first: the group must be there before anybody kills it.
+        with suppress(OSError):
+            os.setpgid(copy.pid, copy.pid)
         output.close()
         self._process: Any = _Copy(copy)
 

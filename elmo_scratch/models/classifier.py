@@ -38,7 +38,8 @@ class ConcatenatedPooling(Seq2VecEncoder):
     bidirectional : `bool`, optional (default = `True`)
         Whether the second half of a vector reads the text from its end, as that of a biLM or of a
         bidirectional LSTM does: the last vector is then the first half at the end of the text and
-        the second half at its beginning.
+        the second half at its beginning. `False` where a word vector stands beside ELMo's, since
+        the halves are others then.
 
     # Raises
 

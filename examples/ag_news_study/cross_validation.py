@@ -5,9 +5,10 @@ How well the best classifiers of the study do on texts that have chosen nothing:
 
 draws five folds of both files together; texts that tell the same news stay in one. Each text is
 measured once, by classifiers that were trained on the other four folds, of which a tenth chose the
-epoch. Word vectors and biLMs read no text of the fold that is measured. With several `--seeds` each
-row has another one beside it: its classifiers of all seeds together, by the mean of their
-probabilities. folds.md has the tables, folds.json every number.
+epoch. Word vectors and biLMs read no text of the fold that is measured. folds.md has the tables,
+folds.json every number. With several `--seeds` a row that was trained has another one beside it,
+if one folder has all its seeds: the classifiers answer together, by the mean of their
+probabilities.
 
 It says first how long it takes: a day of one core with biLMs; `--only 'no biLM'` is done in
 about two hours of one. Started again after it was stopped, it goes on where it was.
@@ -176,10 +177,19 @@ class Answers(NamedTuple):
         return float(numpy.mean(found == true))
 
 
-def read_answers(task: Task) -> Answers:
-    """What a task that measures a fold has written."""
-    lines = (task.folder / ANSWERS).read_text(encoding="utf-8").splitlines()
+def read_answers(task: Task, num_texts: int) -> Answers:
+    """
+    What a task that measures a fold has written. Raises `ConfigurationError` unless those are
+    answers to so many texts.
+    """
+    file = task.folder / ANSWERS
+    lines = file.read_text(encoding="utf-8").splitlines()
     answers = [json.loads(line)["probabilities"] for line in lines]
+    if len(answers) != num_texts:
+        raise ConfigurationError(
+            f"{file}: expected an answer to each of {num_texts} texts, but there are "
+            f"{len(answers)}. Do the overrides leave texts out?"
+        )
     classes = sorted(answers[0])
     return Answers(classes, numpy.array([[one[name] for name in classes] for one in answers]))
 
@@ -212,7 +222,7 @@ def measured_in(
         for task in group:
             settings = task.fingerprint()
             if task.is_done:
-                answers.append(read_answers(task))
+                answers.append(read_answers(task, len(texts)))
                 training = training_of(trainings[task.needs[0]])
                 accuracies = answers[-1].accuracy(texts), training.scores["accuracy"]
                 found.append(Measured(part, row, number, training.seed, *accuracies, settings))
@@ -308,9 +318,11 @@ def markdown(found: Sequence[Measured], num_texts: int) -> str:
             mine = [one for one in found if (one.part, one.row) == (part, row)]
             num_seeds = max(len({one.seed for one in mine}), *(one.num_together for one in mine))
             chose = [one.choosing for one in mine if one.choosing is not None]
-            without = of_part.get(WITHOUT, {})
+            # Several together are compared with several together.
+            reference = WITHOUT + TOGETHER if row.endswith(TOGETHER) else WITHOUT
+            without = of_part.get(reference, {})
             differences = [folds[fold] - without[fold] for fold in folds if fold in without]
-            over = _shown(differences, "+.2f") if differences and row != WITHOUT else ""
+            over = _shown(differences, "+.2f") if differences and row != reference else ""
             cells = [row, str(len(folds)), str(num_seeds)]
             cells += [f"{_shown(list(folds.values()), '.2f')} %", over]
             cells.append(f"{mean(chose):.2%}" if chose else "")

@@ -7,7 +7,7 @@ from tests.forked import ForkedAllennlp
 @pytest.fixture
 def forked_commands(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    The commands of a study run in copies of this process, which need no imports. As processes of
-    their own they run in the tutorial, which `.ci/run` follows.
+    The commands of a study run in copies of this process, which need no imports. Those of the AG
+    News study run as processes of their own in the tutorial, which `.ci/run` follows.
     """
     monkeypatch.setattr(tasks, "ProcessGroup", ForkedAllennlp)

@@ -1,7 +1,8 @@
 // The biLM is trained on with the task as ULMFiT does (Howard and Ruder 2018, section 3.3): each text is
 // the last, the highest and the mean vector of the mixed layers; at first only the classifier and the
-// mix are trained, then from epoch to epoch one more layer from the top; rates rise shortly and then
-// fall, and are the lower the nearer a layer is to the words. No word vectors of the task's own.
+// mix are trained, then from epoch to epoch one more layer from the top; rates rise briefly and then
+// fall, in each epoch that thaws a layer and once more over the rest, and are the lower the nearer a
+// layer is to the words. No word vectors of the task's own. The biLM has two LSTM layers.
 //
 //   export AG_NEWS_TRAIN=train.csv AG_NEWS_DEV=dev.csv
 //   export BILM_ARCHIVE=runs/ag_news/bilm_titles/model.tar.gz

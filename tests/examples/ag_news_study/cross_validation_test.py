@@ -1,6 +1,8 @@
 """`cross_validation.py`: what each row reaches in each fold, and its standard error."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Dict
@@ -8,6 +10,7 @@ from typing import Dict
 import numpy
 import pytest
 from allennlp.commands.evaluate import evaluate_from_archive
+from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data.readers import ag_news_rows
 from tests.examples.ag_news_study import DEV, STUDY, TRAIN
@@ -35,9 +38,14 @@ def test_means_and_standard_errors_are_over_folds(modules: Dict[str, ModuleType]
     assert "together" not in table
     # The mean of all rows is about 0.907, and there are 2,500 texts.
     assert "alone is 0.58 points" in table
-    together = module.Measured("titles", "both, seeds together", 1, 0, 0.94, None, "a b", 2)
-    more = module.markdown([*found, together], 2500)
-    assert "| both, seeds together | 1 | 2 | 94.00 % | +4.00 |  |" in more
+    together = [
+        module.Measured("titles", f"{row}{module.TOGETHER}", 1, 0, accuracy, None, "a b", 2)
+        for row, accuracy in (("frozen biLM", 0.94), ("no biLM", 0.91))
+    ]
+    more = module.markdown([*found, *together], 2500)
+    # The one is compared with the other, and not with a single classifier.
+    assert "| frozen biLM, seeds together | 1 | 2 | 94.00 % | +3.00 |  |" in more
+    assert "| no biLM, seeds together | 1 | 2 | 91.00 % |  |  |" in more
     assert "Seeds together: the mean of their probabilities answers" in more
 
 
@@ -77,6 +85,19 @@ def test_a_bag_of_words_is_measured_at_once(modules: Dict[str, ModuleType], tmp_
         ("titles", 2),
     ]
     assert modules["cross_validation"].markdown(measured, 320) == table
+
+
+def test_texts_without_an_answer_are_an_error(
+    modules: Dict[str, ModuleType], tmp_path: Path
+) -> None:
+    module = modules["cross_validation"]
+    answer = json.dumps({"probabilities": {"World": 0.25, "Sports": 0.75}})
+    (tmp_path / module.ANSWERS).write_text(f"{answer}\n", encoding="utf-8")
+    task = module.Task("", "", "", [], {}, tmp_path, [], None)
+    found = module.read_answers(task, 1)
+    assert (found.classes, found.probabilities.tolist()) == (["Sports", "World"], [[0.75, 0.25]])
+    with pytest.raises(ConfigurationError, match="an answer to each of 2 texts, but there are 1"):
+        module.read_answers(task, 2)
 
 
 @pytest.mark.parametrize(
@@ -124,8 +145,10 @@ def test_it_trains_measures_and_goes_on(tmp_path: Path) -> None:
         }
         right += max(sums, key=sums.__getitem__) == row.label
     assert trained[5]["accuracy"] == pytest.approx(right / len(answers[0]))
-    again = run_program(PROGRAM, *command)
-    assert "steps to go" in done.output and "steps to go" not in again.output
+    # As a program of its own it finds that nothing is left to do.
+    program = [sys.executable, str(PROGRAM), *command]
+    again = subprocess.run(program, capture_output=True, text=True, check=True)
+    assert "steps to go" in done.output and "steps to go" not in again.stdout
     # Nor is it trained in another folder, where its numbers are known.
     elsewhere = [str(tmp_path / "elsewhere") if word == str(tmp_path) else word for word in command]
     known = ["--results", str(tmp_path / "folds.json")]
