@@ -4,6 +4,7 @@
 //   allennlp train training_config/sst/input.jsonnet -s runs/sst/input
 //
 // Reached on dev, with the biLM and the budget of examples/task_gains:
+// - accuracy 39.55 ± 0.63, all of the training set
 // - accuracy 28.98 ± 1.83, 10% of the training set
 local common = import "common.libsonnet";
 local elmo = import "../elmo.libsonnet";

@@ -4,6 +4,7 @@
 //   allennlp train training_config/sst/none.jsonnet -s runs/sst/none
 //
 // Reached on dev, with the biLM and the budget of examples/task_gains:
+// - accuracy 39.13 ± 0.59, all of the training set
 // - accuracy 27.06 ± 1.00, 10% of the training set
 local common = import "common.libsonnet";
 local elmo = import "../elmo.libsonnet";
