@@ -46,6 +46,8 @@ def interrupt(frame, event, _):
         sys.setprofile(None)
         signal.raise_signal(signal.SIGINT)
 
+# What runs in the background of a shell has SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     with OutputStream.open(Path("part"), Path("layers.hdf5")) as stream:
         with stream.hdf5_file() as file:
