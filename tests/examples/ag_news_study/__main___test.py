@@ -50,7 +50,7 @@ def test_it_runs_from_the_first_word_to_the_table(tmp_path: Path) -> None:
         numbers = [training["scores"][score] for training in mixed["trainings"]]
         assert mixed["means"][score] == pytest.approx(statistics.mean(numbers))
         assert mixed["deviations"][score] == pytest.approx(statistics.stdev(numbers))
-    # What was chosen before stays in the results.
+    # Rows that were chosen before stay in the results.
     assert run_program(STUDY, *command, "--only", "random", "--seeds", "1").status == 0
     after = json.loads((tmp_path / "study.json").read_text(encoding="utf-8"))
     assert [(row["part"], row["name"]) for row in after][:3] == [
