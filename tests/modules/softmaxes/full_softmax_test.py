@@ -199,20 +199,20 @@ def test_losses_are_not_rounded_to_the_precision_of_the_products() -> None:
 
 @pytest.mark.exhaustive
 def test_the_vocabulary_of_the_released_models_fits() -> None:
-    # All scores of the 4096 predictions would take 13 GB.
+    # The scores of all 1024 predictions alone would take 3.25 GB.
     torch.manual_seed(13)
     # Other tests may have taken more before.
     Path("/proc/self/clear_refs").write_text("5")
     softmax = FullSoftmax(num_words=793_471, dim=4)
-    states, targets = torch.randn(4096, 4), torch.randint(793_471, (4096,))
+    states, targets = torch.randn(1024, 4), torch.randint(793_471, (1024,))
     scored = softmax(states, targets)
     scored.loss.backward()
-    for row in (0, 255, 256, 4095):
+    for row in (0, 255, 256, 1023):
         scores = linear(states[row], softmax.weight, softmax.bias)
         assert torch.allclose(scored.losses[row], cross_entropy(scores, targets[row]))
         assert torch.equal(scored.best[row], scores.topk(5).indices)
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").open())
-    assert int(status["VmHWM"].split()[0]) * 2**10 < 6e9
+    assert int(status["VmHWM"].split()[0]) * 2**10 < 3.2e9
 
 
 def test_it_says_that_it_is_exact(
