@@ -143,9 +143,13 @@ def test_a_place_that_is_no_more_is_told_before_anything_is_kept(tmp_path: Path)
 
 
 @pytest.mark.exhaustive
-def test_a_classifier_goes_on_to_the_bit(bilm_archive: Path, tmp_path: Path) -> None:
-    """Of batches in buckets, with layers that are kept, their learned mix and averaged weights."""
-    params = params_on_fixtures(CONFIGS / "ag_news" / "elmo_word2vec.jsonnet", bilm_archive)
+@pytest.mark.parametrize("name", ["elmo_word2vec", "elmo_pooled"])
+def test_a_classifier_goes_on_to_the_bit(name: str, bilm_archive: Path, tmp_path: Path) -> None:
+    """
+    Of batches in buckets, with averaged weights and a learned mix: of layers that are kept, and of
+    a biLM that is thawed layer by layer.
+    """
+    params = params_on_fixtures(CONFIGS / "ag_news" / f"{name}.jsonnet", bilm_archive)
     config = params.as_dict(quiet=True)
     config["trainer"]["num_epochs"] = EPOCHS
     config["trainer"]["checkpointer"]["save_every_num_batches"] = 3
