@@ -7,8 +7,9 @@ Each line is the median over processes that do nothing else: importing PyTorch a
 can be faster than; importing the package; reading a biLM of the tests, from an archive and from
 official files, imports left out, and one of the released small model's size, with random weights,
 from a model folder; from the start of Python on, `Elmo.from_pretrained` of that folder, and one
-sentence embedded by the same model; the help of a subcommand, and the error that an
-argument is missing. CHECKOUT, the folder of another version, takes turns with this one.
+sentence embedded by the same model; the help of a subcommand, the error that an argument is
+missing, and the help of one of AllenNLP's own, for which all plugins are imported, as for a
+training. CHECKOUT, the folder of another version, takes turns with this one.
 """
 
 import argparse
@@ -66,6 +67,7 @@ PROGRAMS = {
     "allennlp_elmo": ["-c", "from allennlp.modules.elmo import Elmo"],
     "help": ["-m", "allennlp", "elmo", "--help"],
     "mistake": ["-m", "allennlp", "elmo", "text.txt", "layers.hdf5"],
+    "plugins": ["-m", "allennlp", "evaluate", "--help"],
 }
 """What a process runs."""
 

@@ -13,20 +13,34 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from inspect import signature
 from os import PathLike
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 import numpy
+import scipy  # which imports a part of itself when it is used
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import ListField, TextField
-from scipy.sparse import coo_matrix, csr_matrix
-from scipy.sparse.linalg import LinearOperator, eigsh
 from threadpoolctl import threadpool_limits
 
 from elmo_scratch.data import PreparedCorpus
 from elmo_scratch.data.corpus import DataPath, is_table, list_shards
 from elmo_scratch.interop.static_vectors import is_writable
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 logger = logging.getLogger(__name__)
 
@@ -268,13 +282,13 @@ class VectorMethod(ABC):
         """
 
 
-def count_co_occurrences(text: VectorText, window: int) -> csr_matrix:
+def count_co_occurrences(text: VectorText, window: int) -> "csr_matrix":
     """
     Counts how often two words stand at most `window` tokens apart in a sentence, words without a
     vector left out. Returns int32 of shape `(words, words)`, symmetric. Memory holds a block of the
     text and some 16 bytes for each entry of the result.
     """
-    sums: List[csr_matrix] = [_matrix_of(numpy.zeros((2, 0), numpy.int32), len(text.words))]
+    sums: "List[csr_matrix]" = [_matrix_of(numpy.zeros((2, 0), numpy.int32), len(text.words))]
     with Tqdm.tqdm(
         total=text.num_tokens, unit=" tokens", unit_scale=True, desc="co-occurrences"
     ) as progress:
@@ -288,16 +302,18 @@ def count_co_occurrences(text: VectorText, window: int) -> csr_matrix:
         _join_last(sums)
     # So far each pair counts once, with its first word as the row; the sum makes it symmetric.
     (ahead,) = sums
-    return csr_matrix(ahead + ahead.T)
+    return scipy.sparse.csr_matrix(ahead + ahead.T)
 
 
-def _matrix_of(pairs: numpy.ndarray, num_words: int) -> csr_matrix:
+def _matrix_of(pairs: numpy.ndarray, num_words: int) -> "csr_matrix":
     """Counts how often each pair comes; `pairs` has shape `(2, pairs)`."""
     ones = numpy.ones(pairs.shape[1], dtype=numpy.int32)
-    return coo_matrix((ones, (pairs[0], pairs[1])), shape=(num_words, num_words)).tocsr()
+    return scipy.sparse.coo_matrix(
+        (ones, (pairs[0], pairs[1])), shape=(num_words, num_words)
+    ).tocsr()
 
 
-def _add(sums: List[csr_matrix], counts: csr_matrix) -> None:
+def _add(sums: "List[csr_matrix]", counts: "csr_matrix") -> None:
     """
     Adds counts to a sum that is kept in parts, each at least twice as large as the next, so that a
     large part is not read again for every small one.
@@ -307,14 +323,14 @@ def _add(sums: List[csr_matrix], counts: csr_matrix) -> None:
         _join_last(sums)
 
 
-def _join_last(sums: List[csr_matrix]) -> None:
+def _join_last(sums: "List[csr_matrix]") -> None:
     """Merges the last two parts."""
     last = sums.pop()
     sums[-1] = sums[-1] + last
 
 
 def largest_singular(
-    matrix: csr_matrix, number: int, seed: int
+    matrix: "csr_matrix", number: int, seed: int
 ) -> Tuple[numpy.ndarray, numpy.ndarray]:
     """
     Returns the left singular vectors with the largest values, shape `(size, number)`, and these
@@ -323,6 +339,8 @@ def largest_singular(
     is 1.15) the last bits also depend on what this process has decomposed before, if the rank of
     the matrix is below `number`.
     """
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
     size = matrix.shape[0]
     # Products of dense matrices are summed in an order that depends on the number of threads.
     with threadpool_limits(1):
@@ -351,8 +369,8 @@ def largest_singular(
 
 
 def positive_mutual_information(
-    counts: csr_matrix, shift: float = 1.0, smoothing: float = 0.75
-) -> csr_matrix:
+    counts: "csr_matrix", shift: float = 1.0, smoothing: float = 0.75
+) -> "csr_matrix":
     """
     Returns `max(0, log(P(word, context) / (P(word) P(context))) - log(shift))` as float32, shape
     `(words, words)` like the counts. `shift` corresponds to word2vec's number of negative samples.
@@ -369,7 +387,9 @@ def positive_mutual_information(
     information -= log_shares[counts.indices]
     information -= numpy.log(shift)
     positive = numpy.maximum(information, 0, out=information).astype(numpy.float32)
-    result = csr_matrix((positive, counts.indices, counts.indptr), shape=counts.shape, copy=True)
+    result = scipy.sparse.csr_matrix(
+        (positive, counts.indices, counts.indptr), shape=counts.shape, copy=True
+    )
     result.eliminate_zeros()
     return result
 

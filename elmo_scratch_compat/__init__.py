@@ -28,7 +28,6 @@ from elmo_scratch_compat.command_line import LOADING, begin_command
 from elmo_scratch_compat.later_imports import LATER, imported_when_used
 
 HELP: Dict[str, str] = {
-    "allennlp": "later_imports.import_when_used",
     "allennlp.commands.evaluate": "commands.evaluate_plainly",
     "allennlp.commands.predict": "commands.predict_plainly",
     "allennlp.commands.push_to_hf": "commands.push_plainly",
@@ -94,10 +93,18 @@ class _HelpingFinder(MetaPathFinder):
     `ADDED`, which no other finder finds.
     """
 
+    def __init__(self) -> None:
+        self._around_allennlp = ExitStack()
+        # Where nobody has imported PyTorch before, AllenNLP does, before it goes on with spaCy.
+        if "allennlp" in sys.modules:
+            self._around_allennlp.enter_context(imported_when_used("allennlp", LATER["allennlp"]))
+
     def find_spec(
         self, name: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
         LOADING.go_on(name)
+        if name.startswith("allennlp."):
+            self._around_allennlp.close()
         if name in ADDED:
             return spec_from_file_location(name, _file_of(ADDED[name]))
         if name not in HELP and name not in LATER:

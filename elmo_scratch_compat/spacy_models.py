@@ -9,9 +9,8 @@ import os
 import re
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Optional
 
-from elmo_scratch_compat.later_imports import import_when_used
 from elmo_scratch_compat.strangers import is_config_of_others
 
 logger = logging.getLogger(__name__)
@@ -31,15 +30,12 @@ FOR_TAGS = (
 )
 
 
-def name_what_is_missing(util: Any) -> Iterator[None]:
+def name_what_is_missing(util: Any) -> None:
     """
     A model that is missing is downloaded by AllenNLP, and installed by pip, in the middle of
     whatever asked for it. Without a network that is a long traceback. Here one error says how to
     install it.
-
-    spaCy itself is imported when a model is loaded.
     """
-    yield from import_when_used(util)
     original = util.get_spacy_model
 
     @functools.wraps(original)

@@ -9,6 +9,13 @@ from importlib import import_module
 from typing import Any, List, Optional, Sequence
 
 import pytest
+import spacy
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+from allennlp.data.fields import TextField
+from allennlp.data.token_indexers import SpacyTokenIndexer
+from allennlp.modules.transformer.activation_layer import ActivationLayer
 from allennlp_models.rc.tools import narrativeqa
 from nltk import Tree
 
@@ -65,6 +72,16 @@ def test_a_name_is_imported_when_it_is_used(absent: str) -> None:
     assert isinstance(half, a_class) and not isinstance(0.5, a_class)
     assert issubclass(type(half), a_class) and not issubclass(float, a_class)
     assert module.Fraction.from_float(0.5) == later.from_float(0.5) == half
+    # By then the module that imports it has run.
+    assert module.Fraction is sys.modules[absent].Fraction
+
+
+def test_a_name_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "keyword")
+    with imported_when_used(__name__, ("keyword",)):
+        from keyword import kwlist
+    assert isinstance(kwlist, Later) and "keyword" not in sys.modules
+    assert kwlist[0] == "False"
 
 
 def test_a_name_can_be_a_base_class(absent: str) -> None:
@@ -81,7 +98,9 @@ def test_a_module_of_a_module_is_found(absent: str) -> None:
     with imported_when_used(__name__, ("multiprocessing.dummy",)):
         sys.modules.pop("multiprocessing.dummy", None)
         import multiprocessing.dummy as stand_in
-    assert "multiprocessing.dummy" not in sys.modules
+
+        names = [stand_in.Pool]
+    assert isinstance(names[0], Later) and "multiprocessing.dummy" not in sys.modules
     assert stand_in.Pool is multiprocessing.dummy.Pool
 
 
@@ -102,6 +121,32 @@ def test_modules_are_there_again_after_an_error() -> None:
         1 / 0  # noqa: B018
     assert sys.modules["fractions"] is fractions
     assert "no_such" not in sys.modules
+
+
+def test_transformers_is_asked_for_names_later_although_it_is_there() -> None:
+    import transformers
+
+    with imported_when_used(__name__, ("transformers",)):
+        from transformers import AutoModel
+    assert isinstance(AutoModel, Later)
+    assert AutoModel.from_pretrained == transformers.AutoModel.from_pretrained
+    with imported_when_used(__name__, ("transformers",)):
+        import transformers as module
+    assert module is not transformers and module.AutoConfig is transformers.AutoConfig
+    assert module.__version__ == transformers.__version__
+
+
+def test_activations_are_those_of_transformers() -> None:
+    assert isinstance(ActivationLayer(2, 2, "relu").act_fn, torch.nn.ReLU)
+
+
+def test_tokens_of_spacy_are_tokens() -> None:
+    tokens: List[Any] = list(spacy.blank("en")("It rains."))
+    assert len(TextField(tokens, {})) == 3
+    assert SpacyTokenIndexer().tokens_to_indices(tokens, Vocabulary())["tokens"][0].shape == (0,)
+    others: List[Any] = ["It"]
+    with pytest.raises(ConfigurationError):
+        TextField(others, {})
 
 
 def test_answers_are_scored_by_what_is_imported_then() -> None:

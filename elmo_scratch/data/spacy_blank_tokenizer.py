@@ -3,7 +3,6 @@
 import re
 from typing import Any, Dict, List, Optional
 
-import spacy
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.tokenizers import Token, Tokenizer
 
@@ -45,6 +44,9 @@ class SpacyBlankTokenizer(Tokenizer):
         self._language = language
         self._start_tokens = start_tokens or []
         self._end_tokens = end_tokens or []
+        # It takes half a second, and configs name this tokenizer where it is used.
+        import spacy
+
         try:
             self._tokenizer = spacy.blank(language).tokenizer
         except ImportError as error:
