@@ -25,7 +25,7 @@ from typing import Callable, Dict, Optional, Sequence
 
 from elmo_scratch_compat.checkpoints import allow_numpy_scalars
 from elmo_scratch_compat.command_line import LOADING, begin_command
-from elmo_scratch_compat.later_imports import LATER, imported_when_used
+from elmo_scratch_compat.later_imports import IMPORTS, LATER, imported_when_used
 
 HELP: Dict[str, str] = {
     "allennlp.commands.evaluate": "commands.evaluate_plainly",
@@ -94,17 +94,17 @@ class _HelpingFinder(MetaPathFinder):
     """
 
     def __init__(self) -> None:
-        self._around_allennlp = ExitStack()
-        # Where nobody has imported PyTorch before, AllenNLP does, before it goes on with spaCy.
+        # Where nobody has imported PyTorch before, AllenNLP does, by way of transformers, before it
+        # goes on with spaCy and with modules of its own.
         if "allennlp" in sys.modules:
-            self._around_allennlp.enter_context(imported_when_used("allennlp", LATER["allennlp"]))
+            IMPORTS.begin("allennlp", LATER["allennlp"])
 
     def find_spec(
         self, name: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
         LOADING.go_on(name)
         if name.startswith("allennlp."):
-            self._around_allennlp.close()
+            IMPORTS.end("allennlp")
         if name in ADDED:
             return spec_from_file_location(name, _file_of(ADDED[name]))
         if name not in HELP and name not in LATER:

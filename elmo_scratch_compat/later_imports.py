@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence, T
 CLASSIFICATION = "allennlp_models.classification.dataset_readers"
 STRUCTURE = "allennlp_models.structured_prediction"
 LATER: Dict[str, Tuple[str, ...]] = {
-    # For the order in which some systems want libraries to be loaded; they get it from PyTorch.
+    # AllenNLP imports these for an order of libraries that some systems want. PyTorch sees to it.
     "allennlp": ("transformers", "spacy"),
     "allennlp.common.cached_transformers": ("transformers",),
     "allennlp.common.util": ("spacy", "spacy.cli.download", "spacy.language"),
@@ -72,10 +72,10 @@ LAZY = "transformers"
 
 
 class Later:
-    """Stands for a class, a function or an object that is made, or imported, when it is used."""
+    """Stands for a class, a function or an object that is made when it is used."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
-        self._made = lru_cache(maxsize=None)(make)
+        self._made: Callable[[], Any] = lru_cache(maxsize=None)(make)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._made()(*args, **kwargs)
@@ -88,6 +88,15 @@ class Later:
     def __getitem__(self, key: Any) -> Any:
         return self._made()[key]
 
+    def __contains__(self, thing: Any) -> bool:
+        return thing in self._made()
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._made())
+
+    def __len__(self) -> int:
+        return len(self._made())
+
     def __instancecheck__(self, thing: Any) -> bool:
         return isinstance(thing, self._made())
 
@@ -98,26 +107,51 @@ class Later:
         return (self._made(),)
 
 
+class LaterName(Later):
+    """Stands for a name of a module that is imported when the name is used."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._place = (module, name)
+        # Looked up at each use, as a name of a module is: a test may put something else there.
+        self._made = partial(_found, module, name)
+
+    def __eq__(self, other: object) -> bool:
+        # Imports nothing: what has not been imported yet is no thing that is there to compare.
+        module, name = self._place
+        there = vars(sys.modules[module]) if module in sys.modules else {}
+        return other is self or (name in there and bool(other == there[name]))
+
+    # That of the thing itself would import it for each annotation that names it.
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<{'.'.join(self._place)}, imported when it is used>"
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _found, self._place
+
+
 class LaterModule:
     """
-    Stands for a module while another one runs that imports it: its names are imported when they are
-    used, and so are those of the `modules` that are parts of it. Later it has the module's names.
+    Stands for a module while `importing`, which imports it, runs: what that takes of it is imported
+    when it is used, whether a name or a part that is one of `modules`. Afterwards its attributes
+    are the module's own.
     """
 
-    def __init__(self, name: str, modules: Tuple[str, ...], is_running: Callable[[], bool]) -> None:
+    def __init__(self, name: str, modules: Tuple[str, ...], importing: str) -> None:
         self._name = name
         self._modules = modules
-        self._is_running = is_running
+        self._importing = importing
 
     def __getattr__(self, name: str) -> Any:
-        # Whoever looks through a module's names asks each of them for some of these.
+        # Tools that look at objects ask for names such as `__wrapped__`, which must import nothing.
         if name.startswith("__") and name != "__version__":
             raise AttributeError(name)
         if f"{self._name}.{name}" in self._modules:
-            return LaterModule(f"{self._name}.{name}", self._modules, self._is_running)
-        if not self._is_running():
-            return _found(self._name, name)
-        return Later(partial(_found, self._name, name))
+            return LaterModule(f"{self._name}.{name}", self._modules, self._importing)
+        if self._importing in IMPORTS.modules:
+            return LaterName(self._name, name)
+        return _found(self._name, name)
 
 
 def _found(module: str, name: str) -> Any:
@@ -125,38 +159,65 @@ def _found(module: str, name: str) -> Any:
     try:
         return getattr(import_module(module), name)
     except AttributeError:
-        return import_module(f"{module}.{name}")
+        try:
+            return import_module(f"{module}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{module}.{name}":
+                raise
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
-@contextmanager
-def imported_when_used(importing: str, modules: Tuple[str, ...]) -> Iterator[None]:
+class Imports:
     """
-    In the block, the module `importing`, and no other one, gets stand-ins for the names that it
-    imports from these modules, if they are not imported yet.
+    `builtins.__import__` while any of some modules run: each of these, and no other one, gets
+    stand-ins for the names that it imports from certain modules, if they are not imported yet.
     """
-    original = builtins.__import__
-    runs = True
 
-    def import_or_stand_in(
+    def __init__(self) -> None:
+        self.modules: Dict[str, Tuple[str, ...]] = {}
+        self._original = builtins.__import__
+
+    def begin(self, importing: str, modules: Tuple[str, ...]) -> None:
+        """The module `importing` begins to run, which shall import these later."""
+        if not self.modules:
+            self._original = builtins.__import__
+            builtins.__import__ = self
+        self.modules[importing] = modules
+
+    def end(self, importing: str) -> None:
+        """It has run. What has not begun may end."""
+        self.modules.pop(importing, None)
+        if not self.modules and builtins.__import__ is self:
+            builtins.__import__ = self._original
+
+    def __call__(
+        self,
         name: str,
         globals: Optional[Mapping[str, object]] = None,
         locals: Optional[Mapping[str, object]] = None,
         fromlist: Optional[Sequence[str]] = (),
         level: int = 0,
     ) -> Any:
-        is_asked_by_it = globals is not None and globals.get("__name__") == importing
-        if is_asked_by_it and name in modules and (name not in sys.modules or name == LAZY):
+        importing = str(globals.get("__name__")) if globals is not None else ""
+        modules = self.modules.get(importing, ())
+        if name in modules and (name not in sys.modules or name == LAZY):
             # As `import a.b` gives `a`, and `from a.b import c` gives `a.b`.
-            module = name if fromlist else name.partition(".")[0]
-            return LaterModule(module, modules, lambda: runs)
-        return original(name, globals, locals, fromlist, level)
+            return LaterModule(name if fromlist else name.partition(".")[0], modules, importing)
+        return self._original(name, globals, locals, fromlist, level)
 
-    builtins.__import__ = import_or_stand_in
+
+IMPORTS = Imports()
+"""Those of this process."""
+
+
+@contextmanager
+def imported_when_used(importing: str, modules: Tuple[str, ...]) -> Iterator[None]:
+    """In the block, the module `importing` gets stand-ins: see `Imports`."""
+    IMPORTS.begin(importing, modules)
     try:
         yield
     finally:
-        builtins.__import__ = original
-        runs = False
+        IMPORTS.end(importing)
 
 
 @contextmanager

@@ -1,25 +1,31 @@
 """What AllenNLP imports only when it is used, and what it is then."""
 
+import builtins
+import copy
 import fractions
 import multiprocessing
+import pickle
 import subprocess
 import sys
+from decimal import Decimal
 from fractions import Fraction
 from importlib import import_module
 from typing import Any, List, Optional, Sequence
 
 import pytest
-import spacy
 import torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Vocabulary
-from allennlp.data.fields import TextField
-from allennlp.data.token_indexers import SpacyTokenIndexer
+from allennlp.fairness import Independence
 from allennlp.modules.transformer.activation_layer import ActivationLayer
 from allennlp_models.rc.tools import narrativeqa
 from nltk import Tree
 
-from elmo_scratch_compat.later_imports import LATER, Later, imported_when_used, modules_replaced
+from elmo_scratch_compat.later_imports import (
+    IMPORTS,
+    LATER,
+    Later,
+    imported_when_used,
+    modules_replaced,
+)
 
 
 @pytest.fixture
@@ -85,7 +91,34 @@ def test_a_name_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     with imported_when_used(__name__, ("keyword",)):
         from keyword import kwlist
     assert isinstance(kwlist, Later) and "keyword" not in sys.modules
-    assert kwlist[0] == "False"
+    assert kwlist[0] == "False" and "else" in kwlist
+    assert list(kwlist) == sys.modules["keyword"].kwlist and len(kwlist) == len(list(kwlist))
+
+
+def test_a_name_may_be_copied_compared_and_replaced(
+    absent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = imported_names()[0]
+    assert repr(later) == "<fractions.Fraction, imported when it is used>"
+    assert absent not in sys.modules
+    found = pickle.loads(pickle.dumps(later))
+    assert copy.deepcopy(later) is found is sys.modules[absent].Fraction
+    assert later == found and found == later and later == later
+    assert later != Decimal and hash(later) == object.__hash__(later)
+    monkeypatch.setattr(sys.modules[absent], "Fraction", Decimal)
+    assert type(later("1")) is Decimal and later == Decimal
+
+
+def test_what_a_module_lacks_it_lacks_later(absent: str) -> None:
+    module = imported_names()[1]
+    assert not hasattr(module, "nothing_of_this_name")
+    assert getattr(module, "nothing_of_this_name", 1) == 1
+
+
+def test_a_metric_that_keeps_a_name_may_be_copied() -> None:
+    metric = copy.deepcopy(Independence(2, 2, dist_metric="wasserstein"))
+    metric(torch.tensor([0, 1, 1]), torch.tensor([0, 0, 1]))
+    assert metric.get_metric() == {0: pytest.approx(1 / 6), 1: pytest.approx(1 / 3)}
 
 
 def test_a_name_can_be_a_base_class(absent: str) -> None:
@@ -110,6 +143,58 @@ def test_a_module_of_a_module_is_found(absent: str) -> None:
 
 def test_what_is_imported_already_is_left_alone() -> None:
     assert imported_names() == [Fraction, fractions]
+
+
+OF_SPACY = """
+import sys, torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Token, Vocabulary
+from allennlp.data.fields import TextField, text_field
+from allennlp.data.token_indexers import SpacyTokenIndexer
+from allennlp.data.tokenizers import SentenceSplitter, SpacyTokenizer
+
+assert type(text_field.SpacyToken).__name__ == "LaterName"
+TextField([Token("It")], {})
+assert "spacy" not in sys.modules
+assert [token.text for token in SpacyTokenizer().tokenize("It rains.")] == ["It", "rains", "."]
+tokens = list(sys.modules["spacy"].blank("en")("It rains."))
+assert len(TextField(tokens, {})) == 3
+assert SpacyTokenIndexer().tokens_to_indices(tokens, Vocabulary())["tokens"][0].shape == (0,)
+splitter = SentenceSplitter.by_name("spacy")(rule_based=True)
+assert splitter.split_sentences("It rains. It snows.") == ["It rains.", "It snows."]
+assert len(SpacyTokenizer(split_on_spaces=True).tokenize("It rains.")) == 2
+try:
+    TextField(["It"], {})
+except ConfigurationError:
+    print("refused")
+"""
+
+
+def test_tokens_of_spacy_are_tokens() -> None:
+    """In a process that has not imported spaCy, where all that AllenNLP has of it is a stand-in."""
+    command = [sys.executable, "-c", OF_SPACY]
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 0 and finished.stdout == "refused\n", finished.stderr
+
+
+def test_what_was_left_midway_begins_again() -> None:
+    original = builtins.__import__
+    IMPORTS.begin("somebody", ("fractions",))
+    with imported_when_used("somebody", ("fractions",)):
+        assert builtins.__import__ is IMPORTS
+    assert builtins.__import__ is original
+
+
+def test_modules_may_end_in_any_order(absent: str) -> None:
+    original = builtins.__import__
+    IMPORTS.begin("somebody", ("fractions",))
+    IMPORTS.begin(__name__, ("fractions",))
+    IMPORTS.end("somebody")
+    try:
+        from fractions import Fraction as found
+    finally:
+        IMPORTS.end(__name__)
+    assert isinstance(found, Later) and builtins.__import__ is original
 
 
 def test_others_get_the_module_meanwhile(absent: str) -> None:
@@ -142,15 +227,6 @@ def test_transformers_is_asked_for_names_later_although_it_is_there() -> None:
 
 def test_activations_are_those_of_transformers() -> None:
     assert isinstance(ActivationLayer(2, 2, "relu").act_fn, torch.nn.ReLU)
-
-
-def test_tokens_of_spacy_are_tokens() -> None:
-    tokens: List[Any] = list(spacy.blank("en")("It rains."))
-    assert len(TextField(tokens, {})) == 3
-    assert SpacyTokenIndexer().tokens_to_indices(tokens, Vocabulary())["tokens"][0].shape == (0,)
-    others: List[Any] = ["It"]
-    with pytest.raises(ConfigurationError):
-        TextField(others, {})
 
 
 def test_answers_are_scored_by_what_is_imported_then() -> None:
