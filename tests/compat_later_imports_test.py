@@ -145,38 +145,6 @@ def test_what_is_imported_already_is_left_alone() -> None:
     assert imported_names() == [Fraction, fractions]
 
 
-OF_SPACY = """
-import sys, torch
-from allennlp.common.checks import ConfigurationError
-from allennlp.data import Token, Vocabulary
-from allennlp.data.fields import TextField, text_field
-from allennlp.data.token_indexers import SpacyTokenIndexer
-from allennlp.data.tokenizers import SentenceSplitter, SpacyTokenizer
-
-assert type(text_field.SpacyToken).__name__ == "LaterName"
-TextField([Token("It")], {})
-assert "spacy" not in sys.modules
-assert [token.text for token in SpacyTokenizer().tokenize("It rains.")] == ["It", "rains", "."]
-tokens = list(sys.modules["spacy"].blank("en")("It rains."))
-assert len(TextField(tokens, {})) == 3
-assert SpacyTokenIndexer().tokens_to_indices(tokens, Vocabulary())["tokens"][0].shape == (0,)
-splitter = SentenceSplitter.by_name("spacy")(rule_based=True)
-assert splitter.split_sentences("It rains. It snows.") == ["It rains.", "It snows."]
-assert len(SpacyTokenizer(split_on_spaces=True).tokenize("It rains.")) == 2
-try:
-    TextField(["It"], {})
-except ConfigurationError:
-    print("refused")
-"""
-
-
-def test_tokens_of_spacy_are_tokens() -> None:
-    """In a process that has not imported spaCy, where all that AllenNLP has of it is a stand-in."""
-    command = [sys.executable, "-c", OF_SPACY]
-    finished = subprocess.run(command, capture_output=True, text=True)
-    assert finished.returncode == 0 and finished.stdout == "refused\n", finished.stderr
-
-
 def test_what_was_left_midway_begins_again() -> None:
     original = builtins.__import__
     IMPORTS.begin("somebody", ("fractions",))

@@ -159,15 +159,47 @@ ASKED_LATER = """
 import sys, torch
 from allennlp.common import util
 print(sorted({"spacy", "transformers"} & set(sys.modules)))
-print([token.text for token in util.spacy.blank("en")("It rains.")])
+"""
+
+USED = """
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Token, Vocabulary
+from allennlp.data.fields import TextField, text_field
+from allennlp.data.token_indexers import SpacyTokenIndexer
+from allennlp.data.tokenizers import SentenceSplitter, SpacyTokenizer
+
+TextField([Token("It")], {})
+print(text_field.SpacyToken, "spacy" in sys.modules)
+tokens = list(util.spacy.blank("en")("It rains."))
+print([token.text for token in tokens])
+print(len(TextField(tokens, {})), isinstance(tokens[0], text_field.SpacyToken))
+print(SpacyTokenIndexer().tokens_to_indices(tokens, Vocabulary())["tokens"][0].shape)
+try:
+    TextField(["It"], {})
+except ConfigurationError:
+    print("refused")
+print([token.text for token in SpacyTokenizer().tokenize("It rains.")])
+print(SentenceSplitter.by_name("spacy")(rule_based=True).split_sentences("It rains. It snows."))
+print([token.text for token in SpacyTokenizer(split_on_spaces=True).tokenize("It rains.")])
 import allennlp, spacy
 print(util.spacy.load == spacy.load, allennlp.transformers.PreTrainedModel.__name__)
 """
 
 
 def test_spacy_and_transformers_are_imported_by_who_uses_them(tmp_path: Path) -> None:
-    finished = run_python(ASKED_LATER, tmp_path)
-    assert finished.stdout.splitlines() == ["[]", "['It', 'rains', '.']", "True PreTrainedModel"]
+    finished = run_python(ASKED_LATER + USED, tmp_path)
+    assert finished.stdout.splitlines() == [
+        "[]",
+        "<spacy.tokens.Token, imported when it is used> False",
+        "['It', 'rains', '.']",
+        "3 True",
+        "(0,)",
+        "refused",
+        "['It', 'rains', '.']",
+        "['It rains.', 'It snows.']",
+        "['It', 'rains.']",
+        "True PreTrainedModel",
+    ]
 
 
 @pytest.mark.exhaustive
