@@ -97,6 +97,9 @@ class Later:
     def __len__(self) -> int:
         return len(self._made())
 
+    def __bool__(self) -> bool:
+        return bool(self._made())
+
     def __instancecheck__(self, thing: Any) -> bool:
         return isinstance(thing, self._made())
 
@@ -185,7 +188,7 @@ class Imports:
         self.modules[importing] = modules
 
     def end(self, importing: str) -> None:
-        """It has run. What has not begun may end."""
+        """It has run. Ending what has not begun changes nothing."""
         self.modules.pop(importing, None)
         if not self.modules and builtins.__import__ is self:
             builtins.__import__ = self._original

@@ -103,7 +103,7 @@ def test_a_name_may_be_copied_compared_and_replaced(
     assert absent not in sys.modules
     found = pickle.loads(pickle.dumps(later))
     assert copy.deepcopy(later) is found is sys.modules[absent].Fraction
-    assert later == found and found == later and later == later
+    assert later and later == found and found == later and later == later
     assert later != Decimal and hash(later) == object.__hash__(later)
     monkeypatch.setattr(sys.modules[absent], "Fraction", Decimal)
     assert type(later("1")) is Decimal and later == Decimal
