@@ -166,6 +166,7 @@ class Plan:
             "trainer.num_epochs": looks,
             "trainer.patience": None,
             **task.settings,
+            **task.share_settings.get(share, {}),
             **form.settings,
             **self._overrides,
             **dict.fromkeys(SEEDS, seed),
