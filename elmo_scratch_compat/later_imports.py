@@ -124,7 +124,7 @@ class LaterName(Later):
         there = vars(sys.modules[module]) if module in sys.modules else {}
         return other is self or (name in there and bool(other == there[name]))
 
-    # That of the thing itself would import it for each annotation that names it.
+    # The hash of the thing itself would import it for each annotation that names it.
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:

@@ -62,7 +62,7 @@ class Labelled(NamedTuple):
 AVERAGED = {"trainer.moving_average": {"type": "exponential", "decay": 0.998}}
 """
 What counts is the average of the weights over the last 500 steps: after few passes over much text,
-the last steps alone leave the seeds of one form further apart than the forms.
+what the last steps alone do leaves the seeds of one form more than a point apart.
 """
 
 TASKS = {
