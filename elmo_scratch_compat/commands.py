@@ -9,13 +9,18 @@ from typing import Any
 from elmo_scratch_compat.answers import show_answers
 from elmo_scratch_compat.predictions import name_bad_lines, write_whole_file
 from elmo_scratch_compat.strangers import config_as_data, names_of
-from elmo_scratch_compat.training import meet_on_one_network, share_processors
+from elmo_scratch_compat.training import (
+    meet_on_one_network,
+    replace_when_training_begins,
+    share_processors,
+)
 
 
 def train_plainly(train: Any) -> None:
     """Patches `allennlp train`."""
     share_processors(train)
     meet_on_one_network(train)
+    replace_when_training_begins(train)
     speak_plainly(train.Train)
 
 

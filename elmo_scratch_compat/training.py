@@ -8,12 +8,13 @@ import os
 import socket
 import struct
 import warnings
+from contextlib import ExitStack
 from importlib import import_module
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from elmo_scratch_compat.sparse_gradients import clip_sparse, clip_sparse_norms
 from elmo_scratch_compat.terminal import epoch_line, is_quiet, tell
-from elmo_scratch_compat.unfinished import remove_leftovers
+from elmo_scratch_compat.unfinished import remove_leftovers, unfinished
 from elmo_scratch_compat.whole_files import written_beside
 
 LOCK = "training.lock"
@@ -94,17 +95,92 @@ def keep_folders_of_trainings(util: Any) -> None:
     def create_serialization_dir(
         params: Any, serialization_dir: Any, recover: bool, force: bool
     ) -> None:
-        if force and is_locked(os.path.join(serialization_dir, LOCK)):
-            raise util.ConfigurationError(
-                f"{serialization_dir}: another process trains there. Wait until it has ended, or "
-                "stop it, before its folder is removed by --force; or give this training another "
-                "folder by -s."
-            )
+        if force:
+            refuse_running(serialization_dir)
         original(params, serialization_dir, recover, force)
         if recover:
             remove_leftovers(serialization_dir)
 
     util.create_serialization_dir = create_serialization_dir
+
+
+def refuse_running(folder: str) -> None:
+    """Raises `ConfigurationError` if another process trains in a folder that shall be replaced."""
+    if is_locked(os.path.join(folder, LOCK)):
+        raise import_module("allennlp.common.checks").ConfigurationError(
+            f"{folder}: another process trains there. Wait until it has ended, or stop it, before "
+            "its folder is removed by --force; or give this training another folder by -s."
+        )
+
+
+def replace_when_training_begins(train: Any) -> None:
+    """
+    With `--force` AllenNLP removes a folder before it reads the data and builds the model, so that
+    a misspelt setting costs a finished training. Here the folder is kept under a hidden name until
+    the first epoch begins, and comes back after an earlier error. Several processes, links, the
+    current folder and dry runs are left to AllenNLP.
+    """
+    original, run = train.train_model, train.TrainModel.run
+    kept: List[ExitStack] = []
+
+    @functools.wraps(original)
+    def train_model(
+        params: Any,
+        serialization_dir: Any,
+        recover: bool = False,
+        force: bool = False,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        train_anew = functools.partial(
+            original, params, serialization_dir, recover, force, *args, **kwargs
+        )
+        folder = os.path.realpath(serialization_dir)
+        can_be_kept = (
+            os.path.isdir(folder)
+            and os.path.abspath(serialization_dir) == folder
+            and os.path.commonpath([folder, os.getcwd()]) != folder
+        )
+        if recover or not (force and can_be_kept) or "distributed" in params:
+            return train_anew()
+        refuse_running(serialization_dir)
+        with ExitStack() as old:
+            kept_at = old.enter_context(unfinished(folder))
+            try:
+                os.rename(folder, kept_at)
+            except OSError:  # Another disk is mounted there, for example.
+                return train_anew()
+            kept.append(old)
+            try:
+                return train_anew()
+            except Exception:
+                if old in kept and not is_locked(os.path.join(folder, LOCK)):
+                    _bring_back(kept_at, folder)
+                raise
+            finally:
+                if old in kept:
+                    kept.remove(old)
+
+    @functools.wraps(run)
+    def run_and_replace(self: Any) -> Any:
+        while kept:
+            kept.pop().close()
+        return run(self)
+
+    train.train_model, train.TrainModel.run = train_model, run_and_replace
+
+
+def _bring_back(kept_at: str, folder: str) -> None:
+    """Puts a folder back in the place of what a training that was refused has written."""
+    if os.path.lexists(folder):
+        os.rename(folder, f"{kept_at}.refused")
+    try:
+        os.rename(kept_at, folder)
+        tell(f"{folder} is as it was")
+    except OSError:  # Another process has taken the place.
+        place = f"{folder}.{os.getpid()}"
+        os.rename(kept_at, place)
+        tell(f"what was in {folder} is in {place}")
 
 
 def share_processors(train: Any) -> None:

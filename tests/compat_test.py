@@ -3,6 +3,7 @@ Each help of `elmo_scratch_compat` is seen to work, and to be needed: where stoc
 without it, the test that says so fails, and the help can go.
 """
 
+import errno
 import gzip
 import importlib
 import io
@@ -17,7 +18,7 @@ import tarfile
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, Dict, List, Mapping, Optional, Type, Union
+from typing import Any, Dict, List, Mapping, Optional, Tuple, Type, Union
 
 import numpy
 import pytest
@@ -40,6 +41,7 @@ from elmo_scratch_compat.training import (
     INTERFACE,
     interface_to,
     meet_on_one_network,
+    replace_when_training_begins,
     share_processors,
 )
 from tests import PROJECT_ROOT
@@ -373,6 +375,125 @@ def test_processes_on_the_processors_of_a_machine_share_them(
     share_processors(module)
     assert module._train_worker(1, distributed_device_ids=devices) == 1
     assert taken == threads
+
+
+def train_in(
+    folder: Path,
+    error: Optional[Exception],
+    begins: bool,
+    config: Mapping[str, Any] = MappingProxyType({}),
+    **options: bool,
+) -> List[str]:
+    """
+    A training that ends with an error where one is given, after its first epoch has begun or
+    before. Returns what lies beside its folder when the epoch begins.
+    """
+    beside: List[str] = []
+
+    class TrainModel:
+        def run(self) -> None:
+            beside.extend(set(os.listdir(folder.parent)) - {folder.name})
+
+    def train_model(params: Any, serialization_dir: Any, recover: bool, force: bool) -> None:
+        if force:
+            shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(exist_ok=True)
+        (folder / "new").touch()
+        if begins:
+            module.TrainModel().run()
+        if error is not None:
+            raise error
+
+    module = SimpleNamespace(train_model=train_model, TrainModel=TrainModel)
+    replace_when_training_begins(module)
+    settings = {"recover": False, "force": False, **options}
+    module.train_model(Params(dict(config)), str(folder), **settings)
+    return beside
+
+
+@pytest.fixture
+def trained(tmp_path: Path) -> Path:
+    """The folder of another training."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "old").touch()
+    return folder
+
+
+@pytest.mark.parametrize(("begins", "left"), [(False, "old"), (True, "new")])
+def test_a_forced_training_replaces_another_one_when_its_first_epoch_begins(
+    begins: bool, left: str, trained: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match="^bad$"):
+        train_in(trained, ConfigurationError("bad"), begins, force=True)
+    assert os.listdir(trained.parent) == ["run"]
+    assert os.listdir(trained) == [left]
+
+
+@pytest.mark.parametrize("begins", [False, True])
+def test_a_forced_training_leaves_nothing_of_another_one(begins: bool, trained: Path) -> None:
+    assert train_in(trained, None, begins, force=True) == []
+    assert os.listdir(trained.parent) == ["run"]
+    assert os.listdir(trained) == ["new"]
+
+
+def test_a_forced_training_needs_no_other_one(tmp_path: Path) -> None:
+    assert train_in(tmp_path / "run", None, True, force=True) == []
+    assert os.listdir(tmp_path / "run") == ["new"]
+
+
+def test_a_training_without_force_replaces_nothing(trained: Path) -> None:
+    with pytest.raises(ConfigurationError):
+        train_in(trained, ConfigurationError("bad"), False, recover=True)
+    assert sorted(os.listdir(trained)) == ["new", "old"]
+
+
+def test_a_folder_that_cannot_be_moved_is_left_to_allennlp(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    monkeypatch.setattr(os, "rename", refuse)
+    with pytest.raises(ConfigurationError):
+        train_in(trained, ConfigurationError("bad"), False, force=True)
+    assert os.listdir(trained.parent) == ["run"]
+    assert os.listdir(trained) == ["new"]
+
+
+def test_several_processes_links_and_the_current_folder_are_left_to_allennlp(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(trained)
+    with pytest.raises(ConfigurationError):
+        train_in(link, ConfigurationError("bad"), False, force=True)
+    assert link.is_symlink() and sorted(os.listdir(trained)) == ["new", "old"]
+    link.unlink()
+    cases: List[Tuple[Dict[str, Any], Path]] = [({"distributed": {}}, tmp_path), ({}, trained)]
+    for config, inside in cases:
+        (trained / "old").touch()
+        monkeypatch.chdir(inside)
+        with pytest.raises(ConfigurationError):
+            train_in(trained, ConfigurationError("bad"), False, config, force=True)
+        assert os.listdir(trained) == ["new"]
+
+
+def test_a_folder_whose_place_was_taken_lies_beside_it(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = os.rename
+
+    def only_away(source: str, target: str) -> None:
+        if target == str(trained):  # By a process that is quicker.
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", only_away)
+    with pytest.raises(ConfigurationError):
+        train_in(trained, ConfigurationError("bad"), False, force=True)
+    assert os.listdir(trained.parent) == [f"run.{os.getpid()}"]
+    assert os.listdir(trained.parent / f"run.{os.getpid()}") == ["old"]
 
 
 @pytest.mark.parametrize(

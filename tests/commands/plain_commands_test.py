@@ -1,5 +1,6 @@
 import json
 import logging
+import os
 from argparse import Namespace
 from pathlib import Path
 from typing import Any, Dict, List
@@ -341,6 +342,22 @@ def test_an_interrupted_training_says_what_is_kept_and_how_to_go_on(
             f"'{arguments.overrides}' {option}"
         ).split()
     )
+
+
+def test_a_mistake_costs_no_finished_training(
+    allennlp: Allennlp, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    finished = tmp_path / "run" / "model.tar.gz"
+    finished.parent.mkdir()
+    finished.touch()
+    config = tmp_path / "config.json"
+    params_on_fixtures(CONFIGS / "bilm" / "fixture.jsonnet").to_file(str(config))
+    mistake = '{"trainer.num_epoch": 1}'
+    with pytest.raises(ConfigurationError, match=r"trainer\.num_epoch"):
+        allennlp("train", config, "-s", "run", "-o", mistake, "--force")
+    assert list(tmp_path.rglob("*.tar.gz")) == [finished]
+    assert os.listdir(finished.parent) == [finished.name]
+    assert "run is as it was" in capsys.readouterr().out
 
 
 # What a run prints
