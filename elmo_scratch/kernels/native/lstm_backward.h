@@ -69,7 +69,7 @@ void open_step_backward(const LstmSizes &sizes, const LstmBackward<Number> &run,
             const ptrdiff_t some = std::min(rows - row, MAX_GROUP);
             const ptrdiff_t gates = (place + row) * 4 * cells + k;
             multiply(some, run.d_projected + (place + row) * dim, dim, run.projection + k * dim,
-                     dim, sums, tiles);
+                     dim, sums, tiles, slice.are_cached);
             open_panel_backward(some, std::min(PANEL, cells - k), sums, cells, run.cell_clip,
                                 run.gates + gates, before + row * cells + k,
                                 run.after + (place + row) * cells + k,
@@ -87,7 +87,7 @@ void hidden_step_backward(const LstmSizes &sizes, const LstmBackward<Number> &ru
         for (ptrdiff_t row = 0; row < rows; row += MAX_GROUP) {
             const ptrdiff_t some = std::min(rows - row, MAX_GROUP);
             multiply(some, run.d_gates + (place + row) * gates, gates, run.from_gates + k * gates,
-                     gates, sums, tiles);
+                     gates, sums, tiles, slice.are_cached);
             for (ptrdiff_t r = 0; r < some; r++)
                 std::copy_n(sums + r * PANEL, std::min(PANEL, dim - k),
                             run.d_hidden + (slice.first + row + r) * dim + k);

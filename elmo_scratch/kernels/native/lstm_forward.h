@@ -78,7 +78,7 @@ void open_step(const LstmSizes &sizes, const LstmForward<Number> &run, const Thr
             for (ptrdiff_t panel = 0; panel < PANELS; panel++)
                 multiply(some, hidden + row * dim, dim,
                          run.to_gates + (k + panel * REGISTER) * 4 * dim, dim,
-                         sums + panel * some * PANEL, tiles);
+                         sums + panel * some * PANEL, tiles, slice.are_cached);
             open_panels(some, sums, cells, run.cell_clip, run.bias + k, before + row * cells + k,
                         run.gates + (place + row) * 4 * cells + k, run.after + own,
                         run.opened + own);
@@ -94,7 +94,7 @@ void project_step(const LstmSizes &sizes, const LstmForward<Number> &run, const 
         for (ptrdiff_t row = 0; row < rows; row += MAX_GROUP) {
             const ptrdiff_t some = std::min(rows - row, MAX_GROUP), own = (place + row) * dim + k;
             multiply(some, run.opened + (place + row) * cells, cells, run.projection + k * cells,
-                     cells, sums, tiles);
+                     cells, sums, tiles, slice.are_cached);
             project_panel(some, std::min(PANEL, dim - k), sums, dim, run.projection_clip,
                           run.scale ? run.scale + (slice.first + row) * dim + k : nullptr,
                           run.projected + own, run.outputs + own);

@@ -35,6 +35,8 @@ inline ptrdiff_t group_size(const LstmSizes &sizes, int threads) {
 struct ThreadSlice {
     ptrdiff_t first, end;
     ptrdiff_t thread, threads;
+    // Whether weights stay in a core's own cache.
+    bool are_cached;
 
     // Where the slice of `count` numbers begins and ends. Slices consist of whole blocks.
     ptrdiff_t from(ptrdiff_t count, ptrdiff_t block) const {
@@ -70,11 +72,11 @@ void run_slices(const LstmSizes &sizes, const Run &run,
             // The longest sentences come first.
 #pragma omp for schedule(dynamic)
             for (ptrdiff_t k = 0; k < groups; k++)
-                run_slice(sizes, run, {k * group, std::min((k + 1) * group, sizes.batch), 0, 1},
-                          tiles);
+                run_slice(sizes, run,
+                          {k * group, std::min((k + 1) * group, sizes.batch), 0, 1, true}, tiles);
         } else {
-            run_slice(sizes, run, {0, sizes.batch, omp_get_thread_num(), omp_get_num_threads()},
-                      tiles);
+            run_slice(sizes, run,
+                      {0, sizes.batch, omp_get_thread_num(), omp_get_num_threads(), false}, tiles);
         }
     }
 }
