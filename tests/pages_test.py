@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests import PROJECT_ROOT
-from tests.pages import RUN, blocks_of, missing_of, run_blocks
+from tests.pages import RUN, blocks_of, missing_of, mostly_missing_of, run_blocks
 
 CHECKED_OTHERWISE = {
     "docs/coming_from.md": "tests/coming_from_test.py",
@@ -89,3 +89,29 @@ def test_a_page_is_run_and_its_output_compared(
 )
 def test_shown_lines_are_printed_one_after_the_other(shown: str, is_printed: bool) -> None:
     assert (missing_of(shown, "one\ntwo\n\nthree 4\n") == []) == is_printed
+
+
+@pytest.mark.parametrize(
+    ("shown", "is_printed"),
+    [
+        ("'one' 0.5\n(2, 64)", True),
+        ("'two' 0.7\n(2, 32)\nthe end", True),
+        ("the end\nno\n(3, 4)", True),
+        ("the end\n(3, 4)\nyes", False),
+        ("the end", False),
+    ],
+)
+def test_where_output_varies_half_of_the_lines_are_printed(shown: str, is_printed: bool) -> None:
+    assert (mostly_missing_of(shown, "'six' 0.25\n\n(2, 16)\nno\n") == []) == is_printed
+
+
+def test_output_that_varies_is_compared_by_half_of_its_lines(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    text = (
+        "# Page\n\n<!-- output varies: why -->\n```bash\necho one\necho 2\n```\n\n"
+        "```text\ntwo\n3\n```\n"
+    )
+    for shown, num_missed in ((text, 0), (text.replace("\n3\n", "\nthree\n"), 1)):
+        page.write_text(shown, "utf-8")
+        blocks = list(blocks_of(page))
+        assert run_blocks(blocks, tmp_path, {"PATH": "/usr/bin:/bin"}) == num_missed
