@@ -154,7 +154,7 @@ def replace_when_training_begins(train: Any) -> None:
             try:
                 return train_anew()
             except Exception:
-                if old in kept and not is_locked(os.path.join(folder, LOCK)):
+                if old in kept:
                     _bring_back(kept_at, folder)
                 raise
             finally:
@@ -171,8 +171,11 @@ def replace_when_training_begins(train: Any) -> None:
 
 
 def _bring_back(kept_at: str, folder: str) -> None:
-    """Puts a folder back in the place of what a training that was refused has written."""
-    if os.path.lexists(folder):
+    """
+    Puts a folder back in the place of what a training that was refused has written, or beside it
+    where another process trains in that place by now.
+    """
+    if os.path.lexists(folder) and not is_locked(os.path.join(folder, LOCK)):
         os.rename(folder, f"{kept_at}.refused")
     try:
         os.rename(kept_at, folder)

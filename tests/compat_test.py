@@ -496,6 +496,18 @@ def test_a_folder_whose_place_was_taken_lies_beside_it(
     assert os.listdir(trained.parent / f"run.{os.getpid()}") == ["old"]
 
 
+def test_a_folder_where_another_process_trains_by_now_is_left_to_it(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([False, True])
+    monkeypatch.setattr(training, "is_locked", lambda path: next(answers))
+    with pytest.raises(ConfigurationError):
+        train_in(trained, ConfigurationError("bad"), False, force=True)
+    beside = trained.parent / f"run.{os.getpid()}"
+    assert sorted(trained.parent.iterdir()) == [trained, beside]
+    assert (os.listdir(trained), os.listdir(beside)) == (["new"], ["old"])
+
+
 @pytest.mark.parametrize(
     ("world_size", "devices", "named", "network"),
     [

@@ -52,7 +52,7 @@ void panel_maxima(const Number *word, ptrdiff_t dim, ptrdiff_t windows, const Nu
         const ptrdiff_t row = window % WINDOWS_AT_ONCE;
         if (row == 0)
             multiply(std::min(windows - window, WINDOWS_AT_ONCE), word + window * dim, dim, panel,
-                     inputs, sums, tiles, true);
+                     inputs, sums, tiles, /*are_cached=*/true);
         for (ptrdiff_t r = 0; r < REGISTERS; r++) {
             const Vec16f own = load(sums + row * PANEL + r * REGISTER);
             if (window == 0) {
