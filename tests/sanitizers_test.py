@@ -23,7 +23,7 @@ TESTS = [
     "tests/kernels/char_convolution_test.py",
     "tests/kernels/lstm/native_aligned_test.py",
     "tests/kernels/panels_test.py",
-    "tests/kernels/linear/amx_gradients_test.py",
+    "tests/kernels/multiplied_gradients_test.py",
     "tests/kernels/linear/amx_linear_test.py",
 ]
 """Of what is compiled for each instruction set."""

@@ -1,7 +1,7 @@
-"""Products and gradients of weights in bfloat16 by AMX."""
+"""Products in bfloat16 by AMX."""
 
 import ctypes
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Optional, Tuple
 
 import torch
 
@@ -10,8 +10,6 @@ from elmo_scratch.kernels.library import (
     INSTRUCTIONS,
     LIBRARY,
     POINTER,
-    AmxGradientPart,
-    AmxGradients,
     AmxProduct,
     AmxWeights,
     Instructions,
@@ -20,64 +18,7 @@ from elmo_scratch.kernels.library import (
 )
 from elmo_scratch.kernels.memory import LARGE_RESULT, buffer_pool
 
-TOGETHER = 32
-"""Sizes are padded with zeros to multiples of this."""
-
-GRADIENT_DTYPES = (torch.bfloat16,)
-"""The precision of products."""
-
-
 _OWN = LIBRARY if INSTRUCTIONS == Instructions.TILES else None
-MULTIPLY_GRADIENTS = functions(
-    _OWN, "multiply_gradients", GRADIENT_DTYPES, [ctypes.POINTER(AmxGradients), COUNT]
-)
-
-
-def can_multiply_gradients(
-    gradients: torch.Tensor, vectors: Sequence[torch.Tensor], dtype: torch.dtype
-) -> bool:
-    """Whether there is compiled code for `multiply_gradients` with weights of type `dtype`."""
-    return (
-        gradients.dtype in MULTIPLY_GRADIENTS
-        and dtype == torch.float32
-        and gradients.dim() == 2
-        and all(part.dim() == 2 and len(part) == len(gradients) for part in vectors)
-        and all(part.dtype == gradients.dtype for part in vectors)
-        and is_plain(gradients, *vectors, on="cpu")
-    )
-
-
-def multiply_gradients(
-    gradients: torch.Tensor, vectors: Sequence[torch.Tensor]
-) -> Tuple[List[torch.Tensor], torch.Tensor]:
-    """
-    The gradients of weights and bias. `gradients` are of shape `(rows, outputs)`, each of `vectors`
-    of shape `(rows, inputs)`, in bfloat16. Returns the gradient for each of `vectors`, of shape
-    `(outputs, inputs)`, and the sum of `gradients` over rows, of shape `(outputs,)`; both are in
-    float32, without rounding on the way.
-    """
-    rows, outputs = gradients.shape
-    dtype, gradients = gradients.dtype, gradients.contiguous()
-    sums = torch.empty(outputs, dtype=torch.float32, device="cpu")
-    vectors = [part.contiguous() for part in vectors]
-    packed = [
-        buffer_pool.empty((_padded_size(part.size(1)), _padded_size(rows)), dtype)
-        for part in vectors
-    ]
-    made = [buffer_pool.empty((outputs, part.size(1)), torch.float32) for part in vectors]
-    parts = [
-        AmxGradientPart(part.data_ptr(), part.size(1), place.data_ptr(), result.data_ptr())
-        for part, place, result in zip(vectors, packed, made)
-    ]
-    places = (AmxGradientPart * len(parts))(*parts)
-    own = AmxGradients(gradients.data_ptr(), rows, outputs, sums.data_ptr(), places, len(parts))
-    MULTIPLY_GRADIENTS[dtype](ctypes.byref(own), torch.get_num_threads())
-    return made, sums
-
-
-def _padded_size(size: int) -> int:
-    return size + -size % TOGETHER
-
 
 TILE = 16
 """Rows of a tile; a row holds as many pairs of numbers."""

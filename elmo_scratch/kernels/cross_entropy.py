@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, Optional, Tuple
 import torch
 from torch.autograd.function import once_differentiable
 
-from elmo_scratch.kernels.linear import PackedLinear, add_weight_gradient
+from elmo_scratch.kernels.linear import PackedLinear
 from elmo_scratch.kernels.onednn import padded_rows
+from elmo_scratch.kernels.weight_gradients import add_weight_gradient
 
 GROUP_SIZE = 64
 """Scores are grouped by so many, and the groups are ranked by their maxima."""

@@ -100,21 +100,21 @@ class AmxWeights(ctypes.Structure):
     _fields_ = [("numbers", POINTER), *_fields(SIZE, "outputs inputs"), ("is_turned", COUNT)]
 
 
-class AmxGradientPart(ctypes.Structure):
+class GradientPart(ctypes.Structure):
     _fields_ = [("vectors", POINTER), ("inputs", SIZE), *_fields(POINTER, "packed result")]
 
 
-class AmxGradients(ctypes.Structure):
+class GradientProducts(ctypes.Structure):
     _fields_ = [
         *(("gradients", POINTER), *_fields(SIZE, "rows outputs"), ("sums", POINTER)),
-        *(("parts", ctypes.POINTER(AmxGradientPart)), ("num_parts", SIZE)),
+        *(("parts", ctypes.POINTER(GradientPart)), ("num_parts", SIZE)),
     ]
 
 
 STRUCTS: List[Type[ctypes.Structure]] = [
     *(LstmSizes, LstmForward, LstmLayer, LstmLayers, LstmBackward),
     *(ConvolutionWords, ConvolutionFilters, PanelMatrix),
-    *(AmxProduct, AmxWeights, AmxGradientPart, AmxGradients),
+    *(AmxProduct, AmxWeights, GradientPart, GradientProducts),
 ]
 """All structs that are passed to the library."""
 

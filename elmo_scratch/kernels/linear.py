@@ -1,17 +1,18 @@
-"""A linear layer, fast with frozen weights, in a chosen precision, and its gradients."""
+"""A linear layer, fast with frozen weights, in a chosen precision."""
 
 from functools import lru_cache
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Optional, Tuple
 
 import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_scratch.kernels import onednn
-from elmo_scratch.kernels.amx import AmxLinear, can_multiply_gradients, multiply_gradients
+from elmo_scratch.kernels.amx import AmxLinear
 from elmo_scratch.kernels.library import is_plain
-from elmo_scratch.kernels.memory import FrozenWeightCache, buffer_pool
+from elmo_scratch.kernels.memory import FrozenWeightCache
 from elmo_scratch.kernels.onednn import matmul_into_pool
 from elmo_scratch.kernels.precision import MixedPrecision
+from elmo_scratch.kernels.weight_gradients import weight_gradients
 
 
 class Linear(MixedPrecision):
@@ -235,90 +236,3 @@ def _enough(weight: torch.Tensor) -> int:
     sizes of the released models; packing rows takes a third of the time of packing columns.
     """
     return 16 if weight.is_contiguous() else 48
-
-
-ONES = 16
-"""Columns of ones, whose product is the sum over rows. One would do, but odd widths are slow."""
-
-OUTPUTS_OF_A_SUM = 2**16
-"""A gradient that is added to another is computed for so many outputs at once."""
-
-OUTPUTS_AT_ONCE = 512
-"""A gradient that is converted to a wider type is computed for so many outputs at once."""
-
-
-class WeightGradients(NamedTuple):
-    """
-    The gradients of `weights`, each of shape `(outputs, inputs)`, and of their bias, `(outputs,)`.
-    """
-
-    weights: List[torch.Tensor]
-    bias: torch.Tensor
-
-
-def weight_gradients(
-    gradients: torch.Tensor, vectors: Sequence[torch.Tensor], dtype: torch.dtype
-) -> WeightGradients:
-    """
-    The gradients of matrices of type `dtype`, each multiplied with one of `vectors`, shape
-    `(rows, inputs)`, to make the same outputs. `gradients` are those outputs' gradients, shape
-    `(rows, outputs)`, in the precision of products.
-    """
-    rounded = [part.to(gradients.dtype) for part in vectors]
-    if can_multiply_gradients(gradients, rounded, dtype):
-        return WeightGradients(*multiply_gradients(gradients, rounded))
-    if len(rounded) < 2:
-        made = [_row_by_row(_product(gradients, part, dtype)) for part in rounded]
-        return WeightGradients(made, gradients.sum(dim=0).to(dtype))
-    # As one product, because reading the gradients takes much of its time.
-    ones = gradients.new_ones(len(gradients), ONES)
-    together = torch.cat([*rounded, ones], dim=1)
-    sizes = [part.size(1) for part in (*rounded, ones)]
-    *made, sums = _product(gradients, together, dtype).split(sizes, dim=1)
-    return WeightGradients([_empty_like(part).copy_(part) for part in made], sums[:, 0].clone())
-
-
-def add_weight_gradient(
-    total: torch.Tensor, gradients: torch.Tensor, vectors: torch.Tensor
-) -> None:
-    """
-    Adds the gradient of a matrix of weights to `total`, shape `(outputs, inputs)`, of the weights'
-    type. `gradients`, shape `(rows, outputs)`, and `vectors`, shape `(rows, inputs)`, are in the
-    precision of products.
-    """
-    if gradients.dtype == total.dtype and not onednn.can_multiply(gradients.t(), vectors):
-        total.addmm_(gradients.t(), vectors)
-        return
-    for place, piece in zip(
-        total.split(OUTPUTS_OF_A_SUM), gradients.split(OUTPUTS_OF_A_SUM, dim=1)
-    ):
-        if can_multiply_gradients(piece, [vectors], total.dtype):
-            place += multiply_gradients(piece, [vectors])[0][0]
-        else:
-            place += _product(piece, vectors, total.dtype)
-
-
-def _product(gradients: torch.Tensor, vectors: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """The gradient of one matrix of weights."""
-    if gradients.device.type != "cpu":
-        return torch.mm(gradients.t(), vectors).to(dtype)
-    if gradients.dtype == dtype:
-        return matmul_into_pool(gradients.t(), vectors)
-    result = buffer_pool.empty((gradients.size(1), vectors.size(1)), dtype)
-    # By pieces, so that the rounded numbers stay in the CPU's caches.
-    pieces = gradients.t().split(OUTPUTS_AT_ONCE)
-    for place, rows in zip(result.split(OUTPUTS_AT_ONCE), pieces):
-        place.copy_(rows @ vectors)
-    return result
-
-
-def _row_by_row(made: torch.Tensor) -> torch.Tensor:
-    """The same matrix, contiguous."""
-    return made if made.is_contiguous() else _empty_like(made).copy_(made)
-
-
-def _empty_like(part: torch.Tensor) -> torch.Tensor:
-    """An uninitialised contiguous tensor."""
-    if part.device.type != "cpu":
-        return torch.empty(part.shape, dtype=part.dtype, device=part.device)
-    return buffer_pool.empty(part.shape, part.dtype)

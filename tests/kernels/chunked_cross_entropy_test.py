@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import cross_entropy, linear
 
 from elmo_scratch.kernels import cross_entropy as chunks
-from elmo_scratch.kernels import linear as products
+from elmo_scratch.kernels import weight_gradients as products
 from elmo_scratch.kernels.cross_entropy import chunked_cross_entropy
 from elmo_scratch.kernels.linear import PackedLinear
 

@@ -9,8 +9,12 @@ import torch
 from elmo_scratch.kernels import amx, char_convolution, onednn
 from elmo_scratch.kernels.amx import AmxLinear
 from elmo_scratch.kernels.char_convolution import convolved_maxima
-from elmo_scratch.kernels.linear import weight_gradients
 from elmo_scratch.kernels.pointwise import highway_gate, sigmoid_
+from elmo_scratch.kernels.weight_gradients import (
+    MULTIPLY_GRADIENTS,
+    multiply_gradients,
+    weight_gradients,
+)
 from tests.kernels.char_convolution_test import exactly, random_convolved
 from tests.kernels.highway_test import asking, by_formula
 from tests.modules.token_encoders.character_convolution_test import (
@@ -111,14 +115,12 @@ def test_tiled_products(draw: random.Random) -> None:
         assert close(AmxLinear(weight)(vectors, bias, summand), exact, 2**-8), shape
 
 
-@pytest.mark.skipif(not amx.MULTIPLY_GRADIENTS, reason="this processor has no tiles")
-def test_tiled_gradients(draw: random.Random) -> None:
+@pytest.mark.parametrize("dtype", MULTIPLY_GRADIENTS)
+def test_compiled_gradients(dtype: torch.dtype, draw: random.Random) -> None:
     for _ in range(SHAPES):
         rows, outputs, inputs = shape = size(draw, 700), size(draw, 600), size(draw, 600)
-        gradients, part = (
-            torch.randn(rows, width).to(torch.bfloat16) for width in (outputs, inputs)
-        )
-        (made,), sums = amx.multiply_gradients(gradients, [part])
+        gradients, part = (torch.randn(rows, width).to(dtype) for width in (outputs, inputs))
+        (made,), sums = multiply_gradients(gradients, [part])
         assert close(made, gradients.double().t() @ part.double()), shape
         assert close(sums, gradients.double().sum(dim=0)), shape
 

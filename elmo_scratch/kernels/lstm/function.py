@@ -7,7 +7,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from elmo_scratch.kernels.library import IS_MISSING, warn_of_missing_code
-from elmo_scratch.kernels.linear import PackedLinear, weight_gradients
+from elmo_scratch.kernels.linear import PackedLinear
 from elmo_scratch.kernels.lstm import cuda_graphs
 from elmo_scratch.kernels.lstm.cuda_graphs import LstmGraphCache, RecordedSteps
 from elmo_scratch.kernels.lstm.native import can_run_native, lstm_native
@@ -15,6 +15,7 @@ from elmo_scratch.kernels.lstm.reference import LstmProducts, lstm_reference
 from elmo_scratch.kernels.lstm.run import LstmResult, LstmRun, LstmState, LstmWeights
 from elmo_scratch.kernels.lstm.stack import StackCache, StackRun, can_read_stack, read_stack
 from elmo_scratch.kernels.memory import FrozenWeightCache, release_spare_pages
+from elmo_scratch.kernels.weight_gradients import weight_gradients
 
 Way = Callable[[LstmRun], LstmResult]
 """How a run is computed."""

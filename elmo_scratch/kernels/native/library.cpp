@@ -16,8 +16,6 @@ constexpr int ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18;
 
 namespace {
 
-using elmo_scratch::AmxGradientPart;
-using elmo_scratch::AmxGradients;
 using elmo_scratch::AmxProduct;
 using elmo_scratch::LstmSizes;
 using elmo_scratch::PanelMatrix;
@@ -26,6 +24,8 @@ using std::ptrdiff_t;
 using AmxWeights = elmo_scratch::AmxWeights<float>;
 using ConvolutionFilters = elmo_scratch::ConvolutionFilters<float>;
 using ConvolutionWords = elmo_scratch::ConvolutionWords<float>;
+using GradientPart = elmo_scratch::GradientPart<float>;
+using GradientProducts = elmo_scratch::GradientProducts<float>;
 using LstmBackward = elmo_scratch::LstmBackward<float>;
 using LstmForward = elmo_scratch::LstmForward<float>;
 using LstmLayer = elmo_scratch::LstmLayer<float>;
@@ -147,19 +147,19 @@ constexpr Layout LAYOUTS[] = {
     FIELD(AmxWeights, inputs),
     FIELD(AmxWeights, is_turned),
 
-    SIZE(AmxGradientPart),
-    FIELD(AmxGradientPart, vectors),
-    FIELD(AmxGradientPart, inputs),
-    FIELD(AmxGradientPart, packed),
-    FIELD(AmxGradientPart, result),
+    SIZE(GradientPart),
+    FIELD(GradientPart, vectors),
+    FIELD(GradientPart, inputs),
+    FIELD(GradientPart, packed),
+    FIELD(GradientPart, result),
 
-    SIZE(AmxGradients),
-    FIELD(AmxGradients, gradients),
-    FIELD(AmxGradients, rows),
-    FIELD(AmxGradients, outputs),
-    FIELD(AmxGradients, sums),
-    FIELD(AmxGradients, parts),
-    FIELD(AmxGradients, num_parts),
+    SIZE(GradientProducts),
+    FIELD(GradientProducts, gradients),
+    FIELD(GradientProducts, rows),
+    FIELD(GradientProducts, outputs),
+    FIELD(GradientProducts, sums),
+    FIELD(GradientProducts, parts),
+    FIELD(GradientProducts, num_parts),
 
     {nullptr, 0},
 };

@@ -1,10 +1,14 @@
-// LSTMs, convolutions and the packing of their weights. setup.py compiles this file three times:
-// with INSTRUCTIONS=AVX2 and =AVX512 for products in float32, with =BFLOAT16 for those in bfloat16.
+// LSTMs, convolutions, the packing of their weights, and gradients of weights. setup.py compiles
+// this file three times: with INSTRUCTIONS=AVX2 and =AVX512 for products in float32, with =BFLOAT16
+// for those in bfloat16.
 
 #include "convolution.h"
 #include "lstm_backward.h"
 #include "lstm_stack.h"
 #include "panels.h"
+#if INSTRUCTIONS == AVX2
+#include "weight_gradient.h"
+#endif
 
 #ifdef HAS_SIMD_CODE
 
@@ -60,6 +64,11 @@ void NAME(convolve_backward)(const Words<Number> *words, const Filters<Number> *
 #if INSTRUCTIONS == AVX2
 void pack_panels_float32(const PanelMatrix *matrix, float *packed, int threads, int has_tiles) {
     pack_panels(*matrix, packed, threads, has_tiles);
+}
+
+// weight_gradients.py calls this, and checks what it is given.
+void multiply_gradients_float32(const GradientProducts<float> *all, int threads) {
+    multiply_gradients(*all, threads);
 }
 #elif INSTRUCTIONS == BFLOAT16
 void pack_panels_bfloat16(const PanelMatrix *matrix, Bfloat16 *packed, int threads, int has_tiles) {

@@ -104,20 +104,22 @@ struct AmxWeights {
     int is_turned;
 };
 
-// The gradient of one matrix of weights by AMX: amx.py has the shapes.
-struct AmxGradientPart {
-    const Bfloat16 *vectors;
+// The gradient of one matrix of weights: weight_gradients.py has the shapes.
+template <typename Number>
+struct GradientPart {
+    const Number *vectors;
     ptrdiff_t inputs;
-    Bfloat16 *packed;
+    Number *packed;
     float *result;
 };
 
-// The gradients of several matrices with the same outputs.
-struct AmxGradients {
-    const Bfloat16 *gradients;
+// The gradients of several matrices with the same outputs, and of their bias.
+template <typename Number>
+struct GradientProducts {
+    const Number *gradients;
     ptrdiff_t rows, outputs;
     float *sums;
-    const AmxGradientPart *parts;
+    const GradientPart<Number> *parts;
     ptrdiff_t num_parts;
 };
 

@@ -11,15 +11,18 @@ using namespace elmo_scratch;
 
 namespace {
 
+using Gradients = GradientProducts<Bfloat16>;
+using Part = GradientPart<Bfloat16>;
+
 constexpr ptrdiff_t MIN_PRODUCTS_OF_A_THREAD = 1 << 20;
 // The L2 cache holds vectors with up to MAX_CACHED_NUMBERS. Larger ones pass once for
 // NUMBERS_AT_ONCE transposed gradients.
 constexpr ptrdiff_t MAX_CACHED_NUMBERS = 1 << 20, NUMBERS_AT_ONCE = 1 << 17;
 
-INLINE ptrdiff_t padded_rows(const AmxGradients &all) { return round_up(all.rows, Block::SIZE); }
+INLINE ptrdiff_t padded_rows(const Gradients &all) { return round_up(all.rows, Block::SIZE); }
 
 // Packs vectors as weights that have an output for each of 32 inputs, and an input for each row.
-void pack_columns(const AmxGradients &all, const AmxGradientPart &part, ptrdiff_t input) {
+void pack_columns(const Gradients &all, const Part &part, ptrdiff_t input) {
     for (ptrdiff_t row = 0; row < all.rows; row += Block::SIZE) {
         const Block block(part.vectors + row * part.inputs + input, part.inputs, all.rows - row,
                           part.inputs - input);
@@ -41,7 +44,7 @@ INLINE void add(const Lanes &lanes, float *sums, __mmask16 some) {
 }
 
 // Packs the gradients of some outputs into transposed tiles, and adds them up over rows.
-void transpose_columns(const AmxGradients &all, ptrdiff_t output, ptrdiff_t end,
+void transpose_columns(const Gradients &all, ptrdiff_t output, ptrdiff_t end,
                        Bfloat16 *transposed) {
     std::fill(all.sums + output, all.sums + end, 0.0f);
     for (ptrdiff_t row = 0; row < all.rows; row += Block::SIZE)
@@ -58,8 +61,8 @@ void transpose_columns(const AmxGradients &all, ptrdiff_t output, ptrdiff_t end,
 }
 
 // Computes the gradients of the weights from 32 inputs to 32 outputs.
-void multiply_block(const AmxGradients &all, const AmxGradientPart &part, ptrdiff_t output,
-                    ptrdiff_t input, const Bfloat16 *transposed, Tiles &tiles) {
+void multiply_block(const Gradients &all, const Part &part, ptrdiff_t output, ptrdiff_t input,
+                    const Bfloat16 *transposed, Tiles &tiles) {
     const ptrdiff_t rows = std::min(all.outputs - output, Block::SIZE), inputs = part.inputs;
     const Tiled own = Tiled::pairs(transposed),
                 others = Tiled::pairs(part.packed + input * padded_rows(all));
@@ -73,8 +76,8 @@ void multiply_block(const AmxGradients &all, const AmxGradientPart &part, ptrdif
 }
 
 // Computes the gradients of several blocks of outputs, for which the vectors pass once.
-void multiply_columns(const AmxGradients &all, ptrdiff_t output, ptrdiff_t end,
-                      Bfloat16 *transposed, Tiles &tiles) {
+void multiply_columns(const Gradients &all, ptrdiff_t output, ptrdiff_t end, Bfloat16 *transposed,
+                      Tiles &tiles) {
     transpose_columns(all, output, end, transposed);
     for (ptrdiff_t number = 0; number < all.num_parts; number++)
         for (ptrdiff_t input = 0; input < all.parts[number].inputs; input += Block::SIZE)
@@ -85,8 +88,8 @@ void multiply_columns(const AmxGradients &all, ptrdiff_t output, ptrdiff_t end,
 
 }  // namespace
 
-// amx.py calls this, and checks what it is given.
-extern "C" void multiply_gradients_bfloat16(const AmxGradients *all, int threads) {
+// weight_gradients.py calls this, and checks what it is given.
+extern "C" void multiply_gradients_bfloat16(const Gradients *all, int threads) {
     ptrdiff_t inputs = 0;
     const ptrdiff_t depth = padded_rows(*all);
     for (ptrdiff_t k = 0; k < all->num_parts; k++) inputs += all->parts[k].inputs;

@@ -3,21 +3,21 @@ from typing import Tuple
 import pytest
 import torch
 
-from elmo_scratch.kernels import linear as module
 from elmo_scratch.kernels import onednn
-from elmo_scratch.kernels.linear import (
+from elmo_scratch.kernels import weight_gradients as module
+from elmo_scratch.kernels.weight_gradients import (
     OUTPUTS_AT_ONCE,
     add_weight_gradient,
     weight_gradients,
 )
 
 
-@pytest.fixture(params=["as it is", "without tiles", "PyTorch's products"])
+@pytest.fixture(params=["as it is", "oneDNN's products", "PyTorch's products"])
 def each_processor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This one, one without tiles, and one without oneDNN."""
-    if request.param == "without tiles":
+    """This one, one without compiled code for gradients, and one without oneDNN as well."""
+    if request.param != "as it is":
         monkeypatch.setattr(module, "can_multiply_gradients", lambda *_: False)
-    elif request.param == "PyTorch's products":
+    if request.param == "PyTorch's products":
         monkeypatch.setattr(onednn, "can_multiply", lambda *_: False)
 
 

@@ -1,17 +1,23 @@
 import pytest
 import torch
 
-from elmo_scratch.kernels.amx import (
+from elmo_scratch.kernels.weight_gradients import (
     MULTIPLY_GRADIENTS,
     can_multiply_gradients,
     multiply_gradients,
 )
 
-pytestmark = pytest.mark.skipif(not MULTIPLY_GRADIENTS, reason="this processor has no tiles")
+pytestmark = pytest.mark.skipif(
+    not MULTIPLY_GRADIENTS, reason="nothing is compiled for gradients on this processor"
+)
+
+
+DTYPE = next(iter(MULTIPLY_GRADIENTS), torch.float32)
+"""The one precision of products for which this processor has compiled code, if there is one."""
 
 
 def random(*shape: int) -> torch.Tensor:
-    return torch.randn(*shape).to(torch.bfloat16)
+    return torch.randn(*shape).to(DTYPE)
 
 
 @pytest.mark.usefixtures("each_number_of_threads")
@@ -58,10 +64,10 @@ def test_it_knows_what_it_multiplies() -> None:
     gradients, vectors = random(4, 5), random(4, 6)
     assert can_multiply_gradients(gradients, [vectors], torch.float32)
     assert not can_multiply_gradients(gradients, [vectors], torch.float64)
-    assert not can_multiply_gradients(gradients.float(), [vectors], torch.float32)
+    assert not can_multiply_gradients(gradients.double(), [vectors], torch.float32)
     assert not can_multiply_gradients(gradients.to("meta"), [vectors], torch.float32)
     assert not can_multiply_gradients(gradients, [vectors.to("meta")], torch.float32)
-    for unfit in (vectors[:3], vectors[0], vectors.float()):
+    for unfit in (vectors[:3], vectors[0], vectors.double()):
         assert not can_multiply_gradients(gradients, [vectors, unfit], torch.float32)
 
 
