@@ -32,7 +32,7 @@ def _fields(kind: Any, names: str) -> List[Any]:
 class LstmSizes(ctypes.Structure):
     _fields_ = [
         *_fields(ctypes.POINTER(SIZE), "batch_sizes"),
-        *_fields(SIZE, "steps batch cells dim"),
+        *_fields(SIZE, "steps batch cells dim gate_stride opened_stride"),
     ]
 
 

@@ -19,7 +19,8 @@ from elmo_scratch.kernels.library import (
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="nothing was compiled here")
 
-SIZES = [("batch_sizes", POINTER), ("steps", SIZE), ("batch", SIZE), ("cells", SIZE), ("dim", SIZE)]
+NUMBERS = ("steps", "batch", "cells", "dim", "gate_stride", "opened_stride")
+SIZES = [("batch_sizes", POINTER), *((name, SIZE) for name in NUMBERS)]
 
 
 def with_other_sizes(fields: List[Any]) -> List[Any]:
@@ -43,11 +44,14 @@ def test_structs_are_laid_out_as_in_the_library(library: ctypes.CDLL) -> None:
     "fields, different",
     [
         (SIZES, []),
-        (SIZES[:-1], ["LstmSizes", "LstmSizes.dim"]),
+        (SIZES[:-1], ["LstmSizes", "LstmSizes.opened_stride"]),
         ([*SIZES, ("last", SIZE)], ["LstmSizes", "LstmSizes.last"]),
         ([SIZES[0], SIZES[2], SIZES[1], *SIZES[3:]], ["LstmSizes.batch", "LstmSizes.steps"]),
-        ([*SIZES[:3], ("num_cells", SIZE), SIZES[4]], ["LstmSizes.cells", "LstmSizes.num_cells"]),
-        ([*SIZES[:3], ("cells", COUNT), ("dim", COUNT)], ["LstmSizes", "LstmSizes.dim"]),
+        ([*SIZES[:3], ("num_cells", SIZE), *SIZES[4:]], ["LstmSizes.cells", "LstmSizes.num_cells"]),
+        (
+            [*SIZES[:5], ("gate_stride", COUNT), ("opened_stride", COUNT)],
+            ["LstmSizes", "LstmSizes.opened_stride"],
+        ),
     ],
     ids=["the same", "one missing", "one more", "exchanged", "another name", "narrower"],
 )
@@ -76,4 +80,4 @@ def test_a_library_with_other_structs_is_done_without_and_said(
     monkeypatch.setattr(native_structs, "STRUCTS", with_other_sizes(SIZES[:-1]))
     assert load_library(tmp_path / KERNELS.name) is None
     (message,) = caplog.messages
-    assert "LstmSizes.dim" in message and "Installing elmo_scratch again" in message
+    assert "LstmSizes.opened_stride" in message and "Installing elmo_scratch again" in message

@@ -153,14 +153,9 @@ def _call(
     function: Any, kind: Any, run: LstmRun, tensors: Sequence[Optional[torch.Tensor]]
 ) -> None:
     """Calls native code with the addresses of `tensors`."""
-    steps, batch = len(run.batch_sizes), len(run.state.cell)
-    sizes = LstmSizes(
-        (SIZE * steps)(*run.batch_sizes),
-        steps,
-        batch,
-        run.state.cell.size(1),
-        run.state.hidden.size(1),
-    )
+    steps, (batch, cells) = len(run.batch_sizes), run.state.cell.shape
+    dim = run.state.hidden.size(1)
+    sizes = LstmSizes((SIZE * steps)(*run.batch_sizes), steps, batch, cells, dim, 4 * cells, cells)
     places = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
     bounds = [math.nan if clip is None else clip for clip in run.clips]
     function(

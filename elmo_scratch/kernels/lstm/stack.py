@@ -40,6 +40,12 @@ The number of gates computed before the steps that use them: 16 MiB in float32, 
 positions for the full rate.
 """
 
+NUMBERS_BETWEEN = 32
+"""
+Numbers between the gates of two positions, and between their cells' outputs. Without them those of
+all positions would have the same few places in a cache, because sizes are often powers of two.
+"""
+
 
 class StackRun(NamedTuple):
     """
@@ -199,13 +205,18 @@ def read_stack(run: StackRun, cache: StackCache) -> StackResult:
     hidden, cell = (part.clone(memory_format=torch.contiguous_format) for part in state)
     (positions, dim), (layers, batch, num_cells) = inputs.shape, cell.shape
     at_once = min(positions, max(GATES_AT_ONCE // (4 * num_cells), run.batch_sizes[0]))
+    gate_stride, opened_stride = (size + NUMBERS_BETWEEN for size in (4 * num_cells, num_cells))
     outputs = buffer_pool.empty((layers, positions, dim), torch.float32)
     # What a layer reads and makes, gates, the cells' outputs, and the last outputs of a sentence.
-    shapes = [(positions, dim)] * 2 + [(at_once, 4 * num_cells), (at_once, num_cells), (batch, dim)]
+    shapes = [*[(positions, dim)] * 2, (at_once, gate_stride), (at_once, opened_stride)]
+    shapes.append((batch, dim))
     work = [buffer_pool.empty(shape, run.dtype) for shape in shapes]
     work.append(buffer_pool.empty((at_once, num_cells), torch.float32))  # memory cells
     steps = len(run.batch_sizes)
-    sizes = LstmSizes((SIZE * steps)(*run.batch_sizes), steps, batch, num_cells, dim)
+    sizes = LstmSizes(
+        *((SIZE * steps)(*run.batch_sizes), steps, batch, num_cells, dim),
+        *(gate_stride, opened_stride),
+    )
     struct = LstmLayers(
         packed.layers,
         layers,

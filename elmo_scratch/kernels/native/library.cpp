@@ -47,6 +47,8 @@ constexpr Layout LAYOUTS[] = {
     FIELD(LstmSizes, batch),
     FIELD(LstmSizes, cells),
     FIELD(LstmSizes, dim),
+    FIELD(LstmSizes, gate_stride),
+    FIELD(LstmSizes, opened_stride),
 
     SIZE(LstmForward),
     FIELD(LstmForward, to_gates),

@@ -30,9 +30,11 @@ INLINE void open_register(const float *sums, ptrdiff_t cells, Vec16f clip, const
 }
 
 template <typename Number>
-void open_panels(ptrdiff_t rows, const float *sums, ptrdiff_t cells, float clip, const float *bias,
-                 const float *before, Number *gates, float *after, Number *opened) {
+void open_panels(const LstmSizes &sizes, ptrdiff_t rows, const float *sums, float clip,
+                 const float *bias, const float *before, Number *gates, float *after,
+                 Number *opened) {
     const Vec16f bound = broadcast(clip);
+    const ptrdiff_t cells = sizes.cells;
     for (ptrdiff_t row = 0; row < rows; row++) {
         for (ptrdiff_t gate = 0; gate < 4; gate++)
             prefetch(gates + gate * cells + CELLS_TOGETHER, CELLS_TOGETHER);
@@ -44,7 +46,7 @@ void open_panels(ptrdiff_t rows, const float *sums, ptrdiff_t cells, float clip,
             open_register(sums + (panel * rows + row) * PANEL, cells, bound, bias + k, before + k,
                           gates + k, after + k, opened + k);
         }
-        gates += 4 * cells, before += cells, after += cells, opened += cells;
+        gates += sizes.gate_stride, before += cells, after += cells, opened += sizes.opened_stride;
     }
 }
 
@@ -79,9 +81,9 @@ void open_step(const LstmSizes &sizes, const LstmForward<Number> &run, const Thr
                 multiply(some, hidden + row * dim, dim,
                          run.to_gates + (k + panel * REGISTER) * 4 * dim, dim,
                          sums + panel * some * PANEL, tiles, slice.are_cached);
-            open_panels(some, sums, cells, run.cell_clip, run.bias + k, before + row * cells + k,
-                        run.gates + (place + row) * 4 * cells + k, run.after + own,
-                        run.opened + own);
+            open_panels(sizes, some, sums, run.cell_clip, run.bias + k, before + row * cells + k,
+                        run.gates + (place + row) * sizes.gate_stride + k, run.after + own,
+                        run.opened + (place + row) * sizes.opened_stride + k);
         }
 }
 
@@ -93,8 +95,8 @@ void project_step(const LstmSizes &sizes, const LstmForward<Number> &run, const 
     for (ptrdiff_t k = slice.from(dim, PANEL); k < slice.to(dim, PANEL); k += PANEL)
         for (ptrdiff_t row = 0; row < rows; row += MAX_GROUP) {
             const ptrdiff_t some = std::min(rows - row, MAX_GROUP), own = (place + row) * dim + k;
-            multiply(some, run.opened + (place + row) * cells, cells, run.projection + k * cells,
-                     cells, sums, tiles, slice.are_cached);
+            multiply(some, run.opened + (place + row) * sizes.opened_stride, sizes.opened_stride,
+                     run.projection + k * cells, cells, sums, tiles, slice.are_cached);
             project_panel(some, std::min(PANEL, dim - k), sums, dim, run.projection_clip,
                           run.scale ? run.scale + (slice.first + row) * dim + k : nullptr,
                           run.projected + own, run.outputs + own);

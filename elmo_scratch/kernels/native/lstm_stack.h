@@ -33,7 +33,7 @@ void multiply_inputs(const LstmSizes &sizes, const Number *inputs, ptrdiff_t pos
                 for (ptrdiff_t row = 0; row < some; row++)
                     for (ptrdiff_t gate = 0; gate < 4; gate++)
                         store(load(sums + row * PANEL + gate * REGISTER),
-                              gates + ((first + row) * 4 + gate) * cells + k);
+                              gates + (first + row) * sizes.gate_stride + gate * cells + k);
             }
     }
 }
@@ -54,7 +54,8 @@ void read_layer(const LstmSizes &sizes, const LstmLayers<Number> &run,
                         run.gates, threads, has_tiles);
         round_numbers(hidden, active * sizes.dim, run.hidden);
         Number *outputs = run.rounded_outputs + place * sizes.dim;
-        const LstmSizes some{sizes.batch_sizes + step, end - step, active, sizes.cells, sizes.dim};
+        LstmSizes some = sizes;
+        some.batch_sizes += step, some.steps = end - step, some.batch = active;
         // Threads read a sentence's state before they write it.
         const LstmForward<Number> steps{
             layer.to_gates, layer.projection, layer.bias,         run.gates, nullptr, run.hidden,
