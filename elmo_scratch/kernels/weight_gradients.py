@@ -68,7 +68,10 @@ def add_weight_gradient(
     type. `gradients`, shape `(rows, outputs)`, and `vectors`, shape `(rows, inputs)`, are in the
     precision of products.
     """
-    if gradients.dtype == total.dtype and not onednn.can_multiply(gradients.t(), vectors):
+    is_fast = can_multiply_gradients(gradients, [vectors], total.dtype) or onednn.can_multiply(
+        gradients.t(), vectors
+    )
+    if gradients.dtype == total.dtype and not is_fast:
         total.addmm_(gradients.t(), vectors)
         return
     for place, piece in zip(
@@ -108,8 +111,9 @@ def _empty_like(part: torch.Tensor) -> torch.Tensor:
 
 _LEVELS = {torch.float32: Instructions.AVX2, torch.bfloat16: Instructions.TILES}
 """
-The instruction set whose compiled code multiplies gradients, by the precision of products. Others
-take oneDNN's; the two have not been compared in float32 with AVX-512.
+The instruction set whose compiled code multiplies gradients, by the precision of products.
+Elsewhere PyTorch or oneDNN multiplies them. With AVX-512 compiled code and oneDNN have not been
+compared.
 """
 
 MULTIPLY_GRADIENTS = functions(
@@ -120,7 +124,10 @@ MULTIPLY_GRADIENTS = functions(
 )
 
 TOGETHER = 32
-"""Sizes of the memory for the work are multiples of this."""
+"""
+The inputs and the rows that are copied for products are padded to multiples of this. AMX needs both
+paddings; with AVX2 inputs are padded to multiples of 16, and rows not at all.
+"""
 
 
 def can_multiply_gradients(
@@ -140,8 +147,9 @@ def can_multiply_gradients(
 
 def multiply_gradients(gradients: torch.Tensor, vectors: Sequence[torch.Tensor]) -> WeightGradients:
     """
-    As `weight_gradients` for weights in float32, by compiled code. `gradients` and `vectors` are of
-    one type; nothing is rounded on the way. A number doesn't depend on the number of threads.
+    As `weight_gradients` for weights in float32, by compiled code, for what it
+    `can_multiply_gradients`. Nothing is rounded on the way. A number doesn't depend on the number
+    of threads.
     """
     rows, outputs = gradients.shape
     dtype, gradients = gradients.dtype, gradients.contiguous()

@@ -21,9 +21,10 @@ def random(*shape: int) -> torch.Tensor:
 
 
 @pytest.mark.usefixtures("each_number_of_threads")
-@pytest.mark.parametrize("rows", [1, 2, 31, 32, 33, 700])
+@pytest.mark.parametrize("rows", [1, 2, 31, 32, 33, 257, 700])
 @pytest.mark.parametrize(
-    "outputs, inputs", [(1, 1), (15, 33), (32, 32), (70, 45), (512, 128), (4096, 31), (300, 1600)]
+    "outputs, inputs",
+    [(1, 1), (11, 5), (13, 17), (15, 33), (32, 32), (70, 45), (512, 128), (4096, 31), (300, 1600)],
 )
 def test_gradients_are_not_rounded(outputs: int, inputs: int, rows: int) -> None:
     torch.manual_seed(13)
@@ -46,10 +47,17 @@ def test_numbers_may_lie_scattered_in_memory() -> None:
 
 def test_they_do_not_depend_on_the_number_of_threads(one_thread: None) -> None:
     gradients, vectors = random(300, 500), random(300, 600)
-    (alone,), _ = multiply_gradients(gradients, [vectors])
+    (alone,), sums = multiply_gradients(gradients, [vectors])
     torch.set_num_threads(2)
-    (together,), _ = multiply_gradients(gradients, [vectors])
-    assert torch.equal(together, alone)
+    (together,), own_sums = multiply_gradients(gradients, [vectors])
+    assert torch.equal(together, alone) and torch.equal(own_sums, sums)
+
+
+def test_they_do_not_depend_on_other_outputs_and_inputs() -> None:
+    gradients, vectors = random(300, 500), random(300, 600)
+    (whole,), sums = multiply_gradients(gradients, [vectors])
+    (some,), own_sums = multiply_gradients(gradients[:, 5:12], [vectors[:, 3:60]])
+    assert torch.equal(some, whole[5:12, 3:60]) and torch.equal(own_sums, sums[5:12])
 
 
 def test_what_is_no_number_stays_with_its_output() -> None:
@@ -67,6 +75,8 @@ def test_it_knows_what_it_multiplies() -> None:
     assert not can_multiply_gradients(gradients.double(), [vectors], torch.float32)
     assert not can_multiply_gradients(gradients.to("meta"), [vectors], torch.float32)
     assert not can_multiply_gradients(gradients, [vectors.to("meta")], torch.float32)
+    assert not can_multiply_gradients(gradients[:0], [vectors[:0]], torch.float32)
+    assert not can_multiply_gradients(gradients[:, :0], [vectors], torch.float32)
     for unfit in (vectors[:3], vectors[0], vectors.double()):
         assert not can_multiply_gradients(gradients, [vectors, unfit], torch.float32)
 

@@ -155,7 +155,8 @@ def _call(
     """Calls native code with the addresses of `tensors`."""
     steps, (batch, cells) = len(run.batch_sizes), run.state.cell.shape
     dim = run.state.hidden.size(1)
-    sizes = LstmSizes((SIZE * steps)(*run.batch_sizes), steps, batch, cells, dim, 4 * cells, cells)
+    strides = (4 * cells, cells)  # no gaps
+    sizes = LstmSizes((SIZE * steps)(*run.batch_sizes), steps, batch, cells, dim, *strides)
     places = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
     bounds = [math.nan if clip is None else clip for clip in run.clips]
     function(

@@ -36,14 +36,15 @@ READ_LAYERS = simd_functions(
 
 GATES_AT_ONCE = 2**22
 """
-The number of gates computed before the steps that use them: 16 MiB in float32, with enough
+The number of gates computed before the steps that use them: some 16 MiB in float32, with enough
 positions for the full rate.
 """
 
 NUMBERS_BETWEEN = 32
 """
-Numbers between the gates of two positions, and between their cells' outputs. Without them those of
-all positions would have the same few places in a cache, because sizes are often powers of two.
+Numbers between the gates of two positions, and between their cells' outputs: whole cache lines in
+each type. Without them all positions would share few sets of a cache, because sizes are often
+powers of two.
 """
 
 
@@ -208,15 +209,13 @@ def read_stack(run: StackRun, cache: StackCache) -> StackResult:
     gate_stride, opened_stride = (size + NUMBERS_BETWEEN for size in (4 * num_cells, num_cells))
     outputs = buffer_pool.empty((layers, positions, dim), torch.float32)
     # What a layer reads and makes, gates, the cells' outputs, and the last outputs of a sentence.
-    shapes = [*[(positions, dim)] * 2, (at_once, gate_stride), (at_once, opened_stride)]
-    shapes.append((batch, dim))
+    gates, opened = (at_once, gate_stride), (at_once, opened_stride)
+    shapes = [(positions, dim), (positions, dim), gates, opened, (batch, dim)]
     work = [buffer_pool.empty(shape, run.dtype) for shape in shapes]
     work.append(buffer_pool.empty((at_once, num_cells), torch.float32))  # memory cells
     steps = len(run.batch_sizes)
-    sizes = LstmSizes(
-        *((SIZE * steps)(*run.batch_sizes), steps, batch, num_cells, dim),
-        *(gate_stride, opened_stride),
-    )
+    numbers = (SIZE * steps)(*run.batch_sizes)
+    sizes = LstmSizes(numbers, steps, batch, num_cells, dim, gate_stride, opened_stride)
     struct = LstmLayers(
         packed.layers,
         layers,

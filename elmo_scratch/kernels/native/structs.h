@@ -10,7 +10,7 @@ inline namespace OF_INSTRUCTIONS {
 
 // The sizes of an LSTM's run. Positions lie step by step, `batch_sizes` of each step. From a
 // position to the next one there are `gate_stride` numbers in the gates, and `opened_stride` in the
-// cells' outputs.
+// cells' outputs. The backward pass reads both without gaps.
 struct LstmSizes {
     const ptrdiff_t *batch_sizes;
     ptrdiff_t steps, batch, cells, dim, gate_stride, opened_stride;
