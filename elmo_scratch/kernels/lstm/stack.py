@@ -214,8 +214,8 @@ def read_stack(run: StackRun, cache: StackCache) -> StackResult:
     work = [buffer_pool.empty(shape, run.dtype) for shape in shapes]
     work.append(buffer_pool.empty((at_once, num_cells), torch.float32))  # memory cells
     steps = len(run.batch_sizes)
-    numbers = (SIZE * steps)(*run.batch_sizes)
-    sizes = LstmSizes(numbers, steps, batch, num_cells, dim, gate_stride, opened_stride)
+    batch_sizes = (SIZE * steps)(*run.batch_sizes)
+    sizes = LstmSizes(batch_sizes, steps, batch, num_cells, dim, gate_stride, opened_stride)
     struct = LstmLayers(
         packed.layers,
         layers,
