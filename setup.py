@@ -13,13 +13,13 @@ from setuptools.command.build_ext import build_ext
 ROOT = Path(__file__).parent
 VERSION: Dict[str, str] = {}
 NATIVE = Path("elmo_scratch/kernels/native")
-# Of the processors of 2013 and later; the library says whether those at hand are among them.
-# Others, which CFLAGS may ask for, would keep what is compiled for several from being inlined.
+# All processors of 2013 and later have these instructions; the library says whether the one at hand
+# does. With others, which CFLAGS may ask for, what is compiled for several could not be inlined.
 INSTRUCTIONS = (
     ["-march=x86-64", "-mtune=generic", "-mavx2", "-mfma"] if platform.machine() == "x86_64" else []
 )
 SOURCES, HEADERS = (sorted(NATIVE.rglob(pattern)) for pattern in ("*.cpp", "*.h"))
-# Compiled once for each of these levels of instructions, which instructions.h describes.
+# This file is compiled once for each of these levels, which instructions.h describes.
 SIMD_KERNELS, LEVELS = NATIVE / "simd_kernels.cpp", ("AVX2", "AVX512", "BFLOAT16")
 # The configs that `allennlp elmo-train` fits to a text.
 RECIPES = "elmo_scratch.own_text.configs"

@@ -210,7 +210,7 @@ class Imports:
 
 
 IMPORTS = Imports()
-"""Those of this process."""
+"""The later imports of this process."""
 
 
 @contextmanager

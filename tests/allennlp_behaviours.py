@@ -169,7 +169,7 @@ def older_archive_outlasts_a_failure(folder: Path) -> List[Any]:
 def best_weights_outlast_a_failure(folder: Path) -> List[Any]:
     """What is in the best weights when those of a better epoch failed, and what files there are."""
     (folder / "best.th").write_text("older", encoding="utf-8")
-    # What stands in memory alone is written by no one.
+    # A lock cannot be saved, so that writing fails.
     model = SimpleNamespace(state_dict=lambda: {"weight": threading.Lock()})
     trainer: Any = SimpleNamespace(model=model, _ddp_wrapped_model=None)
     with suppress(TypeError):

@@ -68,10 +68,9 @@ def add_weight_gradient(
     type. `gradients`, shape `(rows, outputs)`, and `vectors`, shape `(rows, inputs)`, are in the
     precision of products.
     """
-    is_fast = can_multiply_gradients(gradients, [vectors], total.dtype) or onednn.can_multiply(
-        gradients.t(), vectors
-    )
-    if gradients.dtype == total.dtype and not is_fast:
+    is_compiled = can_multiply_gradients(gradients, [vectors], total.dtype)
+    is_by_pytorch = not (is_compiled or onednn.can_multiply(gradients.t(), vectors))
+    if gradients.dtype == total.dtype and is_by_pytorch:
         total.addmm_(gradients.t(), vectors)
         return
     for place, piece in zip(

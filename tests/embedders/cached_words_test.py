@@ -218,7 +218,7 @@ def embedded(
 
 
 def test_unknown_words_of_a_batch_get_their_own_vectors(files: OfficialFiles) -> None:
-    # Of the last two batches the vocabulary lacks most words; AllenNLP takes them all for one.
+    # The vocabulary lacks most words of the last two batches; AllenNLP takes them all for one.
     plain, cached = files.ours(), files.ours(vocab_to_cache=VOCABULARY)
     for batch in BATCHES:
         words = word_ids(batch, VOCABULARY)

@@ -18,7 +18,7 @@ OFFICIAL = [
 
 GOLDEN = PROJECT_ROOT / "tests" / "golden"
 ARCHIVE = str(GOLDEN / "words" / "model.tar.gz")
-"""Of a biLM of words."""
+"""The archive of a biLM of words."""
 
 NUM_LAYERS, WIDTH = 3, 12
 """Of the official files."""

@@ -96,7 +96,7 @@ def exactly(given: Convolved) -> torch.Tensor:
         rounded = weight.to(given.dtype).double()
         windows = characters.unfold(1, width, 1).transpose(2, 3).flatten(2)
         responses = windows @ rounded.t() + bias.double()
-        # Of a word's own windows, and of one behind it.
+        # A word's maxima are those of its own windows, and of one behind it.
         places = torch.arange(responses.size(1))
         own = (places <= given.lengths.unsqueeze(1)).unsqueeze(2)
         maxima.append(responses.masked_fill(~own, -math.inf).max(dim=1).values)

@@ -60,7 +60,7 @@ def gradients_of(
     inputs: torch.Tensor,
     state: LstmState,
 ) -> Gradients:
-    """Of a sum in which every number of outputs and last states weighs differently."""
+    """The gradients of a sum in which each number of outputs and last states has its own weight."""
     torch.manual_seed(7)
     loss = torch.stack([(part * torch.randn_like(part)).sum() for part in outputs]).sum()
     named = {"inputs": inputs, "hidden": state.hidden, "cell": state.cell}
