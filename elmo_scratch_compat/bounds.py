@@ -42,10 +42,10 @@ OPTIONS_CLIP = 3.4e38
 """The largest bound of cells and projections there: float32 ends. A number, not bytes."""
 
 HDF5_ALWAYS = 2**26
-"""What any data set of an HDF5 file, or a member of a zip file, may take in memory."""
+"""What any data set of an HDF5 file may take in memory, or the model in a zip file on the disk."""
 
 HDF5_COMPRESSIBLE = 64
-"""How many times larger than what is stored a larger one may be."""
+"""How many times larger than what is stored of it, or than the zip file, a larger one may be."""
 
 INDEX_ENTRY = 2**25
 """A sentence and its key in the index of a file of layers."""

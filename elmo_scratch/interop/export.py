@@ -20,11 +20,17 @@ from elmo_scratch.data.vocabulary_file import (
 )
 from elmo_scratch.files.atomic import atomic_writes, check_folder
 from elmo_scratch.interop.archives.blueprint import ListedWordIndexer, WordList
-from elmo_scratch.interop.folders.writing import FILES as FOLDER_FILES
+from elmo_scratch.interop.folders.reading import WEIGHTS_NAME as MODEL_FOLDER_WEIGHTS
+from elmo_scratch.interop.folders.writing import check_model_folder
 from elmo_scratch.interop.official.files import write_official_bilm
 from elmo_scratch.interop.official.options import MARK_IDS
 from elmo_scratch.interop.reading import LoadedBiLm, read_bilm
-from elmo_scratch.interop.zipped_models import OPTIONS_NAME, VOCABULARY_NAME, WEIGHTS_NAME
+from elmo_scratch.interop.zipped_models import (
+    OPTIONS_NAME,
+    SOFTMAX_NAME,
+    VOCABULARY_NAME,
+    WEIGHTS_NAME,
+)
 from elmo_scratch.modules import BiLm
 from elmo_scratch.modules.token_encoders import CharCnnEncoder, WordEncoder
 
@@ -105,9 +111,15 @@ def export_bilm(
 
     ConfigurationError
         If the biLM can't be read or has no official form, or the folder can't be written to or
-        holds one of the files already.
+        holds one of the files already, or others that need their own `vocab.txt`.
     """
     folder = Path(folder)
+    others = [name for name in (MODEL_FOLDER_WEIGHTS, SOFTMAX_NAME) if (folder / name).exists()]
+    if others:
+        raise ConfigurationError(
+            f"{folder}: expected a folder without {others[0]}, which needs the words in the order "
+            f"that they have in the {VOCABULARY_NAME} there. Choose another folder"
+        )
     check_folder(folder, FILES, overwrite, "`--overwrite`")
     read = read_bilm(model)
     official = OfficialWords.of(read.blueprint.words)
@@ -197,9 +209,9 @@ def export_model_folder(
 
     ConfigurationError
         If the biLM can't be read, or a model folder can't hold it, or not in this `dtype`; or the
-        folder can't be written to or holds one of the files already.
+        folder can't be written to or holds one of the files already, or official files.
     """
-    check_folder(Path(folder), FOLDER_FILES, overwrite, "`--overwrite`")
+    check_model_folder(Path(folder), overwrite, "`--overwrite`")
     read = read_bilm(model, with_softmax=True)
     try:
         read.save_pretrained(folder, dtype=dtype, overwrite=overwrite)

@@ -34,17 +34,27 @@ from elmo_scratch.interop.official.files import (
     read_official_options,
     read_tensors,
 )
-from elmo_scratch.interop.softmax import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
+from elmo_scratch.interop.softmax import (
+    NO_SOFTMAX,
+    LoadedMixes,
+    LoadedSoftmax,
+    read_official_softmax,
+)
 from elmo_scratch.interop.zipped_models import (
     OPTIONS_NAME,
     VOCABULARY_NAME,
     WEIGHTS_NAME,
+    SoftmaxFiles,
     official_files,
+    softmax_files,
 )
 from elmo_scratch.modules import BiLm
 from elmo_scratch_compat.strangers import told_of
 
 Source = Union[str, PathLike]
+
+NUM_SAMPLES = 8192
+"""The words that the original's softmax draws in training (`n_negative_samples_batch`)."""
 
 
 class LoadedBiLm(NamedTuple):
@@ -186,7 +196,9 @@ def _read(model: Source, options_file: Optional[Source], with_softmax: bool) -> 
     official = official_files(path)
     if official is not None:
         vocab_file = path / VOCABULARY_NAME
-        return _read_official(*official, vocab_file if vocab_file.exists() else None)
+        read = _read_official(*official, vocab_file if vocab_file.exists() else None)
+        beside = softmax_files(path) if with_softmax else None
+        return read if beside is None else _with_softmax(read, beside)
     return _read_archive(model, path, place, with_softmax)
 
 
@@ -267,6 +279,18 @@ def _read_official(
     bilm = blueprint.build_plain()
     load_tensors(bilm, tensors)
     return LoadedBiLm(bilm.eval(), blueprint, word_indexer, files)
+
+
+def _with_softmax(read: LoadedBiLm, beside: SoftmaxFiles) -> LoadedBiLm:
+    """Adds the softmax that lies beside official files, and the words that it scores."""
+    listed = read_vocabulary_file(beside.words)
+    trained = read_official_softmax(beside.softmax, len(listed), read.bilm.dim)
+    # As the original trains it, if there are so many words.
+    config = {"type": "sampled", "num_samples": min(NUM_SAMPLES, len(listed))}
+    return read._replace(
+        blueprint=read.blueprint._replace(words=WordList(["", *listed], UNKNOWN_WORD)),
+        softmax=LoadedSoftmax(config, trained.state_dict()),
+    )
 
 
 def _rows_of_words(vocab_file: Path, num_rows: int, weight_file: Source) -> WordList:

@@ -41,7 +41,7 @@ class PretrainedWeights(NamedTuple):
     """
     The weights that a training starts from. `config` is the configuration of the biLM; `words` are
     in the order of the rows of its tables of words; `bilm` and `softmax` are the tensors of its
-    parts, and `softmax_config` says of which kind the latter is. Official files have no softmax.
+    parts, and `softmax_config` says of which kind the latter is. There may be no softmax.
     """
 
     config: Dict[str, Any]

@@ -280,7 +280,7 @@ class SentenceScorer:
                 raise ConfigurationError(f"{model}: {NO_SOFTMAX_FILE}")  # nothing is fetched
             softmax_file, vocab_file = named
         path = found_model(model)
-        official = official_files(path)
+        official = None if is_model_folder(path) else official_files(path)
         if official is not None:
             beside = softmax_files(path) if softmax_file is None else (softmax_file, vocab_file)
             if beside is None:

@@ -1,5 +1,6 @@
 import itertools
 import json
+import shutil
 from pathlib import Path
 from typing import Any, Dict, List
 
@@ -12,7 +13,7 @@ from allennlp.data import Token, Vocabulary
 from allennlp.models import load_archive
 
 from elmo_scratch import SentenceScorer
-from elmo_scratch.interop import WordList, export_model_folder
+from elmo_scratch.interop import WordList, export_bilm, export_model_folder
 from elmo_scratch.interop.archives.archive import read_language_model
 from elmo_scratch.interop.softmax import LoadedSoftmax, build_softmax
 from elmo_scratch.kernels import rows_are_independent
@@ -262,6 +263,26 @@ def test_official_files_have_the_perplexities_of_the_original_code() -> None:
         original["sentences"], rel=3e-6
     )
     assert perplexities_of(scores)["perplexity"] == pytest.approx(original["text"], rel=3e-6)
+
+
+def test_a_model_folder_of_official_files_keeps_their_softmax(tmp_path: Path) -> None:
+    official = FIXTURES_ROOT / "elmo" / "language_model"
+    export_model_folder(official, tmp_path / "folder")
+    sentences = [["the", "river", "bank"], ["zzyzx"]]
+    theirs = SentenceScorer.from_pretrained(official, state="reset").score(sentences, 2)
+    ours = SentenceScorer.from_pretrained(tmp_path / "folder").score(sentences, 2)
+    for one, other in zip(theirs, ours, strict=True):
+        assert_same(one, other)
+
+
+def test_official_files_are_not_written_beside_a_softmax_that_would_not_fit(
+    tmp_path: Path,
+) -> None:
+    folder = Path(shutil.copytree(FIXTURES_ROOT / "elmo" / "language_model", tmp_path / "model"))
+    words = (folder / "vocab.txt").read_bytes()
+    with pytest.raises(ConfigurationError, match="a folder without softmax_weights.hdf5"):
+        export_bilm(folder, folder, overwrite=True)
+    assert (folder / "vocab.txt").read_bytes() == words
 
 
 def test_official_files_of_words_need_a_vocabulary_of_their_size(tmp_path: Path) -> None:

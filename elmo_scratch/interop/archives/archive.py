@@ -29,6 +29,7 @@ from elmo_scratch.interop.archives.weights import (
     UNREADABLE,
     Source,
     Tensors,
+    check_memory,
     check_not_compressed,
     check_plain,
     check_sizes,
@@ -40,7 +41,6 @@ from elmo_scratch.interop.softmax import DEFAULT_SOFTMAX
 from elmo_scratch.modules import BiLm
 from elmo_scratch.terminal import without_information
 from elmo_scratch_compat.archives import config_in
-from elmo_scratch_compat.bounds import SHARED_TENSORS
 from elmo_scratch_compat.parents import followed
 from elmo_scratch_compat.strangers import IMPORTABLE, config_as_data, told_of
 
@@ -226,9 +226,7 @@ def read_weights(folder: Path, archive_file: Source) -> Tensors:
         check_not_compressed(file)
         state = read_state_dict(file)
         check_plain(state)
-        size = sum(tensor.numel() * tensor.element_size() for tensor in state.values())
-        if size > SHARED_TENSORS * os.path.getsize(file):
-            raise ValueError(f"its tensors would take {size} bytes, many more than the file has")
+        check_memory(state, file)
     except (AttributeError, *UNREADABLE) as error:
         raise ConfigurationError(
             f"{archive_file}: expected the weights of a model in {os.path.basename(file)}, but "

@@ -3,6 +3,7 @@ The tensors of a biLM: checked before memory is taken for it, and loaded; and fi
 read and written whole and checked.
 """
 
+import os
 import pickle
 import zipfile
 import zlib
@@ -16,6 +17,7 @@ from allennlp.common.checks import ConfigurationError
 from elmo_scratch.files.atomic import atomic_write
 from elmo_scratch.interop.archives.blueprint import BiLmBlueprint, WithoutDrawing
 from elmo_scratch.modules import BiLm
+from elmo_scratch_compat.bounds import SHARED_TENSORS
 
 LANGUAGE_MODEL = "elmo_scratch_bilm"
 """The registered name of a language model; others of its kind begin so."""
@@ -160,6 +162,16 @@ def check_plain(state: Any) -> None:
             raise ValueError(f"the tensor {name!r:.80} is {kind}; expected plain real numbers")
 
 
+def check_memory(state: Tensors, path: Union[str, Path]) -> None:
+    """
+    Raises `ValueError` if tensors would take far more memory than their file: one stored number can
+    stand for all numbers of a tensor of any shape.
+    """
+    size = sum(tensor.numel() * tensor.element_size() for tensor in state.values())
+    if size > SHARED_TENSORS * os.path.getsize(path):
+        raise ValueError(f"its tensors would take {size} bytes, many more than the file has")
+
+
 def read_torch_file(path: Union[str, Path]) -> Any:
     """
     Loads a file of `torch.save` without running code in it. Raises one of `UNREADABLE` if a
@@ -182,7 +194,7 @@ def read_tensors(path: Union[str, Path]) -> Dict[str, torch.Tensor]:
     """
     Loads the `state_dict()` of a module, saved by any release of PyTorch, without running code in
     it. Tensors that lay on a GPU come on the processor. Raises `ValueError` with the reason if the
-    file is damaged or holds something else.
+    file is damaged or holds something else, or tensors that would take far more memory than it.
     """
     try:
         if zipfile.is_zipfile(path):
@@ -196,6 +208,7 @@ def read_tensors(path: Union[str, Path]) -> Dict[str, torch.Tensor]:
         isinstance(name, str) and isinstance(tensor, torch.Tensor) for name, tensor in state.items()
     ):
         raise ValueError("it holds something else than tensors with names")
+    check_memory(state, path)
     return state
 
 

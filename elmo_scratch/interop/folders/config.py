@@ -141,9 +141,10 @@ class FolderConfig(NamedTuple):
         bilm = _block(record.take("bilm"), "bilm", _settings_of(BiLm), path)
         encoder = bilm.get("token_encoder")
         bilm["token_encoder"] = _typed_block(encoder, "token_encoder", TOKEN_ENCODERS, path)
-        for flag in ("use_skip_connections", "locked_dropout"):
-            if not isinstance(bilm.get(flag, False), bool):
-                raise record.error(flag, "true or false", bilm[flag])
+        flags = [(bilm, "use_skip_connections"), (bilm, "locked_dropout")]
+        for block, flag in [*flags, (bilm["token_encoder"], "sparse")]:
+            if not isinstance(block.get(flag, False), bool):
+                raise record.error(flag, "true or false", block[flag])
         softmax = record.take("softmax", None)
         if softmax is not None:
             softmax = _typed_block(softmax, "softmax", SOFTMAXES, path)

@@ -5,12 +5,14 @@ import os
 import platform
 import re
 import shlex
+import sys
 from os import PathLike
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Union
 
 import safetensors
 import torch
+from allennlp.common.checks import ConfigurationError
 from safetensors.torch import save
 
 from elmo_scratch.data.spelling import CharacterWordIndexer, WordIndexer
@@ -32,6 +34,7 @@ from elmo_scratch.interop.folders.reading import (
     WEIGHTS_NAME,
 )
 from elmo_scratch.interop.softmax import NO_SOFTMAX, LoadedMixes, LoadedSoftmax
+from elmo_scratch.interop.zipped_models import OPTIONS_NAME, official_files
 from elmo_scratch.modules import BiLm
 from elmo_scratch.version import VERSION
 
@@ -83,7 +86,7 @@ def write_bilm_folder(
     # Raises
 
     ConfigurationError
-        If the folder can't be written to, or holds one of the files already.
+        If the folder can't be written to, or holds one of the files already, or official files.
     OSError
         If the disk is full.
     ValueError
@@ -94,7 +97,7 @@ def write_bilm_folder(
     if dtype not in DTYPES:
         raise ValueError(f"expected `dtype` to be one of {', '.join(DTYPES)}, but got {dtype!r}")
     folder = Path(folder)
-    check_folder(folder, FILES, overwrite, "`overwrite=True`")
+    check_model_folder(folder, overwrite, "`overwrite=True`")
     lowercase = False
     if isinstance(word_indexer, ListedWordIndexer):
         words, lowercase = word_indexer.words, word_indexer.lowercase
@@ -133,11 +136,22 @@ def write_bilm_folder(
             config = config._replace(vocabulary=vocabulary)
         (temporary / WEIGHTS_NAME).write_bytes(save(tensors, metadata={"format": "pt"}))
         card = model_card(bilm, config, facts, Path(os.path.realpath(folder)).name)
-        (temporary / CARD_NAME).write_text(card, encoding="utf-8")
+        # A path may hold bytes that are no UTF-8.
+        (temporary / CARD_NAME).write_text(card, encoding="utf-8", errors="backslashreplace")
         (temporary / CONFIG_NAME).write_text(config.to_json(), encoding="utf-8")
     if not has_words:
         # The biLM that was replaced may have left one.
         (folder / VOCABULARY_NAME).unlink(missing_ok=True)
+
+
+def check_model_folder(folder: Path, overwrite: bool, way: str) -> None:
+    """Checks as `check_folder` does that there can be a model folder, and no official files."""
+    if official_files(folder) is not None:
+        raise ConfigurationError(
+            f"{folder}: expected a folder without {OPTIONS_NAME}: official files have their words "
+            f"in another order in {VOCABULARY_NAME}. Choose another folder"
+        )
+    check_folder(folder, FILES, overwrite, way)
 
 
 def _named(tensors: Tensors, prefix: str, dtype: str) -> Dict[str, torch.Tensor]:
@@ -261,7 +275,7 @@ def _training(facts: TrainingFacts) -> str:
     figures = [
         f"{_figure(key, facts.audit[key])} {meaning}"
         for key, meaning in AUDITED.items()
-        if isinstance(facts.audit.get(key), (int, float))
+        if _is_number(facts.audit.get(key))
     ]
     if figures:
         lines.append(f"- {', '.join(figures)}")
@@ -277,7 +291,7 @@ def _perplexities(metrics: Dict[str, Any]) -> List[str]:
     rows = []
     for name in PERPLEXITIES:
         value = metrics.get(f"best_validation_{name}")
-        if isinstance(value, (int, float)):
+        if _is_number(value):
             direction = name.removeprefix("perplexity").strip("_").replace("_", " ")
             rows.append(f"| {direction or 'both directions'} | {value:.2f} |")
     if not rows:
@@ -285,6 +299,11 @@ def _perplexities(metrics: Dict[str, Any]) -> List[str]:
     epoch = metrics.get("best_epoch")
     when = f", after epoch {epoch + 1}" if isinstance(epoch, int) else ""
     return [f"## Perplexity on the validation data{when}\n", "| | |", "|---|---:|", *rows, ""]
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value is a finite number that a float can hold: JSON has larger ones."""
+    return isinstance(value, (int, float)) and abs(value) <= sys.float_info.max
 
 
 def _figure(name: str, value: float) -> str:

@@ -64,6 +64,24 @@ def test_a_card_tells_of_model_data_quality_training_and_versions(
     assert json.loads(block) == json.loads((run / "config.json").read_text())
 
 
+def test_numbers_that_no_float_holds_are_left_out(run: Path, tmp_path: Path) -> None:
+    metrics = {
+        "best_validation_perplexity": 10**400,
+        "best_validation_perplexity_left_to_right": float("nan"),
+        "best_validation_perplexity_right_to_left": 102.0,
+    }
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    audit = {"tokens": 12345, "unknown_share": 10**400}
+    (run / "vocabulary" / ".elmo_scratch-audit.json").write_text(json.dumps(audit))
+    card = card_of(run, tmp_path / "folder")
+    assert "| right to left | 102.00 |" in card and "- 12,345 tokens\n" in card
+    assert "both directions" not in card and "left to right" not in card
+
+
+def test_the_name_of_a_folder_need_not_be_utf8(run: Path, tmp_path: Path) -> None:
+    assert "# `folder \\udce9`\n" in card_of(run, tmp_path / "folder \udce9")
+
+
 def test_the_figures_of_a_corpus_come_with_its_vocabulary(run: Path, tmp_path: Path) -> None:
     text = GOLDEN / "texts" / "corpus.txt"
     vocab = CorpusVocabulary.from_corpus(data_path=str(text), min_count=2)

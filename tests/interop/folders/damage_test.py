@@ -150,6 +150,7 @@ def test_a_softmax_that_diverged_is_an_error(folder: Path) -> None:
         (lambda c: c["bilm"].update(state="cold"), "expected a `state` among carry, reset, warm"),
         (lambda c: c["bilm"].update(use_skip_connections="no"), "to be true or false, but got"),
         (lambda c: c["bilm"].update(locked_dropout="no"), "to be true or false, but got"),
+        (lambda c: c["bilm"]["token_encoder"].update(sparse=0), "to be true or false, but got"),
         (lambda c: c["bilm"].update(word_dropout="much"), "its config describes no biLM"),
         (lambda c: c["bilm"].update(token_encoder="word"), "expected `token_encoder` to be a JSON"),
         (lambda c: c["softmax"].update(type="adaptive", cutoffs=[1] * 999), "fewer tensors than"),

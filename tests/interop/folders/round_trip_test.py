@@ -190,3 +190,17 @@ def test_numbers_of_half_precision_are_written_in_full(tmp_path: Path) -> None:
     write_bilm_folder(bilm, tmp_path / "folder")
     read = read_model_folder(tmp_path / "folder").bilm
     assert all(map(torch.equal, read.parameters(), bilm.float().parameters()))
+
+
+def test_formats_do_not_share_a_folder(tmp_path: Path) -> None:
+    export_model_folder(WORDS, tmp_path / "folder")
+    export_bilm(WORDS, tmp_path / "official")
+    for write, folder, other in (
+        (export_bilm, tmp_path / "folder", "model.safetensors"),
+        (export_model_folder, tmp_path / "official", "options.json"),
+    ):
+        before = {path.name: path.read_bytes() for path in folder.iterdir()}
+        for overwrite in (False, True):
+            with pytest.raises(ConfigurationError, match=f"expected a folder without {other}"):
+                write(WORDS, folder, overwrite=overwrite)
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
