@@ -13,6 +13,7 @@ from allennlp.modules.token_embedders import TokenEmbedder
 from elmo_scratch.embedders.layer_cache import KeptLayers, LayerStore
 from elmo_scratch.embedders.output_encoder import mixed_vectors
 from elmo_scratch.embedders.task_bilm import archived_task_bilm
+from elmo_scratch.kernels import are_frozen
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 from elmo_scratch.modules.sequences import remove_boundaries
 
@@ -109,7 +110,6 @@ class BiLmEmbedder(TokenEmbedder):
             self._join(vocab)
         if pretrained_file is not None and serialization_dir is not None:
             blueprint.write(serialization_dir, namespace)
-        self._is_frozen = not requires_grad
         self.bilm.requires_grad_(requires_grad)
         self.kept_layers = None if keep_layers is None else KeptLayers(keep_layers, self.bilm)
         sizes = {"num_layers": self.bilm.num_layers, "width": self.bilm.width}
@@ -127,7 +127,7 @@ class BiLmEmbedder(TokenEmbedder):
         Sets the mode as `torch.nn.Module.train` does, but keeps a frozen biLM in evaluation mode.
         """
         super().train(mode)
-        if self._is_frozen:
+        if are_frozen(list(self.bilm.parameters())):
             self.bilm.eval()
         return self
 
@@ -150,11 +150,10 @@ class BiLmEmbedder(TokenEmbedder):
             ids, mask = tokens, (tokens != 0).any(dim=-1)
         else:
             ids, mask = self._ids_of(tokens), tokens != 0
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not self._is_frozen):
-            if self.kept_layers is None:
-                layers = self.bilm(ids, mask).layers
-            else:
-                layers = self.kept_layers(self.bilm, ids, mask).layers
+        if self.kept_layers is None:
+            layers = self.bilm(ids, mask).layers
+        else:
+            layers = self.kept_layers(self.bilm, ids, mask).layers
         layers = remove_boundaries(layers)  # (layers, batch, tokens, width)
         return mixed_vectors(layers, mask, self.mix, self.output_mix, self.dropout)
 

@@ -15,6 +15,7 @@ from elmo_scratch.embedders.layer_cache import LayerStore
 from elmo_scratch.embedders.output_encoder import joined_vectors, mixed_vectors
 from elmo_scratch.embedders.task_bilm import many_langs_task_bilm, official_task_bilm
 from elmo_scratch.interop.official import RELEASED_OPTIONS, RELEASED_WEIGHTS
+from elmo_scratch.kernels import are_frozen
 from elmo_scratch.modules.mixes import LayerMix, TrainableMix
 from elmo_scratch.modules.sequences import remove_boundaries
 from elmo_scratch.modules.token_encoders.spelled_word_encoder import UniqueWords
@@ -227,7 +228,6 @@ class ManyLangsEmbedder(TokenEmbedder):
             raise ConfigurationError(f'expected a `state` "reset" or "carry", but got "{state}"')
         self.bilm, blueprint = many_langs_task_bilm(folder, serialization_dir, state=state)
         self._indexer = blueprint.word_indexer
-        self._is_frozen = not requires_grad
         self.bilm.requires_grad_(requires_grad)
         self.mix = mix.construct(num_layers=self.bilm.num_layers, width=self.bilm.width)
         self.dropout = torch.nn.Dropout(dropout)
@@ -242,7 +242,7 @@ class ManyLangsEmbedder(TokenEmbedder):
         Sets the mode as `torch.nn.Module.train` does, but keeps a frozen biLM in evaluation mode.
         """
         super().train(mode)
-        if self._is_frozen:
+        if are_frozen(list(self.bilm.parameters())):
             self.bilm.eval()
         return self
 
@@ -263,6 +263,5 @@ class ManyLangsEmbedder(TokenEmbedder):
         rows = self._indexer.spelled(spelled_words(words.ids)).to(code_points.device)
         ids = rows.new_zeros(*mask.shape, rows.size(1))
         ids[mask] = rows[words.places]
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not self._is_frozen):
-            layers = remove_boundaries(self.bilm(ids, mask).layers)
+        layers = remove_boundaries(self.bilm(ids, mask).layers)
         return mixed_vectors(layers, mask, self.mix, None, self.dropout)

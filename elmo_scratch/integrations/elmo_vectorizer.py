@@ -27,7 +27,7 @@ Text = Union[str, Sequence[str]]
 class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """
     Turns texts into vectors of one layer of a biLM. Nothing is learned of the texts: `fit` reads
-    the model, so that all its other parameters can be set afterwards too.
+    the model, so that `layer`, `pool`, `level` and `tokenizer` can be set afterwards too.
 
     A pickle holds the paths of the model and not its weights. Where it is loaded, the model is read
     when the first text comes.
@@ -134,13 +134,19 @@ class ElmoVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return tags
 
     def _check(self, texts: Iterable[Text]) -> None:
-        """Raises `ValueError` if `texts` is a single one, or a parameter is wrong."""
+        """Raises `ValueError` if `texts` is a single one or a table, or a parameter is wrong."""
         check_choice(self.layer, self.pool)
         if self.level not in LEVELS:
             levels = ", ".join(LEVELS)
             raise ValueError(f"expected `level` to be one of {levels}, but got {self.level!r}")
         if isinstance(texts, (str, bytes)):
             raise ValueError(f"expected a list of texts, but got the single text {texts!r}")
+        shape = getattr(texts, "shape", (0,))
+        if len(shape) != 1:
+            raise ValueError(
+                f"expected a list of texts, but got a table of the shape {shape}. Take one of its "
+                "columns: `frame['text']`, `array[:, 0]`"
+            )
 
     def _read_model(self) -> SentenceLayers:
         if self.model is None:

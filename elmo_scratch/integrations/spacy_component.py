@@ -11,7 +11,7 @@ import shutil
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy
 import srsly
@@ -94,8 +94,11 @@ class ElmoComponent(Pipe):
         self._use(model)
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        """Another process reads the model itself."""
-        return partial(ElmoComponent, **self._settings), (self.name, self._model)
+        """Another process reads the model itself, from bytes if its files are temporary."""
+        new = partial(ElmoComponent, **self._settings)
+        if self._folder is None:
+            return new, (self.name, self._model)
+        return _component_of_bytes, (new, self.name, self._model, self.to_bytes())
 
     def _use(self, model: Model, folder: Optional[TemporaryDirectory] = None) -> None:
         """Takes another model; `folder`, if it is given, holds its files as long as it is used."""
@@ -155,6 +158,13 @@ class ElmoComponent(Pipe):
         """Takes the model whose files `to_bytes` returned."""
         self._use(*unpack_copy(srsly.msgpack_loads(data)))
         return self
+
+
+def _component_of_bytes(
+    new: Callable[[str, Model], ElmoComponent], name: str, model: Model, data: bytes
+) -> ElmoComponent:
+    """Makes a component whose model comes as bytes."""
+    return new(name, model).from_bytes(data)
 
 
 def _sentences(doc: Doc) -> Iterable[Union[Doc, Span]]:

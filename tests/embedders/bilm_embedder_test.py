@@ -212,6 +212,15 @@ def test_fine_tuned_every_parameter_gets_a_gradient(vocab: Vocabulary, bilm_arch
         assert parameter.grad is not None and parameter.grad.any(), name
 
 
+def test_a_bilm_that_is_thawed_later_is_trained(vocab: Vocabulary, bilm_archive: Path) -> None:
+    embedder = BiLmEmbedder(vocab, pretrained_file=str(bilm_archive)).train()
+    assert not embedder.bilm.training and not embedder.bilm.left_to_right.training
+    embedder.bilm.requires_grad_(True)
+    assert embedder.train().bilm.training
+    embedder(ids_of(TEXTS, vocab)).pow(2).sum().backward()
+    assert all(weight.grad is not None and weight.grad.any() for weight in embedder.parameters())
+
+
 def test_fine_tuned_the_bilm_drops_in_training_only(vocab: Vocabulary, bilm_archive: Path) -> None:
     embedder = BiLmEmbedder(vocab, pretrained_file=str(bilm_archive), requires_grad=True)
     ids = ids_of(TEXTS, vocab)

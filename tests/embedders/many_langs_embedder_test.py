@@ -73,6 +73,15 @@ def test_a_frozen_bilm_stays_as_it_is_and_another_learns() -> None:
         embedder(ids).sum().backward()
         encoder = embedder.bilm.token_encoder
         assert all((weight.grad is not None) == requires_grad for weight in encoder.parameters())
+        assert embedder.bilm.training == requires_grad
+
+
+def test_a_bilm_that_is_thawed_later_learns() -> None:
+    embedder = new_embedder(MODELS / "both").train()
+    embedder.bilm.requires_grad_(True)
+    assert embedder.train().bilm.training
+    embedder(code_points_of(SENTENCES)).sum().backward()
+    assert all(weight.grad is not None for weight in embedder.bilm.parameters())
 
 
 def test_a_folder_that_became_another_model_does_not_pass_for_the_old_one(

@@ -167,7 +167,8 @@ def test_wrong_parameters_are_refused_by_fit(settings: Dict[str, Any], message: 
         ("The boat sank.", "expected a list of texts, but got the single text 'The boat sank.'"),
         (["boat", 7], "expected text 1 to be a string or a sequence of words, but got 7"),
         ([["boat", None]], r"expected text 0 to be a string or a sequence of words, but got \['bo"),
-        (numpy.ones((2, 3)), "expected text 0 to be a string or a sequence of words"),
+        (numpy.ones((2, 3)), r"but got a table of the shape \(2, 3\). Take one of its columns"),
+        (numpy.array([["The boat sank."]], dtype=object), r"a table of the shape \(1, 1\)"),
     ],
 )
 def test_what_is_no_text_is_refused(texts: Any, message: str) -> None:

@@ -1,10 +1,12 @@
+import gc
 import pickle
 import runpy
 import shutil
 import warnings
+from copy import deepcopy
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 from unittest.mock import patch
 
 import numpy
@@ -245,6 +247,18 @@ def test_a_pipeline_reaches_another_process_without_its_weights(tmp_path: Path) 
     content = pickle.dumps(nlp.get_pipe("elmo_scratch"))
     assert len(content) < 1000
     again = pickle.loads(content)
+    doc = nlp.make_doc(TEXT)
+    numpy.testing.assert_array_equal(again(doc).tensor, nlp(TEXT).tensor)
+
+
+@pytest.mark.parametrize("copied", [deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+def test_a_copy_outlives_a_component_that_came_as_bytes(copied: Callable[[Any], Any]) -> None:
+    nlp = pipeline()
+    component = nlp.get_pipe("elmo_scratch")
+    read = ElmoComponent("elmo_scratch", "gone").from_bytes(component.to_bytes())
+    again = copied(read)
+    del read
+    gc.collect()
     doc = nlp.make_doc(TEXT)
     numpy.testing.assert_array_equal(again(doc).tensor, nlp(TEXT).tensor)
 
