@@ -357,12 +357,15 @@ class Elmo(torch.nn.Module, FromParams):
         bilm = _set(read.bilm, state, matmul_dtype).requires_grad_(requires_grad)
         saved = {} if read.mixes is None else dict(read.mixes.settings)
         saved_count = saved.pop("num_output_representations", 1)
+        fixed = saved.pop("fixed", [])
         count = saved_count if num_output_representations is None else num_output_representations
         elmo = cls(None, None, count, module=bilm, **{**saved, **settings})
         elmo._saved_with = SavedWith(read.word_indexer, read.facts)
         has_own = any(settings.get(name) for name in ("mix", "scalar_mix_parameters"))
         if read.mixes is not None and count == saved_count and not has_own:
             elmo.mixes.load_state_dict(read.mixes.tensors)
+            for name, weight in elmo.mixes.named_parameters():
+                weight.requires_grad_(name not in fixed)
         return elmo
 
     def save_pretrained(
@@ -391,12 +394,15 @@ class Elmo(torch.nn.Module, FromParams):
                 "expected a `BiLm` and mixes of the kind `trainable` with its default settings, "
                 "which a model folder can hold. Save others by `torch.save(elmo.state_dict(), …)`."
             )
-        settings = {
+        settings: Dict[str, Any] = {
             "num_output_representations": len(self.mixes),
             "dropout": self.dropout.p,
             "do_layer_norm": self._do_layer_norm,
             "keep_sentence_boundaries": self._keep_sentence_boundaries,
         }
+        fixed = [name for name, one in self.mixes.named_parameters() if not one.requires_grad]
+        if fixed:
+            settings["fixed"] = fixed
         write_bilm_folder(
             self.bilm,
             folder,

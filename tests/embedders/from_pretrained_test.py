@@ -1,12 +1,12 @@
 """Every entry point takes every kind of model, and what it saves gives the same vectors."""
 
 from pathlib import Path
-from typing import Any, List
+from typing import Any, Dict, List, Set
 
 import numpy
 import pytest
 import torch
-from allennlp.common import Lazy
+from allennlp.common import Lazy, Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
@@ -21,7 +21,7 @@ from elmo_scratch import (
 )
 from elmo_scratch.interop import export_bilm, export_model_folder
 from elmo_scratch.modules import BiLm
-from elmo_scratch.modules.mixes import MeanMix
+from elmo_scratch.modules.mixes import MeanMix, TrainableMix
 from tests import FIXTURES_ROOT, PROJECT_ROOT
 from tests.tiny_archives import unpack
 
@@ -149,6 +149,27 @@ def test_an_elmo_is_saved_with_its_mixes(tmp_path: Path) -> None:
     assert other(IDS)["elmo_representations"][0].shape == (2, 3, 8)
     # The layers are there for those who mix none.
     assert numpy.array_equal(SentenceLayers(tmp_path / "folder")([["a"]])[0].shape, (3, 1, 8))
+
+
+@pytest.mark.parametrize(
+    "settings, fixed",
+    [
+        ({"scalar_mix_parameters": [1.0, 2.0, 0.0]}, {"0.weights", "0.gamma"}),
+        ({"mix": Lazy(TrainableMix, Params({"gamma": 2.0}))}, {"0.gamma"}),
+        ({}, set()),
+    ],
+)
+def test_what_is_fixed_of_a_mix_stays_so(
+    settings: Dict[str, Any], fixed: Set[str], tmp_path: Path
+) -> None:
+    elmo = Elmo.from_pretrained(CHARACTERS, 1, **settings).eval()
+    elmo.save_pretrained(tmp_path / "folder")
+    again = Elmo.from_pretrained(tmp_path / "folder").eval()
+    for one in (elmo, again):
+        weights = one.mixes.named_parameters()
+        assert {name for name, weight in weights if not weight.requires_grad} == fixed
+    before, after = elmo(IDS), again(IDS)
+    assert torch.equal(before["elmo_representations"][0], after["elmo_representations"][0])
 
 
 def test_an_elmo_of_words_knows_its_words_when_it_is_saved(tmp_path: Path) -> None:

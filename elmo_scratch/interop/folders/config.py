@@ -92,7 +92,7 @@ class FolderConfig(NamedTuple):
         if not self.reads_characters:
             tokens = {"unit": "words", "lowercase": self.lowercase}
         vocabulary = None if self.vocabulary is None else self.vocabulary._asdict()
-        is_extended = self.dtype != DTYPES[0]
+        is_extended = self.dtype != DTYPES[0] or (self.elmo is not None and "fixed" in self.elmo)
         if vocabulary is not None:
             is_extended |= vocabulary["lowercase"]
             if not vocabulary["lowercase"]:
@@ -153,7 +153,7 @@ class FolderConfig(NamedTuple):
             lowercase=False,
             vocabulary=_vocabulary(record, version),
             softmax=softmax,
-            elmo=_elmo(record),
+            elmo=_elmo(record, version),
             dtype=dtype,
         )
         config = config._replace(lowercase=_lowercase(record, config.reads_characters))
@@ -257,7 +257,7 @@ def _lowercase(record: StrictJson, reads_characters: bool) -> bool:
     return lowercase
 
 
-def _elmo(record: StrictJson) -> Optional[Dict[str, Any]]:
+def _elmo(record: StrictJson, version: int) -> Optional[Dict[str, Any]]:
     """Checks the block `elmo`."""
     if record.take("elmo", None) is None:
         return None
@@ -265,12 +265,16 @@ def _elmo(record: StrictJson) -> Optional[Dict[str, Any]]:
     dropout = block.take("dropout")
     if type(dropout) not in (int, float) or not 0 <= dropout <= 1:
         raise block.error("dropout", "a number from 0 to 1", dropout)
-    settings = {
+    settings: Dict[str, Any] = {
         "num_output_representations": block.size("num_output_representations", least=0),
         "dropout": dropout,
         "do_layer_norm": block.flag("do_layer_norm"),
         "keep_sentence_boundaries": block.flag("keep_sentence_boundaries"),
     }
+    if version >= EXTENDED_FORMAT_VERSION and "fixed" in block:
+        fixed = settings["fixed"] = block.take("fixed")
+        if not isinstance(fixed, list) or not all(isinstance(name, str) for name in fixed):
+            raise block.error("fixed", "a list of the names of weights", fixed)
     block.finish()
     return settings
 

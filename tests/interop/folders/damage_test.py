@@ -173,6 +173,20 @@ def test_a_softmax_that_diverged_is_an_error(folder: Path) -> None:
             ),
             "at most as many `num_output_representations` as there are tensors",
         ),
+        (
+            lambda c: c.update(
+                format_version=2,
+                dtype="float32",
+                elmo={
+                    "num_output_representations": 1,
+                    "dropout": 0,
+                    "do_layer_norm": False,
+                    "keep_sentence_boundaries": False,
+                    "fixed": "0.gamma",
+                },
+            ),
+            "expected `fixed` of `elmo` to be a list of the names of weights",
+        ),
     ],
 )
 def test_a_config_that_makes_no_sense_is_an_error(
