@@ -9,6 +9,8 @@ import socket
 import struct
 import warnings
 from contextlib import ExitStack
+from glob import escape as glob_escape
+from glob import glob
 from importlib import import_module
 from typing import Any, Dict, List, Optional
 
@@ -19,6 +21,12 @@ from elmo_scratch_compat.whole_files import written_beside
 
 LOCK = "training.lock"
 """The file that the checkpointer `elmo_scratch_whole` keeps locked in a training's folder."""
+
+WEIGHTS = ("best.th", "model_state_*.th")
+"""The files of weights that a training writes."""
+
+FOLDER_CAME_BACK = "elmo_scratch_folder_came_back"
+"""Set on what has ended a training with `--force` before it replaced its folder."""
 
 INTERFACE = "GLOO_SOCKET_IFNAME"
 """The environment variable by which gloo is told the network that connects processes."""
@@ -117,8 +125,8 @@ def replace_when_training_begins(train: Any) -> None:
     """
     With `--force` AllenNLP removes a folder before it reads the data and builds the model, so that
     a misspelt setting costs a finished training. Here the folder is kept under a hidden name until
-    the first epoch begins, and comes back after an earlier error. Several processes, links, the
-    current folder and dry runs are left to AllenNLP.
+    the first epoch begins, and comes back after an earlier error or interruption. Several
+    processes, links, the current folder and dry runs are left to AllenNLP.
     """
     original, run = train.train_model, train.TrainModel.run
     kept: List[ExitStack] = []
@@ -153,9 +161,9 @@ def replace_when_training_begins(train: Any) -> None:
             kept.append(old)
             try:
                 return train_anew()
-            except Exception:
-                if old in kept:
-                    _bring_back(kept_at, folder)
+            except BaseException as error:
+                if old in kept and _bring_back(kept_at, folder):
+                    setattr(error, FOLDER_CAME_BACK, True)
                 raise
             finally:
                 if old in kept:
@@ -170,20 +178,24 @@ def replace_when_training_begins(train: Any) -> None:
     train.train_model, train.TrainModel.run = train_model, run_and_replace
 
 
-def _bring_back(kept_at: str, folder: str) -> None:
+def _bring_back(kept_at: str, folder: str) -> bool:
     """
     Puts a folder back in the place of what a training that was refused has written, or beside it
-    where another process trains in that place by now.
+    where another process trains in that place by now, or weights were written: a class of its own
+    may train without this package's noticing. Returns whether it is back in its place.
     """
-    if os.path.lexists(folder) and not is_locked(os.path.join(folder, LOCK)):
+    has_weights = any(glob(os.path.join(glob_escape(folder), name)) for name in WEIGHTS)
+    if os.path.lexists(folder) and not is_locked(os.path.join(folder, LOCK)) and not has_weights:
         os.rename(folder, f"{kept_at}.refused")
     try:
         os.rename(kept_at, folder)
-        tell(f"{folder} is as it was")
-    except OSError:  # Another process has taken the place.
+    except OSError:  # The place is taken.
         place = f"{folder}.{os.getpid()}"
         os.rename(kept_at, place)
         tell(f"what was in {folder} is in {place}")
+        return False
+    tell(f"{folder} is as it was")
+    return True
 
 
 def share_processors(train: Any) -> None:

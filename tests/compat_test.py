@@ -38,6 +38,7 @@ from elmo_scratch.modules.token_encoders import TokenEncoder
 from elmo_scratch_compat import training
 from elmo_scratch_compat.predictions import write_whole_file
 from elmo_scratch_compat.training import (
+    FOLDER_CAME_BACK,
     INTERFACE,
     interface_to,
     meet_on_one_network,
@@ -379,14 +380,15 @@ def test_processes_on_the_processors_of_a_machine_share_them(
 
 def train_in(
     folder: Path,
-    error: Optional[Exception],
+    error: Optional[BaseException],
     begins: bool,
     config: Mapping[str, Any] = MappingProxyType({}),
+    weights: str = "new",
     **options: bool,
 ) -> List[str]:
     """
-    A training that ends with an error where one is given, after its first epoch has begun or
-    before. Returns what lies beside its folder when the epoch begins.
+    A training that writes an empty file `weights`, and ends with an error where one is given, after
+    its first epoch has begun or before. Returns what lies beside its folder when the epoch begins.
     """
     beside: List[str] = []
 
@@ -398,7 +400,8 @@ def train_in(
         if force:
             shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(exist_ok=True)
-        (folder / "new").touch()
+        for name in ("new", weights):
+            (folder / name).touch()
         if begins:
             module.TrainModel().run()
         if error is not None:
@@ -428,6 +431,24 @@ def test_a_forced_training_replaces_another_one_when_its_first_epoch_begins(
         train_in(trained, ConfigurationError("bad"), begins, force=True)
     assert os.listdir(trained.parent) == ["run"]
     assert os.listdir(trained) == [left]
+
+
+def test_an_interruption_costs_no_finished_training(trained: Path) -> None:
+    with pytest.raises(KeyboardInterrupt) as stop:
+        train_in(trained, KeyboardInterrupt(), False, force=True)
+    assert getattr(stop.value, FOLDER_CAME_BACK)
+    assert os.listdir(trained.parent) == ["run"]
+    assert os.listdir(trained) == ["old"]
+
+
+@pytest.mark.parametrize("name", ["best.th", "model_state_e1_b0.th"])
+def test_a_training_by_a_class_of_its_own_keeps_its_weights(name: str, trained: Path) -> None:
+    with pytest.raises(ConfigurationError, match="^bad$") as error:
+        train_in(trained, ConfigurationError("bad"), False, weights=name, force=True)
+    assert not hasattr(error.value, FOLDER_CAME_BACK)
+    assert sorted(os.listdir(trained.parent)) == ["run", f"run.{os.getpid()}"]
+    assert sorted(os.listdir(trained)) == sorted([name, "new"])
+    assert os.listdir(f"{trained}.{os.getpid()}") == ["old"]
 
 
 @pytest.mark.parametrize("begins", [False, True])

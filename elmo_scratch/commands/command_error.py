@@ -50,7 +50,7 @@ from elmo_scratch_compat.archives import UNPACKABLE
 from elmo_scratch_compat.bounds import CONFIG_SIZE
 from elmo_scratch_compat.plain_members import PlainMember
 from elmo_scratch_compat.terminal import is_of_package, quiet_terminal
-from elmo_scratch_compat.training import LOCK, is_locked
+from elmo_scratch_compat.training import FOLDER_CAME_BACK, LOCK, is_locked
 
 
 class PackageSubcommand(Subcommand, ABC):
@@ -228,7 +228,10 @@ def run_plainly(command: str, run: Callable[[Namespace], Any], args: Namespace) 
                 print(line)
         return result
     except (KeyboardInterrupt, SigTermReceived) as stop:
-        print(f"allennlp {command}: interrupted{_way_on(command, args)}", file=sys.stderr)
+        way_on = _way_on(command, args)
+        if getattr(stop, FOLDER_CAME_BACK, False):
+            way_on = f" before it replaced {args.serialization_dir}, which is as it was"
+        print(f"allennlp {command}: interrupted{way_on}", file=sys.stderr)
         raise SystemExit(130 if isinstance(stop, KeyboardInterrupt) else 143) from None
     except Exception as error:
         mistake = None if args.debug else mistake_of(error, args)

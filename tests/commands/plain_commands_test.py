@@ -17,6 +17,7 @@ from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from elmo_scratch.commands.command_error import OURS, _use, mistake_of, run_plainly
 from elmo_scratch_compat.terminal import is_quiet
+from elmo_scratch_compat.training import FOLDER_CAME_BACK
 from tests import FIXTURES_ROOT
 from tests.commands.conftest import Allennlp
 from tests.exports_test import REGISTERED
@@ -341,6 +342,19 @@ def test_an_interrupted_training_says_what_is_kept_and_how_to_go_on(
             f"allennlp train {arguments.param_path} -s '{arguments.serialization_dir}' -o "
             f"'{arguments.overrides}' {option}"
         ).split()
+    )
+
+
+def test_an_interruption_before_a_folder_was_replaced_says_so(
+    arguments: Namespace, capsys: pytest.CaptureFixture
+) -> None:
+    error = KeyboardInterrupt()
+    setattr(error, FOLDER_CAME_BACK, True)
+    with pytest.raises(SystemExit):
+        run_plainly("train", raising(error), arguments)
+    folder = arguments.serialization_dir
+    assert capsys.readouterr().err == (
+        f"allennlp train: interrupted before it replaced {folder}, which is as it was\n"
     )
 
 
