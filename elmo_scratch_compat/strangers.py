@@ -1,6 +1,5 @@
 """What a config may bring about that came in somebody's archive: it is data."""
 
-import json
 import os
 import sys
 from contextlib import contextmanager
@@ -88,13 +87,15 @@ def check_class(found: Any) -> None:
 
 def names_of(overrides: Any) -> List[str]:
     """
-    The strings in overrides that a user has typed, as JSON or already as maps, keys aside. What is
-    no JSON has none: whoever reads it says so.
+    The strings in overrides that a user has typed, as Jsonnet or already as maps, keys aside. What
+    is no Jsonnet has none: whoever reads it says so.
     """
     if isinstance(overrides, str):
+        from allennlp.common.params import parse_overrides
+
         try:
-            overrides = json.loads(overrides or "{}")
-        except (ValueError, RecursionError):
+            overrides = parse_overrides(overrides)
+        except (AssertionError, RuntimeError, ValueError, RecursionError):
             return []
     found: List[str] = []
     parts = [overrides]

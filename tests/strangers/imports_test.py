@@ -161,7 +161,8 @@ def test_what_a_user_types_as_an_override_may_be_named(program: Path, tmp_path: 
 def test_names_in_overrides_are_found_at_any_depth() -> None:
     assert set(names_of('{"a.b": "c.D", "e": [{"f": "g.H"}]}')) == {"c.D", "g.H"}
     assert names_of({"a": {"b": "c.D"}}) == ["c.D"]
-    assert names_of("") == names_of("{") == []
+    assert names_of("{a: { b: 'c.' + 'D' }}") == ["c.D"]
+    assert names_of("") == names_of("{") == names_of("{a: std.extVar('none')}") == []
 
 
 @pytest.mark.parametrize(
