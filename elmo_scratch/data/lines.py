@@ -359,7 +359,10 @@ def _kind_of(lines: Iterable[str]) -> Optional[str]:
     if all(line.strip().startswith("{") and line.strip().endswith("}") for line in told):
         return "objects of JSON"
     for separator, fewest in SEPARATORS.items():
-        rows = list(csv.reader(told, delimiter=separator))
+        try:
+            rows = list(csv.reader(told, delimiter=separator))
+        except csv.Error:  # A quote that opens a sentence may swallow all lines after it.
+            continue
         if len(rows) > FEWEST:
             # Its end may be missing, where a quoted field holds line ends.
             rows.pop()

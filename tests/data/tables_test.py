@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from elmo_scratch.data import SentencesReader
 from elmo_scratch.data.corpus import PreparedCorpus, check_no_table, is_table
-from elmo_scratch.data.lines import LOOKED_AT, ending_of, split_lines
+from elmo_scratch.data.lines import LOOKED_AT, ending_of, split_lines, tell_rows
 from elmo_scratch.data.sentence_forms import form_by_name, text_sentences
 from tests import FIXTURES_ROOT
 
@@ -109,3 +109,18 @@ def test_lines_are_given_as_they_come() -> None:
 def _texts(path: Path) -> List[str]:
     instances = SentencesReader().read(str(path))
     return [" ".join(token.text for token in one["sentence"].tokens) for one in instances]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [f"{mark}{3_000 * 'word '}\n" for mark in ('"', *(15 * [""]))],
+        ["a b\rc d\n"] * 9,
+    ],
+    ids=["a quote that opens", "line ends of a Mac"],
+)
+def test_text_that_is_no_table_at_all_is_text(
+    lines: List[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    tell_rows(lines, "text.txt")
+    assert not caplog.records
